@@ -1,5 +1,4 @@
-//! The server as one value: every long-lived thing, each reached through a field and never through
-//! a global.
+//! The server as one value. Every long-lived object is a field, never a global.
 
 use std::{
     ops::Deref,
@@ -30,74 +29,74 @@ use crate::{
     zone::{CatchUp, Zone},
 };
 
-/// A cheap handle on everything.
+/// A handle to all parts of the server. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
 pub struct Parts {
-    /// This server in its zone; `node_id` of the spaces it serves.
+    /// The id of this server; `node_id` of the spaces that it serves.
     pub server_id: ServerId,
-    /// The same, among the servers that share the database.
+    /// This server in its zone.
     pub zone: Zone,
-    /// The newest change of the zone that was in the database before anything was read into memory.
+    /// The newest change of the zone when this server started, before it read records into memory.
     pub zone_position: i64,
-    /// Lets a request wait until this server knows what others have committed.
+    /// Lets a request wait until this server has read the commits of other servers.
     pub catch_up: Arc<CatchUp>,
-    /// The same for a stream of events that opens: it shows what others commit from then on.
+    /// The same for an event stream that opens, so that the stream starts at a defined point.
     pub stream_catch_up: Arc<CatchUp>,
-    /// The data folder, where the store does not hold it.
+    /// The lock of the data folder, unless the store holds it.
     pub folder: Option<FolderLock>,
     pub store: Store,
-    /// The time that decides whether a credential has expired.
+    /// Decides whether a credential has expired.
     pub clock: Clock,
-    /// Users, groups, roles, tokens, sessions: what may change them.
+    /// Changes users, groups, roles, tokens and sessions.
     pub identity: Identity,
-    /// The same, in memory: what every request looks up.
+    /// Users, groups and credentials in memory, for every request.
     pub directory: Arc<Directory>,
-    /// Who offers what.
+    /// Which space offers which method.
     pub registry: Arc<Registry>,
-    /// What a caller sees of it.
+    /// Which methods a caller sees.
     pub discovery: Arc<Discovery>,
-    /// Gets calls to providers.
+    /// Routes calls to providers.
     pub calls: Arc<Calls>,
-    /// Methods as tools of agents.
+    /// Methods as MCP tools.
     pub mcp: Arc<Mcp>,
-    /// The agents' connections.
+    /// The connections of agents.
     pub links: Arc<Links>,
     pub spaces: Spaces,
     pub templates: Templates,
-    /// Agents the server runs itself.
+    /// Agents that the server runs itself.
     pub local: Arc<LocalRuntime>,
-    /// Takes events from callers.
+    /// Emits events of callers.
     pub events: Emitter,
-    /// Events of the past, and streams of those to come.
+    /// Stored events, and streams of new ones.
     pub history: History,
     pub event_sinks: SinksService,
-    /// Stored scripts, and running those of sinks and tools.
+    /// Stored scripts; runs sink and tool scripts.
     pub scripts: Scripts,
-    /// Hears of every commit that made an event.
+    /// Gets every committed event.
     pub hub: Hub,
-    /// Threads for computations that would hold up the threads that serve.
+    /// Threads for computations that would block the threads that serve requests.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
-    /// Numbers for people.
+    /// The numbers of `GET /api/stats`.
     pub stats: Overview,
     pub limits: Limits,
-    /// What a user may have, unless another value was set for them: see `User::quotas`.
+    /// The quotas of users without overrides; see `User::quotas`.
     pub quotas: Quotas,
     /// The web interface.
     pub web: Web,
-    /// Proxies whose word about the client's address counts.
+    /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Host and port people know the server by, if they are not the ones it listens on.
+    /// Host and port of the public URL, if one is configured.
     pub public_authority: Option<String>,
     /// Whether only this machine can connect.
     pub loopback_only: bool,
-    /// Names under which a loopback listener takes requests.
+    /// Host names that a loopback listener accepts.
     pub allowed_hosts: AllowedHosts,
     /// Memory for bodies that are still arriving.
     pub bodies: BodyBudget,
-    /// A proxy that is not in `trusted_proxies` was reported.
+    /// Whether a proxy that is not in `trusted_proxies` was reported.
     pub warned_of_proxy: AtomicBool,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,

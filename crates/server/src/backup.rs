@@ -1,8 +1,9 @@
-//! Backups of the embedded database: made while a server runs, checked, and put back.
+//! Creates, verifies and restores backups of the embedded database. A server may run while a backup
+//! is created.
 //!
-//! A backup is one file, for its owner alone: it holds the database and the other files of the
-//! data folder without which the database is of no use. Files appear under their final name only
-//! when they are whole and on disk.
+//! A backup is one file that only its owner may read. It contains the database and the other files
+//! of the data folder that the database needs. Files get their final name only when they are
+//! complete and on disk.
 
 use std::{
     collections::BTreeMap,
@@ -23,21 +24,21 @@ use uuid::Uuid;
 
 pub use svc_store::ArchiveError;
 
-/// Files of the data folder that a backup carries if they are there.
+/// Files of the data folder that a backup includes if they exist.
 const CARRIED_FILES: &[&str] = &["secret.key"];
 
 #[derive(Debug, Error)]
 pub enum BackupError {
-    #[error("`{}` holds no database; name the data folder with --data-dir", .0.display())]
+    #[error("`{}` holds no database; give the data folder with --data-dir", .0.display())]
     NoDatabase(PathBuf),
     #[error("`{}` exists already; choose another name", .0.display())]
     OutExists(PathBuf),
     #[error(
-        "`{}` has a database already; with --force it is kept aside and the backup takes its place",
+        "`{}` has a database already; with --force it is renamed and replaced by the backup",
         .0.display()
     )]
     DatabaseExists(PathBuf),
-    #[error("could not {doing} `{}`", path.display())]
+    #[error("cannot {doing} `{}`", path.display())]
     Io {
         doing: &'static str,
         path: PathBuf,
@@ -50,7 +51,7 @@ pub enum BackupError {
     Folder(#[from] OpenError),
 }
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Report {
     pub svc_version: String,
@@ -59,11 +60,11 @@ pub struct Report {
     pub bytes: u64,
     /// Rows by table.
     pub tables: BTreeMap<String, u64>,
-    /// Files carried besides the database.
+    /// Files other than the database.
     pub files: Vec<String>,
 }
 
-/// Backs up a data folder into a new file. A server may run on it meanwhile.
+/// Backs up a data folder into a new file. A server may run on the folder.
 pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
     let database = data_dir.join(DATABASE_FILE);
     if !database.is_file() {
@@ -84,22 +85,22 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
             Err(error) => return Err(failed("read", &path)(error)),
         }
     }
-    let partial = Partial::create(out)?;
+    let partial = PartialFile::create(out)?;
     archive::write(&database, &partial.path, &files, svc_clock::now())?;
     let report = report(&partial.path, archive::read(&partial.path)?)?;
     partial.finish(out)?;
     Ok(report)
 }
 
-/// Checks all of a backup.
+/// Checks a whole backup.
 pub fn verify(file: &Path) -> Result<Report, BackupError> {
-    // For the message of the system, which says more than SQLite's.
+    // The error of the system is more specific than that of SQLite.
     File::open(file).map_err(failed("open", file))?;
     report(file, archive::read(file)?)
 }
 
-/// Puts a backup into a data folder that no server uses. A database that is there is replaced
-/// only with `force`, and kept aside.
+/// Restores a backup into a data folder that no server uses. An existing database is replaced only
+/// with `force`, and kept under another name.
 pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, BackupError> {
     File::open(file).map_err(failed("open", file))?;
     let manifest = archive::read(file)?;
@@ -109,34 +110,34 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     if database.exists() && !force {
         return Err(BackupError::DatabaseExists(data_dir.to_owned()));
     }
-    let partial = Partial::create(&database)?;
+    let partial = PartialFile::create(&database)?;
     let mut source = File::open(file).map_err(failed("open", file))?;
     io::copy(&mut source, &mut partial.open()?).map_err(failed("write", &partial.path))?;
     archive::strip_manifest(&partial.path)?;
 
-    let aside = svc_clock::now().to_string().replace(':', "-");
-    keep_aside(&database, &aside)?;
+    let old_suffix = svc_clock::now().to_string().replace(':', "-");
+    keep_old(&database, &old_suffix)?;
     for carried in &manifest.files {
-        // A name comes from the file: only those we would have written ourselves are taken.
+        // The name comes from the backup file: only names that `create` writes are accepted.
         if CARRIED_FILES.contains(&carried.name.as_str()) {
-            put_file(&data_dir.join(&carried.name), &carried.content, &aside)?;
+            put_file(&data_dir.join(&carried.name), &carried.content, &old_suffix)?;
         }
     }
     partial.finish(&database)?;
     report(file, manifest)
 }
 
-/// Keeps what is there of an old database under another name. Its own name stays in place until
-/// the new one takes it over in one step.
-fn keep_aside(database: &Path, aside: &str) -> Result<(), BackupError> {
-    let kept = with_suffix(database, &format!(".{aside}"));
+/// Keeps an old database under another name. Its own name stays until the new database replaces it
+/// in one step.
+fn keep_old(database: &Path, old_suffix: &str) -> Result<(), BackupError> {
+    let kept = with_suffix(database, &format!(".{old_suffix}"));
     if database.exists() {
         if let Err(error) = archive::fold_log(database) {
-            tracing::warn!(%error, "the old database is kept with its log: it cannot be read");
+            tracing::warn!(%error, "cannot read the old database; it is kept together with its log");
         }
         fs::hard_link(database, &kept).map_err(failed("keep", database))?;
     }
-    // A log left behind, even alone, would be taken for that of the new database.
+    // SQLite would use a remaining log for the new database, even without the old one.
     for suffix in ["-wal", "-shm"] {
         let log = with_suffix(database, suffix);
         if log.exists() {
@@ -146,12 +147,12 @@ fn keep_aside(database: &Path, aside: &str) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn put_file(path: &Path, content: &[u8], aside: &str) -> Result<(), BackupError> {
+fn put_file(path: &Path, content: &[u8], old_suffix: &str) -> Result<(), BackupError> {
     if path.exists() {
-        let kept = with_suffix(path, &format!(".{aside}"));
+        let kept = with_suffix(path, &format!(".{old_suffix}"));
         fs::hard_link(path, &kept).map_err(failed("keep", path))?;
     }
-    let partial = Partial::create(path)?;
+    let partial = PartialFile::create(path)?;
     partial
         .open()?
         .write_all(content)
@@ -159,12 +160,12 @@ fn put_file(path: &Path, content: &[u8], aside: &str) -> Result<(), BackupError>
     partial.finish(path)
 }
 
-/// A file under a temporary name beside its final one, removed unless it is finished.
-struct Partial {
+/// A file under a temporary name in the folder of its final name. Removed unless finished.
+struct PartialFile {
     path: PathBuf,
 }
 
-impl Partial {
+impl PartialFile {
     fn create(target: &Path) -> Result<Self, BackupError> {
         let path = with_suffix(target, &format!(".{}.partial", Uuid::now_v7().simple()));
         OpenOptions::new()
@@ -183,7 +184,7 @@ impl Partial {
             .map_err(failed("open", &self.path))
     }
 
-    /// Makes it durable and gives it its name.
+    /// Makes the file durable and renames it to its final name.
     fn finish(self, target: &Path) -> Result<(), BackupError> {
         self.open()?
             .sync_all()
@@ -199,9 +200,9 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
-        // Gone already once finished.
+        // Fails if the file was finished: then it has its final name.
         let _ = fs::remove_file(&self.path);
     }
 }

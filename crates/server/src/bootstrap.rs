@@ -1,4 +1,4 @@
-//! What `svc up` needs once the server runs: an administrator, a token, a space of its own.
+//! Creates what `svc up` needs on a running server: an administrator, a token and a space.
 
 use svc_core::{SpaceId, space::Runtime};
 use svc_protocol::api::NewSpace;
@@ -11,13 +11,13 @@ use crate::{
     spaces::SpaceError,
 };
 
-/// The user that `svc up` works as.
+/// The user as which `svc up` acts.
 pub const USER: &str = "admin";
-/// The token it makes anew at each start.
+/// The token that is renewed at each start.
 const TOKEN_NAME: &str = "svc up";
 
 pub struct UpRequest {
-    /// Password for the user, if there is no user yet.
+    /// Password of the administrator, if the server has no users.
     pub admin_password: String,
     pub space_name: String,
 }
@@ -26,7 +26,7 @@ pub struct UpState {
     pub token: String,
     pub username: String,
     pub space_id: SpaceId,
-    /// The space's folder: its agent works in it, and registers `methods.toml` from it.
+    /// The working folder of the space's agent, which registers `methods.toml` from it.
     pub space_folder: std::path::PathBuf,
 }
 
@@ -42,8 +42,8 @@ pub enum UpError {
     Store(#[from] StoreError),
 }
 
-/// Makes sure that everything is there; what an earlier start made is used again. `prepare` puts
-/// files into the space's folder before its agent starts.
+/// Creates the missing records; existing ones are reused. `prepare` writes files into the space's
+/// folder before its agent starts.
 pub async fn up(
     app: &App,
     request: UpRequest,
@@ -60,7 +60,7 @@ pub async fn up(
     let space_folder = app.local.folder_of(space_id);
     prepare(&space_folder).map_err(|error| {
         SpaceError::Invalid(format!(
-            "could not write into `{}`: {error}",
+            "cannot write into `{}`: {error}",
             space_folder.display()
         ))
     })?;

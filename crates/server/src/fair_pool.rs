@@ -1,9 +1,9 @@
-//! [`FairPool`]: a few threads of its own that work for users in turn.
+//! [`FairPool`]: a few threads that users share fairly.
 //!
-//! For work that would hold up an async thread: computation of more than about a millisecond, and
-//! system calls that block. Users that wait take turns, a user never holds the last thread, and
-//! the queue of each user has a bound. The threads are shared with nothing else: not with the
-//! store, not with password hashing, not with Tokio's blocking pool.
+//! For work that would block an async thread: computations of more than about a millisecond, and
+//! blocking system calls. Waiting users take turns, no user may occupy every thread, and the queue
+//! of each user is limited. The threads are not shared with the store, with password hashing or
+//! with Tokio's blocking pool.
 
 mod queue;
 #[cfg(test)]
@@ -32,9 +32,9 @@ use self::queue::{Job, Queue};
 pub struct PoolOptions {
     /// Name of the threads.
     pub name: &'static str,
-    /// Threads at most; they are started when they are needed.
+    /// Most threads. They are started when needed.
     pub threads: usize,
-    /// Jobs of one user that run at once.
+    /// Jobs of one user that run at the same time.
     pub running_per_user: usize,
     /// Jobs of one user that wait or run.
     pub jobs_per_user: usize,
@@ -66,11 +66,11 @@ struct Handle(Arc<Shared>);
 struct Shared {
     options: PoolOptions,
     queue: Mutex<Queue>,
-    /// Signalled when a job is queued, and at the end.
+    /// Signalled when a job is queued, and when the pool is closed.
     queued: Condvar,
 }
 
-/// Whether the result of a job is still wanted. Long work asks now and then, and stops if not.
+/// Set when the caller of a job stops waiting. Long work checks it and stops.
 #[derive(Clone, Default)]
 pub struct Cancelled(Arc<AtomicBool>);
 
@@ -98,8 +98,8 @@ impl FairPool {
         }))))
     }
 
-    /// Runs `work` on a thread of the pool, on behalf of a user. Fails at once when the user has as
-    /// many jobs as one may have. A caller that stops waiting cancels the job.
+    /// Runs `work` on a thread of the pool, on a user's account. Fails at once if the user has too
+    /// many jobs. Dropping the future cancels the job.
     pub async fn run<T: Send + 'static>(
         &self,
         user: UserId,
@@ -108,7 +108,7 @@ impl FairPool {
         self.submit(user, work, true).await
     }
 
-    /// The same without the bound: for work whose amount is bounded elsewhere, and which must not
+    /// [`run`](Self::run) without the limit of jobs. For work that is limited elsewhere and must not
     /// fail because its user is busy, such as deliveries and registrations.
     pub async fn run_unbounded<T: Send + 'static>(
         &self,
@@ -131,7 +131,7 @@ impl FairPool {
             if cancelled.is_set() {
                 return;
             }
-            // The panic hook has reported it; the thread goes on with the next job.
+            // The panic hook has reported the panic. The thread continues with the next job.
             let done = catch_unwind(AssertUnwindSafe(|| work(&cancelled)));
             let _ = sender.send(done.ok());
         });
@@ -168,7 +168,7 @@ impl Shared {
                 Ok(()) => queue.threads += 1,
                 Err(error) => {
                     warn!(
-                        "a thread of the `{}` pool did not start: {error}",
+                        "cannot start a thread of the `{}` pool: {error}",
                         options.name
                     );
                     if queue.threads == 0 {
@@ -177,7 +177,7 @@ impl Shared {
                 }
             }
         } else if queue.idle > 0 {
-            // Counted here and not by the thread, so that the next job wakes another one.
+            // Decremented here, not by the thread, so that the next job wakes another thread.
             queue.idle -= 1;
             self.queued.notify_one();
         }
@@ -218,7 +218,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
         queue.is_closed = true;
-        // What waits is dropped, and with it the sender its caller waits for.
+        // Dropping the waiting jobs drops their senders, which ends the wait of the callers.
         let waiting = queue.take_all();
         drop(queue);
         drop(waiting);

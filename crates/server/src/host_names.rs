@@ -1,8 +1,8 @@
-//! Host names of this machine, and those under which a loopback listener accepts requests.
+//! Host names that a loopback listener accepts: those of this machine, and configured ones.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Names that a loopback listener accepts besides those of this machine.
+/// Host names that a loopback listener accepts in addition to those of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts {
     /// Lowercase, with or without a port.
@@ -11,7 +11,7 @@ pub struct AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// `public` is the authority of the public URL: its host counts, whatever the port.
+    /// `public` is the authority of the public URL. Its host is accepted with any port.
     pub fn new(public: Option<&str>, allowed: &[String]) -> Self {
         let public = public.map(|public| split_port(public).0);
         Self {

@@ -1,11 +1,9 @@
-//! Who may do what: users, groups, roles, tokens, sessions, passwords, and the audit log of every
-//! change to them.
+//! Users, groups, roles, tokens, sessions, passwords, and the audit log of every change to them.
 //!
-//! Cast: [`Directory`] answers "who is this?" from memory on every request; [`Identity`] changes
-//! things: each change and its audit entry are one transaction, and the directory has taken it in
-//! before the request is answered. Permissions of routes are checked where routes stand; here
-//! stand the rules that depend on the records themselves (no privilege escalation, the last
-//! administrator, built-in roles).
+//! [`Directory`] authenticates each request from memory. [`Identity`] makes changes: a change and
+//! its audit entry are one transaction, and the directory holds the change before the request is
+//! answered. The router checks the permissions of routes. This module checks the rules that depend
+//! on records: no privilege escalation, the last administrator, built-in roles.
 
 mod access;
 mod audit;
@@ -16,6 +14,7 @@ mod directory;
 mod error;
 mod groups;
 mod hash_queue;
+mod lapsed;
 mod membership;
 mod passwords;
 mod policy;
@@ -24,7 +23,6 @@ mod quotas;
 mod roles;
 mod secret;
 mod sessions;
-mod settle;
 mod setup;
 mod tokens;
 mod user_sinks;
@@ -43,14 +41,14 @@ use tokio_util::task::TaskTracker;
 
 pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
-pub use change::Affected;
+pub use change::AffectedRecords;
 pub use directory::{Denied, Directory, DirectoryChange};
 pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
 pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
-pub use sessions::{ClientDetails, LoggedIn};
+pub use sessions::{ClientDetails, NewSession};
 pub use user_sinks::delete_sink;
 
 use crate::limits::LoginLimit;
@@ -65,15 +63,15 @@ pub struct Identity {
     passwords: Arc<Passwords>,
     login_limit: Arc<LoginLimit>,
     policy: Policy,
-    /// What a user may have, unless another value was set for them.
+    /// The quotas of users without overrides.
     quotas: Quotas,
     clock: Clock,
-    /// Held from reading the store until the directory has what was read, so that of two changes
-    /// the older can never be taken in last.
+    /// Held from reading the store until the directory is updated, so that an older state never
+    /// overwrites a newer one.
     refreshing: Arc<tokio::sync::Mutex<()>>,
-    /// What a failed refresh left to be taken in.
-    pending: Arc<Mutex<Affected>>,
-    /// Changes run to their end even if the request that asked for them is dropped.
+    /// Records that a failed refresh did not read.
+    pending: Arc<Mutex<AffectedRecords>>,
+    /// Changes in progress. They complete even if their request is dropped.
     changes: TaskTracker,
 }
 
@@ -101,7 +99,7 @@ impl Identity {
         })
     }
 
-    /// What a user may have, unless another value was set for them.
+    /// The quotas of users without overrides.
     pub fn quotas(&self) -> Quotas {
         self.quotas
     }
@@ -110,7 +108,8 @@ impl Identity {
         &self.directory
     }
 
-    /// Writes the times of last use gathered since the last call. To be called once a minute.
+    /// Writes the times of last use collected since the last call. The server calls this once a
+    /// minute.
     pub async fn flush_last_used(&self) -> Result<(), StoreError> {
         let used = self.directory.take_used();
         if used.is_empty() {
@@ -127,17 +126,17 @@ impl Identity {
         result
     }
 
-    /// What keeps the tables small, to be called now and then: removes expired sessions and audit
-    /// entries past their retention, and takes in what an earlier refresh could not.
+    /// Removes expired sessions and old audit entries, and retries a failed refresh. The server
+    /// calls this at intervals.
     pub async fn prune(&self) -> Result<(), IdentityError> {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
         self.prune_audit(before).await?;
-        self.refresh(Affected::default()).await?;
+        self.refresh(AffectedRecords::default()).await?;
         Ok(())
     }
 
-    /// Waits for changes whose requests have gone.
+    /// Waits for changes whose requests were dropped.
     pub async fn close(&self) {
         self.changes.close();
         self.changes.wait().await;

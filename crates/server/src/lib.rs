@@ -1,5 +1,5 @@
-//! The control plane: who may call what (identity, methods), the agents' links and spaces, and the
-//! HTTP API over them. One [`Server`] is one process of a zone.
+//! The control plane: identity, methods, events, scripts, links and spaces, and their HTTP API. One
+//! [`Server`] is one process of a zone.
 
 pub mod app;
 pub mod backup;

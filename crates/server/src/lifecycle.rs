@@ -1,5 +1,4 @@
-//! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
-//! transaction.
+//! State transitions of spaces. A transition, its event and its audit entry are one transaction.
 
 mod announce;
 
@@ -27,7 +26,7 @@ use crate::{
     identity::Directory,
 };
 
-/// Spaces stopped in one transaction, so that it stays short.
+/// Spaces stopped in one transaction. Limited to keep the transaction short.
 const ORPHANS_MAX: u32 = 200;
 
 pub struct Lifecycle {
@@ -37,12 +36,12 @@ pub struct Lifecycle {
     pub server_id: ServerId,
 }
 
-/// What a link needs to know once its space is deployed.
-pub struct Linked {
+/// A space that was deployed for a new link.
+pub struct DeployedSpace {
     pub health_check: HealthCheck,
     /// Whether the space was not deployed before.
     pub started: bool,
-    /// Whether it has subscriptions in the store.
+    /// Whether the space has subscriptions in the store.
     pub declares: bool,
 }
 
@@ -59,7 +58,7 @@ pub enum LinkRefused {
 }
 
 impl Lifecycle {
-    /// Whose space this is.
+    /// The owner and the identity of a space.
     pub async fn identity_of(
         &self,
         space: SpaceId,
@@ -78,10 +77,10 @@ impl Lifecycle {
         self.identify(&row).ok_or(LinkRefused::Gone)
     }
 
-    /// Everything that was deployed here when the server last ran, whoever owns it.
+    /// The spaces that were deployed on this server when it last ran.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
         let rows = self.store.read(spaces::list_deployed).await?;
-        // Without other servers there is nobody else who would wait for them.
+        // A server without a zone waits for all spaces; in a zone, for its own only.
         let alone = !self.store.is_shared();
         Ok(rows
             .iter()
@@ -90,7 +89,8 @@ impl Lifecycle {
             .collect())
     }
 
-    /// Stops the spaces of servers that have been gone for longer than the grace period; how many.
+    /// Stops the spaces of servers that have been dead for longer than the grace period. Returns
+    /// their number.
     pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
         let listing = move |tx: &mut Tx<'_>| {
             let before = tx.now()?.minus(grace);
@@ -104,7 +104,7 @@ impl Lifecycle {
             for space in listing(tx)? {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
                 events.extend(stopped);
-                // Its server may merely have hung, and still have the link.
+                // The space's server may have been suspended and still hold the link.
                 zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
             Ok(events)
@@ -125,8 +125,12 @@ impl Lifecycle {
         Some((row.owner_id, identity))
     }
 
-    /// An agent has come: the space is deployed.
-    pub async fn link_up(&self, space: SpaceId, instance: &str) -> Result<Linked, LinkRefused> {
+    /// Deploys a space for an agent that has connected.
+    pub async fn link_up(
+        &self,
+        space: SpaceId,
+        instance: &str,
+    ) -> Result<DeployedSpace, LinkRefused> {
         let (node_id, instance) = (self.server_id, instance.to_owned());
         let (linked, event) = self
             .store
@@ -156,7 +160,7 @@ impl Lifecycle {
                 if row.node_id != Some(node_id) {
                     zone_changes::append(tx, &ZoneChange::Space(space))?;
                 }
-                let linked = Linked {
+                let linked = DeployedSpace {
                     health_check: row.health_check,
                     started: started.is_some(),
                     declares: lanes::declares(tx, space)?,
@@ -168,7 +172,7 @@ impl Lifecycle {
         Ok(linked)
     }
 
-    /// The agent is gone, and the space is stopped; not if another server has had it since.
+    /// Stops a space whose agent has disconnected, unless another server holds it by now.
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
         let (here, alone) = (self.server_id, !self.store.is_shared());
         let stopping = move |tx: &mut Tx<'_>| {
@@ -184,13 +188,13 @@ impl Lifecycle {
     }
 
     /// Whether the database cannot be reached.
-    pub async fn is_away(&self) -> bool {
+    pub async fn is_unreachable(&self) -> bool {
         let asked = self.store.read(|tx| tx.now()).await;
         asked.is_err_and(|error| error.is_outage())
     }
 
-    /// Where a space is, and which agent process was linked last.
-    pub async fn whereabouts(
+    /// A space's record, and the agent process that was linked last.
+    pub async fn find_with_instance(
         &self,
         space: SpaceId,
     ) -> Result<(Option<SpaceRow>, Option<String>), StoreError> {
@@ -203,7 +207,7 @@ impl Lifecycle {
         self.store.read(read).await
     }
 
-    /// A health check changed its mind.
+    /// Records a change of a space's health and emits its event.
     pub async fn health_changed(
         &self,
         space: SpaceId,
@@ -218,7 +222,7 @@ impl Lifecycle {
                     return Ok(None);
                 };
                 let previous = row.health;
-                // Only transitions of a running space are told, once.
+                // Only changes of a deployed space are announced.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
                     return Ok(None);
@@ -237,20 +241,20 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Spaces with subscriptions, whatever their state.
+    /// Spaces with subscriptions, in any state.
     pub async fn subscribed(&self) -> Result<Vec<SpaceId>, StoreError> {
         self.store.read(lanes::list_declaring_spaces).await
     }
 
-    /// When a space that is stopped was stopped.
+    /// The time when a space was stopped; `None` unless it is stopped now.
     pub async fn stopped_at(&self, space: SpaceId) -> Result<Option<Timestamp>, StoreError> {
         let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
         let stopped = row.filter(|row| row.state == State::Stopped);
         Ok(stopped.and_then(|row| row.stopped_at))
     }
 
-    /// Takes back the subscriptions of a space that has been stopped since that moment, and not
-    /// come back in between.
+    /// Removes the subscriptions of a space, if it has been stopped since `stopped_at` without
+    /// interruption.
     pub async fn withdraw_subscriptions(
         &self,
         space: SpaceId,
@@ -271,9 +275,9 @@ impl Lifecycle {
     }
 }
 
-/// Stops a space within a transaction. What is stopped already keeps its first reason, unless it is
-/// now asked to stop: then its agent must not come back. Its subscriptions outlive an agent that merely went away:
-/// it may be restarted within the grace period.
+/// Stops a space within a transaction. A space that is stopped already keeps its reason, except
+/// that a requested stop replaces it: then the agent must not reconnect. If the agent stopped by
+/// itself, the subscriptions stay, because it may restart within the grace period.
 pub fn stop(
     tx: &mut Tx<'_>,
     space: SpaceId,

@@ -1,4 +1,4 @@
-//! The rate limits of the server: how fast, or how much at once, a user or an address may ask.
+//! The rate limits of the server, per user or per address.
 //!
 //! | Limit | Type | Value |
 //! |---|---|---|

@@ -1,8 +1,8 @@
-//! Links: the agents' connections.
+//! Links: the connections of agents.
 //!
-//! [`Links`] holds every [`LiveSpace`]. `session` is the life of one connection from hello to
-//! goodbye, `reader` takes its frames, `control` handles the control messages of agents. Frames,
-//! queues and heartbeats are in `svc_link`.
+//! [`Links`] holds every [`LiveSpace`]. `session` serves one link from hello to goodbye, `reader`
+//! reads its frames, `control` handles the control messages of agents. Frames, queues and heartbeats
+//! are in `svc_link`.
 
 mod access;
 mod control;
@@ -34,11 +34,11 @@ use crate::{
 /// Timings of links.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPolicy {
-    /// How long a lost link keeps its space deployed.
+    /// How long a space stays deployed after its link is lost.
     pub grace: Duration,
-    /// Between pings; a link with nothing heard for three of these is dead.
+    /// Interval of pings. A link without any frame for three intervals is dead.
     pub heartbeat: Duration,
-    /// How long calls in flight may take to finish when the server stops.
+    /// How long calls in flight may run when the server stops.
     pub drain: Duration,
 }
 
@@ -50,9 +50,9 @@ pub struct Links {
     pub logs: Arc<SpaceLogs>,
     pub metrics: Arc<Metrics>,
     pub policy: LinkPolicy,
-    /// Cancelled when the server stops taking links.
+    /// Cancelled when the server stops accepting links.
     pub shutdown: CancellationToken,
-    /// Every task that serves a link or waits for one to come back.
+    /// Every task that serves a link or waits for a new one.
     pub tasks: TaskTracker,
     live: RwLock<HashMap<SpaceId, Arc<LiveSpace>>>,
     /// Spaces with subscriptions in the store.
@@ -109,7 +109,7 @@ impl Links {
         }
     }
 
-    /// Ends a space's link, and takes its methods out.
+    /// Ends a space's link and removes its methods.
     pub async fn cut(&self, space: SpaceId, reason: Goodbye) {
         if let Some(live) = self.find(space) {
             let _transition = live.transition.lock().await;
@@ -117,9 +117,9 @@ impl Links {
         }
     }
 
-    /// The same, for a caller that holds the space's transition.
+    /// [`cut`](Self::cut) for callers that hold the transition lock of the space.
     fn end(&self, live: &LiveSpace, reason: Goodbye) {
-        // In this order: a link that ends registers nothing any more.
+        // In this order: a link that has ended accepts no registration.
         if let Some(link) = live.link() {
             link.closing().end(reason);
         }
@@ -140,7 +140,7 @@ impl Links {
         }
     }
 
-    /// Forgets a space that has no link: it is stopped or deleted.
+    /// Removes a stopped or deleted space from memory, unless it has a link.
     pub fn forget(&self, space: SpaceId) {
         let mut live = self.live.write();
         if live.get(&space).is_some_and(|live| live.link().is_none()) {
@@ -148,8 +148,8 @@ impl Links {
         }
     }
 
-    /// Stops: says goodbye to each agent as soon as its own calls in flight are done, within a
-    /// limit, so that one long call does not keep the others from another server.
+    /// Ends all links. Each agent gets its goodbye as soon as its own calls in flight are done, or
+    /// after the drain time, so that a long call delays only its own agent.
     pub async fn drain(&self) {
         let mut busy: Vec<_> = self
             .live
@@ -173,7 +173,7 @@ impl Links {
         };
         let limit = self.policy.drain;
         if tokio::time::timeout(limit, handed_over).await.is_err() {
-            tracing::warn!("calls still in flight at the end of the drain time are interrupted");
+            tracing::warn!("the drain time is over; calls still in flight are interrupted");
         }
         busy.iter()
             .for_each(|link| link.closing().end(Goodbye::ServerStopping));
@@ -182,11 +182,11 @@ impl Links {
             .await
             .is_err()
         {
-            tracing::warn!("some agents did not take the goodbye in time");
+            tracing::warn!("some agents did not close their links in time");
         }
     }
 
-    /// The live form of a space, made if it is new here.
+    /// Returns the live space; creates it if this server does not hold it.
     fn enter(&self, make: impl FnOnce() -> LiveSpace, space: SpaceId) -> Arc<LiveSpace> {
         Arc::clone(
             self.live

@@ -1,6 +1,6 @@
-//! Spaces as this server holds them in memory: [`LiveSpace`] has a [`Link`], or lost it within the
-//! grace period. Calls are put on a [`Link`]; `calls` knows those in flight. [`SpaceLogs`] holds
-//! the last lines of each space. Nothing here opens, registers or ends a space: that is `links`.
+//! Linked spaces in memory: a [`LiveSpace`] has a [`Link`], or lost it within the grace period.
+//! Calls are put on a [`Link`]; `calls` holds those in flight. [`SpaceLogs`] holds the last log
+//! lines of each space. This module must not open, register or end links: `links` does.
 
 mod calls;
 mod health_pace;
@@ -9,7 +9,7 @@ mod live_space;
 mod logs;
 mod reports;
 
-pub use calls::{Answer, NoAnswer};
+pub use calls::{Answer, InvalidAnswer};
 pub use health_pace::HealthReport;
 pub use link::{Link, NotSent, PendingCall, UserNumber};
 pub use live_space::{Availability, LiveSpace};

@@ -1,5 +1,5 @@
-//! Methods: who offers what (registry), what a caller sees of it (discovery), and getting a call
-//! to a provider and its answer back (calls).
+//! Methods: which space offers which method (`registry`), which methods a caller sees (`discovery`),
+//! and the routing of calls and answers (`calls`).
 
 pub mod calls;
 pub mod discovery;

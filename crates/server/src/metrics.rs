@@ -1,5 +1,5 @@
-//! What operators watch: Prometheus metrics. Handles are resolved once, so that counting a call is
-//! an atomic addition.
+//! Prometheus metrics, and the call statistics of the overview. Labels are resolved once, so that
+//! counting a call is an atomic addition.
 
 mod call_stats;
 mod events;
@@ -27,7 +27,7 @@ pub use scripts::ScriptMetrics;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallOutcome {
     Ok,
-    /// The method server answered an error.
+    /// The method server returned an error.
     MethodError,
     NotFound,
     Unavailable,
@@ -166,9 +166,9 @@ impl Metrics {
         u64::try_from(self.calls_in_flight.get()).unwrap_or(0)
     }
 
-    pub fn link_up(self: &Arc<Self>) -> LinkCounted {
+    pub fn link_up(self: &Arc<Self>) -> LinkGuard {
         self.links.inc();
-        LinkCounted(Arc::clone(self))
+        LinkGuard(Arc::clone(self))
     }
 
     pub fn method_server_restarts(&self, count: u64) {
@@ -184,7 +184,7 @@ impl Metrics {
     }
 }
 
-/// Counts as in flight until it is finished or its caller goes away.
+/// A call counted as in flight, until it is finished or its caller disconnects.
 pub struct RunningCall<'a>(&'a Metrics);
 
 impl RunningCall<'_> {
@@ -200,10 +200,10 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// Counts as a link as long as it lives.
-pub struct LinkCounted(Arc<Metrics>);
+/// A counted link; uncounted when dropped.
+pub struct LinkGuard(Arc<Metrics>);
 
-impl Drop for LinkCounted {
+impl Drop for LinkGuard {
     fn drop(&mut self) {
         self.0.links.dec();
     }

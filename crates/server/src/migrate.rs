@@ -1,7 +1,8 @@
-//! Moves the data of a single server to a database of PostgreSQL, for a zone.
+//! Moves the data of a single server to a PostgreSQL database, for a zone.
 //!
-//! The source is a data folder that no server uses, and stays as it is; the target is an empty
-//! database. Everything arrives, as it was, or nothing.
+//! The source is a data folder that no server uses. Its data stays as it is; only an old schema is
+//! migrated and the server's id is stored. The target is an empty database. All data is copied, or
+//! none.
 
 #[cfg(test)]
 mod tests;
@@ -24,14 +25,14 @@ pub use svc_store::transfer::{Progress, Step, TransferError};
 
 #[derive(Debug, Error)]
 pub enum MigrateError {
-    #[error("`{}` holds no database; name the data folder of a server with --from", .0.display())]
+    #[error("`{}` holds no database; give the data folder of a server with --from", .0.display())]
     NoDatabase(PathBuf),
     #[error(
-        "`{}` is not the `{DATABASE_FILE}` of a data folder; a backup is put into one with `svc backup restore`",
+        "`{}` is not the `{DATABASE_FILE}` of a data folder; restore a backup first with `svc backup restore`",
         .0.display()
     )]
     OtherFile(PathBuf),
-    #[error("a server runs on `{}`; stop it first: what it does meanwhile would not arrive", .0.display())]
+    #[error("a server runs on `{}`; stop it first: changes made during the copy would be lost", .0.display())]
     Running(PathBuf),
     #[error(transparent)]
     Transfer(#[from] TransferError),
@@ -39,16 +40,16 @@ pub enum MigrateError {
     ServerId(#[from] ServerIdError),
 }
 
-/// What was moved.
+/// The moved data.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Report {
     pub from: PathBuf,
-    /// Without its password.
+    /// The URL of the target without its password.
     pub to: String,
     pub schema_version: i64,
-    /// Who the server of the data folder is in the zone, so that its spaces stay with it.
+    /// The id of the data folder's server in the zone, so that its spaces stay with it.
     pub server_id: Option<ServerId>,
-    /// Where the key of the secrets is, if it is in the data folder.
+    /// The key of stored secrets, if it is in the data folder.
     pub secret_key_file: Option<PathBuf>,
     pub tables: Vec<MovedTable>,
 }
@@ -57,15 +58,15 @@ pub struct Report {
 pub struct MovedTable {
     pub name: &'static str,
     pub rows: u64,
-    /// In hex; the same on both sides.
+    /// In hex; equal in the source and the target.
     pub sha256: String,
 }
 
-/// Moves everything. `from` is a data folder, or the database in it.
+/// Moves all data. `from` is a data folder, or the database file in it.
 pub fn run(
     from: &Path,
     to: DatabaseUrl,
-    told: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, MigrateError> {
     let data_dir = data_dir(from)?;
     let source = Source::open(&data_dir).map_err(|error| match error {
@@ -78,9 +79,9 @@ pub fn run(
         None => source.server_id()?,
     };
     let target = Target::begin(to)?;
-    let copies = transfer::copy(&source, &target, server_id, told)?;
+    let copies = transfer::copy(&source, &target, server_id, on_progress)?;
     let to = target.url().to_owned();
-    // Before the commit: a server that starts after it must not make an id of its own.
+    // Before the commit: a server that starts after the commit must not create another id.
     if let (None, Some(id)) = (known, server_id) {
         zone::set_id(&data_dir, id)?;
     }
@@ -102,7 +103,7 @@ pub fn run(
     })
 }
 
-/// The folder of a database that is there.
+/// The data folder of an existing database.
 fn data_dir(from: &Path) -> Result<PathBuf, MigrateError> {
     let is_database = from.file_name().is_some_and(|name| name == DATABASE_FILE);
     let folder = match from.parent() {

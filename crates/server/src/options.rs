@@ -1,4 +1,4 @@
-//! What a server is started with.
+//! The options of a server.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -16,35 +16,36 @@ use crate::{
     web::Web,
 };
 
-/// Long computations of all users that may wait.
+/// Long computations of all users that may wait at the same time.
 const COMPUTE_WAITING_MAX: usize = 4_096;
 
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
     pub data_dir: PathBuf,
-    /// A database that several servers share, in place of the embedded one.
+    /// A database that several servers share, instead of the embedded one.
     pub database: Option<SharedDatabase>,
     pub tls: Option<TlsFiles>,
-    /// Proxies whose `X-Forwarded-*` headers are believed.
+    /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Names under which a loopback listener takes requests, beside those of this machine and the
-    /// host of `public_url`; `*` is any.
+    /// Host names that a loopback listener accepts in addition to those of this machine and the
+    /// host of `public_url`; `*` accepts any.
     pub allowed_hosts: Vec<String>,
-    /// Whether the server may run agents itself: that is running code on it.
+    /// Whether the server may run agents itself, which means running users' code on the server.
     pub allow_local_spaces: bool,
     /// `example.org` makes `https://<user>--<space>--<port>.example.org`.
     pub wildcard_domain: Option<String>,
-    /// The address people use, if it is not the one listened on.
+    /// The URL for users, if it differs from the listening address.
     pub public_url: Option<String>,
-    /// Makes the user `admin` on a first start; without it there is a one-time setup link.
+    /// The password of the user `admin`, created at the first start; without it the server prints a
+    /// one-time setup link.
     pub admin_password: Option<String>,
-    /// The `svc` program, for agents the server runs itself.
+    /// The `svc` program, for agents and script workers that the server runs.
     pub agent_program: PathBuf,
     pub events: EventOptions,
     pub scripts: ScriptOptions,
     pub limits: Limits,
-    /// What one user may have; an administrator may set other values for single users.
+    /// Quotas of each user. An administrator may override them per user.
     pub quotas: Quotas,
     pub policy: Policy,
     pub web: Web,
@@ -54,28 +55,28 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct SharedDatabase {
     pub url: DatabaseUrl,
-    /// Connections for reads; there is one more for writes, and one to listen on.
+    /// Connections for reads. Two more are for writes and for notifications.
     pub readers: usize,
-    /// Other servers are not heard by notifications: for poolers that hand connections round.
+    /// Do not use notifications of other servers: for connection poolers that share connections.
     pub poll_only: bool,
 }
 
 #[derive(Clone, Debug)]
 pub struct EventOptions {
-    /// Hosts and networks that webhooks may reach though they are not globally routable.
+    /// Hosts and networks that webhooks may reach although they are not globally routable.
     pub webhook_allow: Vec<String>,
-    /// Look-ups of names for webhooks at the same time; at least 1.
+    /// Concurrent name look-ups for webhooks; at least 1.
     pub webhook_lookups: usize,
     /// Events a user may emit per second.
     pub emits_per_second: u32,
     /// How long events and finished deliveries are kept.
     pub retention: Duration,
-    /// Key of secrets at rest, for servers of one zone; made in the data folder when absent.
+    /// Key of stored secrets, required in a zone; otherwise created in the data folder.
     pub secret_key: Option<String>,
-    /// Start though the stored secrets were encrypted with a key that is lost: they are lost too.
+    /// Start although the stored secrets were encrypted with another key. They are lost.
     pub accept_new_key: bool,
     pub retry: RetryPolicy,
-    /// How long a server holds a queue without a sign of life.
+    /// How long a server holds a lane without renewing its lease.
     pub lease: Duration,
     /// Deliveries that run at the same time.
     pub slots: Slots,
@@ -110,15 +111,15 @@ pub struct TlsFiles {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of a body of `POST /api/methods/call`.
+    /// Largest body of `POST /api/methods/call`.
     pub call_bytes_max: usize,
-    /// Connections at one time, agents' links included; fewer if the system allows fewer files.
+    /// Concurrent connections, including links; fewer if the limit on open files is lower.
     pub connections_max: usize,
-    /// Connections of one client address; `None` is a quarter of all. This machine, trusted
-    /// proxies and agents' links are not counted.
+    /// Connections of one client address; `None` means a quarter of all. This machine, trusted
+    /// proxies and links are not counted.
     pub connections_per_address: Option<usize>,
-    /// Time for the head of a request: the first one from the start of its connection, a later one
-    /// from the end of the answer before it.
+    /// Time limit for the head of a request, from the start of the connection or from the end of the
+    /// previous answer.
     pub head_max: Duration,
     /// Memory of all bodies that are still arriving; a user may have a quarter of it.
     pub unfinished_body_bytes_max: usize,
@@ -152,7 +153,7 @@ impl Limits {
         FairPool::new(PoolOptions {
             name: "compute",
             threads,
-            // A user never holds the last thread.
+            // No user may occupy every thread.
             running_per_user: threads.saturating_sub(1).max(1),
             jobs_per_user: self.compute_queue.max(1),
             waiting_max: COMPUTE_WAITING_MAX,
@@ -161,8 +162,8 @@ impl Limits {
     }
 }
 
-/// Half of the cores, so that the threads that serve have the others. Two at least: one user never
-/// holds the last one.
+/// Half of the cores, so that the threads that serve requests have the others. At least two,
+/// because no user may occupy every thread.
 fn default_compute_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     (cores / 2).max(2)

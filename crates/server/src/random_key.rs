@@ -1,8 +1,9 @@
-//! Maps by keys that are random already: ids that the server drew, and SHA-256 of its own secrets.
+//! Maps with a cheap hash, for keys that are random: ids that the server generated, and SHA-256
+//! hashes of its own secrets.
 //!
-//! The standard hasher protects a map from keys that somebody chose so that they collide. Nobody
-//! chooses these, and a look-up by them is what every request does, several times. A name, or
-//! anything else a user chooses, must never be a key here.
+//! The standard hasher protects a map from keys that were chosen to collide. These keys cannot be
+//! chosen, and every request makes several look-ups with them. A name, or any other value that a
+//! user chooses, must never be a key of these maps.
 
 use std::{
     collections::HashMap,
@@ -11,12 +12,12 @@ use std::{
 
 pub type RandomKeyMap<K, V> = HashMap<K, V, BuildHasherDefault<RandomKeyHasher>>;
 
-/// Takes the last eight bytes of a key, where v7 ids are random too.
+/// Hashes the last eight bytes of a key, which are random in v7 ids too.
 #[derive(Default)]
 pub struct RandomKeyHasher(u64);
 
-/// Odd, with its bits well spread (2⁶⁴ divided by the golden ratio): the upper bits of a hash then
-/// hang on all bits of the key, the lower ones are as random as the key's.
+/// 2⁶⁴ divided by the golden ratio: odd, with well-spread bits. The upper bits of a hash then depend
+/// on all bits of the key; the lower ones are as random as those of the key.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for RandomKeyHasher {
@@ -30,7 +31,7 @@ impl Hasher for RandomKeyHasher {
         self.0 = (self.0 ^ word).wrapping_mul(SPREAD);
     }
 
-    /// The length of an array, which is the same for all keys of a map.
+    /// Ignores the length of an array, which is the same for all keys of a map.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
@@ -54,8 +55,8 @@ mod tests {
         BuildHasherDefault::<RandomKeyHasher>::default().hash_one(key)
     }
 
-    /// The map looks at the lowest bits for the place and at the highest seven for a first
-    /// comparison: both must differ between ids of one moment.
+    /// The map uses the lowest bits for the bucket and the highest seven for a first comparison.
+    /// Both must differ between ids of the same time.
     #[test]
     fn ids_of_one_moment_are_spread_over_the_map() {
         let ids: Vec<_> = (0..4_096).map(|_| UserId(Uuid::now_v7())).collect();
@@ -63,7 +64,7 @@ mod tests {
             let seen: HashSet<u64> = ids.iter().map(|id| of(hash(*id))).collect();
             seen.len()
         };
-        // Thrown at random, 4,096 balls hit about 2,589 of as many places.
+        // 4,096 random values hit about 2,589 of 4,096 buckets.
         assert!(count(|hash| hash & 4_095) > 2_300);
         assert_eq!(count(|hash| hash >> 57), 128);
     }

@@ -1,12 +1,13 @@
-//! Stored scripts, and running those that run on the server: sinks and tools.
+//! Stores scripts, and runs sink and tool scripts. Startup scripts and libraries are stored here and
+//! run in spaces.
 //!
-//! Cast: [`Scripts`] is how people manage and try them; [`ScriptRunner`] runs one in a worker
-//! process, within its limits, and answers what it asks as the user it runs for; [`StoredTools`] lists
-//! and runs those that are tools; [`InternalApi`] is the port to the server's own API, which the HTTP
-//! layer opens. Startup scripts and libraries are kept here and run elsewhere: in spaces.
+//! [`Scripts`] manages and tests scripts for users. [`ScriptRunner`] runs a script in a worker
+//! process, within limits, and answers its requests as the user for whom it runs. [`StoredTools`]
+//! lists and runs tool scripts. [`InternalApi`] is the port to the server's own API; the HTTP layer
+//! opens it.
 //!
-//! Invariant: no line of a script runs in this process. A script is never more than the user it
-//! runs for is at that moment, and less than they are: it reaches no credentials, no users, no
+//! Invariant: no line of a script runs in this process. A script never has a permission that its
+//! user does not have at that moment, and it has no access to credentials, users and the
 //! management of spaces.
 
 mod api;
@@ -16,13 +17,13 @@ mod event;
 mod host;
 mod options;
 mod power;
-mod proof;
 mod report;
 mod runner;
+mod sandbox_test;
 mod service;
+mod slots;
+mod test_run;
 mod tools;
-mod trying;
-mod turns;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -36,5 +37,5 @@ pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
 pub use service::{Scripts, libraries_of, source_of};
+pub use slots::Waiting;
 pub use tools::{ScriptTool, StoredTools};
-pub use turns::Waiting;

@@ -1,4 +1,4 @@
-//! Starts a server, keeps its housekeeping going, and stops it in order.
+//! Starts a server, runs its background tasks, and stops it in order.
 
 mod assemble;
 mod bind;
@@ -10,10 +10,7 @@ mod secret_key;
 use std::{io, net::SocketAddr, time::Duration};
 
 use svc_clock::Clock;
-use svc_core::{
-    Permission,
-    space::{Runtime, State, StopReason},
-};
+use svc_core::space::{Runtime, State, StopReason};
 use svc_store::{OpenError, StoreError};
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -22,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use self::{
-    assemble::{Assembled, assemble},
+    assemble::{Assembly, assemble},
     bind::{bind, bind_loopback, reachable},
 };
 use crate::{
@@ -39,11 +36,11 @@ use crate::{
     zone::{ServerIdError, Zone, ZoneHandles},
 };
 
-/// Between writings of what was last used when.
+/// Interval of storing the times of last use.
 const LAST_USED_EVERY: Duration = Duration::from_secs(60);
-/// Between removals of audit entries past their retention.
+/// Interval of removing expired sessions and old audit entries.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How long a server that stops keeps agents for calls that its last requests make yet.
+/// How long a stopping server keeps its links for calls of the last requests.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
 pub struct Server {
@@ -71,21 +68,21 @@ pub enum StartError {
     #[error(transparent)]
     Secrets(#[from] SecretError),
     #[error(
-        "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink its headers anew and a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
+        "the secrets in this database were encrypted with another key; restore the `secret.key` of its data folder, or set SVC_SECRET_KEY to the key that was used. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0"
     )]
     WrongSecretKey,
     #[error(
-        "a database that several servers share needs SVC_SECRET_KEY, the same on each of them; make one with: openssl rand -base64 32"
+        "a database that several servers share needs SVC_SECRET_KEY, the same on each server; create a key with: openssl rand -base64 32"
     )]
     NoSecretKey,
     #[error(
-        "SVC_SECRET_KEY is not the key of this zone; every server of it needs the same. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink its headers anew and a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
+        "SVC_SECRET_KEY is not the key of this zone; every server needs the same key. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0"
     )]
     OtherSecretKey,
     #[error(transparent)]
     WebhookAllow(#[from] GuardError),
     #[error(
-        "could not listen on {address}; choose another with --listen, or port 0 for a free one"
+        "cannot listen on {address}; choose another address with --listen, or port 0 for a free port"
     )]
     Listen {
         address: SocketAddr,
@@ -99,7 +96,7 @@ impl Server {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }
 
-    /// [`Self::start`] with another clock for credentials: a test moves it to let them expire.
+    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own.
     pub async fn start_with_clock(
         options: Options,
         clock: Clock,
@@ -117,7 +114,7 @@ impl Server {
         let (store, policy) = (opened.store.clone(), options.policy.identity);
         let identity = Identity::load(store, policy, options.quotas, clock.clone()).await?;
         let zone = Zone::next(&opened.store, opened.server_id, &url).await?;
-        let Assembled {
+        let Assembly {
             app,
             engine,
             internal_api,
@@ -164,18 +161,18 @@ impl Server {
         self.address
     }
 
-    /// The address people use.
+    /// The URL of this server for users.
     pub fn url(&self) -> String {
         self.url.clone()
     }
 
-    /// The one-time link that makes the first administrator, while there is none.
+    /// The one-time link that creates the first administrator; `None` if the server has users.
     pub fn setup_link(&self) -> Option<String> {
         self.setup_link.clone()
     }
 
-    /// Waits for the shutdown and does it in order: no new connections, requests in flight
-    /// finish, agents hear goodbye, agents of ours end, scripts end, the store closes.
+    /// Waits for the shutdown signal, then stops in order: no new connections, requests in flight
+    /// finish, links are drained, local agents stop, scripts end, the store closes.
     pub async fn join(self) {
         self.app.shutdown.cancelled().await;
         info!("stopping");
@@ -187,7 +184,7 @@ impl Server {
             }
         };
         tokio::pin!(listening);
-        // The last requests may make calls yet; a long one keeps no idle agent here.
+        // The last requests may still make calls. A long request does not delay idle links.
         let drained = tokio::time::timeout(LAST_CALLS, &mut listening).await;
         let handing_over = self.app.links.drain();
         if drained.is_ok() {
@@ -205,7 +202,7 @@ impl Server {
             .flush_last_used()
             .await
             .unwrap_or_else(|error| {
-                warn!("the last uses of credentials were not written: {error}");
+                warn!("cannot store the last use of credentials: {error}");
             });
         self.app.events.close().await;
         self.app.identity.close().await;
@@ -214,7 +211,7 @@ impl Server {
     }
 }
 
-/// Serves the same on each of the listeners.
+/// Serves the same router on each listener.
 fn listen(
     app: &App,
     options: &Options,
@@ -251,7 +248,7 @@ fn connections(options: &Options) -> Connections {
     })
 }
 
-/// Closes connections whose time is over, until the server stops and has ended all of them.
+/// Closes connections that exceed their time, until the server stops.
 fn sweep(app: &App, connections: Connections) -> impl Future<Output = ()> + use<> {
     let shutdown = app.shutdown.clone();
     async move {
@@ -262,7 +259,8 @@ fn sweep(app: &App, connections: Connections) -> impl Future<Output = ()> + use<
     }
 }
 
-/// No default password: the first administrator comes from the environment, or by a one-time link.
+/// Creates the first administrator with the password of the options, or returns a one-time setup
+/// link. There is no default password.
 async fn first_start(
     app: &App,
     options: &Options,
@@ -284,15 +282,10 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
             .store
             .read(move |tx| svc_store::spaces::list_in_state(tx, state))
             .await?;
-        let may_run = |owner| {
-            app.directory.find_user(owner).is_some_and(|owner| {
-                owner.active && owner.permissions.contains(Permission::ManageSpaces)
-            })
-        };
         rows.iter()
             .filter(|row| row.runtime == Runtime::Local)
             .filter(|row| row.stop_reason != Some(StopReason::Requested))
-            .filter(|row| may_run(row.owner_id))
+            .filter(|row| app.spaces.may_run(row.owner_id))
             .for_each(|row| app.local.start(row.id, row.owner_id));
     }
     Ok(())
@@ -302,20 +295,20 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
     let watching = tokio::spawn(app.links.clone().watch_directory());
     let flushing = tokio::spawn(repeat(app.clone(), LAST_USED_EVERY, async |app: &App| {
         if let Err(error) = app.identity.flush_last_used().await {
-            warn!("the last uses of credentials were not written: {error}");
+            warn!("cannot store the last use of credentials: {error}");
         }
         app.calls.stats.forget_idle(svc_clock::now());
     }));
     let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
         if let Err(error) = app.identity.prune().await {
-            warn!("old records were not removed: {error}");
+            warn!("cannot remove old sessions and audit entries: {error}");
         }
     }));
     vec![
         watching,
         flushing,
         pruning,
-        tokio::spawn(prove_sandbox(app.clone())),
+        tokio::spawn(test_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(seal_headers::run(app.clone())),
@@ -337,22 +330,22 @@ fn zone_handles(app: &App) -> ZoneHandles {
     }
 }
 
-/// A sandbox that does not hold is known at the start, and not at the first script.
-async fn prove_sandbox(app: App) {
+/// Tests the sandbox at the start, so that a failure is reported before the first script.
+async fn test_sandbox(app: App) {
     tokio::select! {
-        // The runner says itself what came of it.
-        _ = app.scripts.runner.prove() => (),
+        // The runner logs the result.
+        _ = app.scripts.runner.test_sandbox() => (),
         () = app.shutdown.cancelled() => (),
     }
 }
 
-/// Deleting a user takes their tools with it.
+/// Removes the tools of deleted users.
 async fn follow_users(app: App) {
     let tools = &app.scripts.tools;
     tools.follow(&app.directory, &app.shutdown).await;
 }
 
-/// Spaces on this server end with their owner's right to run them.
+/// Stops local spaces whose owner may no longer run them.
 async fn watch_owners(app: App) {
     app.spaces.watch_owners(&app.shutdown).await;
 }

@@ -1,4 +1,5 @@
-//! Spaces: their records, their lifecycle, and the agents the server runs itself.
+//! Spaces as users manage them: records, templates, agent tokens, and the agents that the server
+//! runs itself. State transitions are in `lifecycle`.
 
 mod access;
 mod agent_tokens;

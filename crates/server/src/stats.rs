@@ -1,4 +1,5 @@
-//! The overview (`GET /api/stats`): calls of the last hour, and how many there are of each thing.
+//! The overview (`GET /api/stats`): calls of the last hour, and numbers of spaces, methods, sinks
+//! and events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,14 +17,14 @@ use crate::{
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// More events than this are not counted: nobody reads the difference.
+/// Events are counted up to this number, which is precise enough for an overview.
 const EVENTS_MAX: u32 = 10_000;
 
-/// Whose numbers.
+/// The scope of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// What the caller made, and what they see.
+    /// The caller's own calls and events, and the records that the caller sees.
     #[default]
     Caller,
     Server,
@@ -47,7 +48,7 @@ pub struct Overview {
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
     pub calls: Arc<CallStats>,
-    /// Counts methods where there are many.
+    /// Counts the methods if there are many.
     pub compute: FairPool,
 }
 
@@ -83,7 +84,7 @@ impl Overview {
         })
     }
 
-    /// Methods that the caller sees, or all, and spaces that can take calls of them.
+    /// Counts the methods that the caller sees, or all, and the spaces that offer them.
     async fn count_methods(
         &self,
         caller: &Caller,
@@ -93,7 +94,7 @@ impl Overview {
         let user = caller.user.clone();
         let count = move |_: &Cancelled| {
             let viewer = (!is_server).then(|| user.viewer());
-            // A deactivated owner's methods are listed for nobody.
+            // Methods of deactivated owners are visible to no user.
             let is_active = |owner| {
                 let owner = directory.find_user(owner);
                 owner.is_some_and(|owner| owner.active)

@@ -1,4 +1,4 @@
-//! Open streams, counted per user: those of events and those of MCP together.
+//! Counts the open streams of each user: event streams and MCP streams together.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -33,7 +33,7 @@ impl Streams {
         }))
     }
 
-    /// Counts one more stream, unless the user has as many as one may have (`quotas.streams`).
+    /// Counts one more stream, unless the user has reached `quotas.streams`.
     pub fn open(&self, user: &User) -> Result<OpenStream, QuotaExceeded> {
         let mut open = self.0.open.lock();
         let count = open.get(&user.id).copied().unwrap_or_default() + 1;

@@ -1,4 +1,4 @@
-//! TLS for the listener: rustls with ring, the one provider in the program.
+//! TLS for the listener: rustls with ring, the only provider in the program.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -19,13 +19,13 @@ use crate::options::TlsFiles;
 
 #[derive(Debug, Error)]
 pub enum TlsError {
-    #[error("could not read the certificate `{}`", path.display())]
+    #[error("cannot read the certificate `{}`", path.display())]
     Certificate { path: PathBuf, source: pem::Error },
     #[error("`{}` holds no certificate", path.display())]
     NoCertificate { path: PathBuf },
-    #[error("could not read the private key `{}`", path.display())]
+    #[error("cannot read the private key `{}`", path.display())]
     Key { path: PathBuf, source: pem::Error },
-    #[error("certificate and key do not work together")]
+    #[error("cannot use the TLS certificate with its private key")]
     Config(#[from] rustls::Error),
 }
 

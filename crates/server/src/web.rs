@@ -1,5 +1,4 @@
-//! The web interface as files: those inside the binary, or those of a folder while someone works
-//! on them.
+//! The files of the web interface, from the binary, or from a folder during development.
 
 use std::{
     borrow::Cow,
@@ -9,28 +8,28 @@ use std::{
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-/// A file of the binary.
+/// A file in the binary.
 #[derive(Clone, Copy, Debug)]
 pub struct WebFile {
     /// `src/main.js`
     pub path: &'static str,
-    /// Changes with the bytes.
+    /// A hash of `bytes`.
     pub hash: &'static str,
     pub bytes: &'static [u8],
-    /// The same compressed, where that is smaller.
+    /// The compressed bytes, if they are smaller.
     pub gzip: Option<&'static [u8]>,
 }
 
-/// Where the files come from.
+/// The source of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Web {
     /// Sorted by path.
     pub files: &'static [WebFile],
-    /// Read at each request instead, for those who write the pages.
+    /// Read at each request instead of `files`, for development.
     pub folder: Option<PathBuf>,
 }
 
-/// A file as it is sent.
+/// A file to send.
 pub struct Found {
     pub media_type: &'static str,
     pub hash: Cow<'static, str>,
@@ -54,7 +53,7 @@ impl Web {
     }
 }
 
-/// A file inside the folder; what leads out of it, a symbolic link included, does not exist.
+/// Reads a file inside the folder. Paths and symbolic links that lead out of it do not exist.
 async fn read(folder: &Path, path: &str) -> Option<Found> {
     let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     if !path.split('/').all(is_name) {
@@ -89,7 +88,7 @@ fn media_type(path: &str) -> &'static str {
         Some("png") => "image/png",
         Some("ico") => "image/x-icon",
         Some("woff2") => "font/woff2",
-        // Licences have no extension.
+        // Licence files have no extension.
         _ => "text/plain; charset=utf-8",
     }
 }

@@ -1,8 +1,8 @@
-//! The zone: this server among those that share its database.
+//! The zone: the servers that share a database.
 //!
-//! Each server gives signs of life, reads what the others changed of what it keeps in memory, and
-//! stops the spaces of servers that are gone. Registrations stay with the server that has the
-//! link; nothing here asks another server anything: the database is all they have in common.
+//! Each server records heartbeats, follows changes that other servers made to records it holds in
+//! memory, and stops the spaces of dead servers. Registrations stay with the server that has the
+//! link. Servers never contact each other: they share only the database.
 
 mod catch_up;
 mod follow;
@@ -32,26 +32,26 @@ pub use self::{
 };
 use crate::{events::hub::Hub, identity::Identity, links::Links, scripts::StoredTools};
 
-/// Between signs of life.
-const BEAT_EVERY: Duration = Duration::from_secs(2);
-/// Without a sign for so long, a server is taken for gone.
-const GONE_AFTER: Duration = Duration::from_secs(10);
-/// How long a server that is gone stays in the list.
+/// Interval of heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
+/// A server without a heartbeat for this long is considered dead.
+const DEAD_AFTER: Duration = Duration::from_secs(10);
+/// How long a dead server stays in the list.
 const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long changes are kept for a server that was frozen or cut off; after more it reads
-/// everything again.
+/// How long changes are kept for a server that was suspended or disconnected. A server that missed
+/// older changes reads all records again.
 const CHANGES_KEPT: Duration = Duration::from_secs(60 * 60);
 
-/// This server, as the others know it.
+/// This server in its zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
     pub id: ServerId,
-    /// The address agents and people reach it by.
+    /// The URL of this server for agents and users.
     pub url: Arc<str>,
     pub started_at: Timestamp,
 }
 
-/// The parts of this server that follow what other servers change.
+/// The parts of this server that follow changes made by other servers.
 #[derive(Clone)]
 pub struct ZoneHandles {
     pub store: Store,
@@ -59,28 +59,28 @@ pub struct ZoneHandles {
     pub tools: Arc<StoredTools>,
     pub links: Arc<Links>,
     pub hub: Hub,
-    /// The newest change of the zone that was in the database before anything was read into memory.
+    /// The newest change of the zone when this server started, before it read records into memory.
     pub position: i64,
-    /// Ends the wait of requests for what other servers have committed.
+    /// For requests that wait for the commits of other servers.
     pub catch_up: Arc<CatchUp>,
-    /// The same for streams of events that open.
+    /// For event streams that wait for the commits of other servers when they open.
     pub stream_catch_up: Arc<CatchUp>,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
 }
 
-/// What became of a sign of life.
+/// The result of a heartbeat.
 enum Beat {
-    /// When it was given, by the database's clock.
-    Given(Timestamp),
-    /// Another server has started under this one's id, at this address.
+    /// Recorded at this time of the database's clock.
+    Recorded(Timestamp),
+    /// Another server has started with the same id, at this URL.
     Superseded(String),
 }
 
 impl Zone {
-    /// The next server with this id, from its first sign of life on. One that still has the id, from
-    /// a copy of the data folder, finds out by its own next sign and stops: two of them would
-    /// deliver from the same queues, each in its own order.
+    /// Claims this id with a later start time. A server that runs with the same id, from a copy of
+    /// the data folder, notices at its next heartbeat and stops: two servers with one id would
+    /// deliver from the same lanes and break their order.
     pub async fn next(store: &Store, id: ServerId, url: &str) -> Result<Self, StoreError> {
         let started_at = store.read(move |tx| servers::next_start(tx, id)).await?;
         Ok(Self {
@@ -90,7 +90,7 @@ impl Zone {
         })
     }
 
-    /// The servers of the zone, those that are gone included for a day.
+    /// The servers of the zone. Dead servers are listed for a day.
     pub async fn list(
         &self,
         store: &Store,
@@ -98,7 +98,7 @@ impl Zone {
     ) -> Result<Vec<ServerRecord>, StoreError> {
         let alone = !store.is_shared();
         if alone {
-            // A server that is alone gives no regular signs of life.
+            // A server without a zone has no regular heartbeats.
             self.beat(store, links, false).await?;
         }
         let read = |tx: &mut Tx<'_>| Ok((servers::list(tx)?, tx.now()?));
@@ -111,7 +111,7 @@ impl Zone {
 
     fn present(&self, holding: ServerHolding, now: Timestamp) -> ServerRecord {
         let ServerHolding { server, leases } = holding;
-        let gone = server.seen_at < now.minus(GONE_AFTER);
+        let gone = server.seen_at < now.minus(DEAD_AFTER);
         ServerRecord {
             id: server.id,
             url: server.url,
@@ -143,7 +143,7 @@ impl Zone {
         let beat = move |tx: &mut Tx<'_>| {
             row.seen_at = tx.now()?;
             if servers::beat(tx, &row)? {
-                return Ok(Beat::Given(row.seen_at));
+                return Ok(Beat::Recorded(row.seen_at));
             }
             let other = servers::find(tx, row.id)?;
             Ok(Beat::Superseded(
@@ -153,56 +153,59 @@ impl Zone {
         store.write(beat).await
     }
 
-    /// Works with the other servers until this one stops.
+    /// Runs the tasks of the zone until the server stops. Does nothing without a zone.
     pub async fn run(self, handles: ZoneHandles) {
         if !handles.store.is_shared() {
             return;
         }
         tokio::join!(
-            self.give_signs_of_life(&handles),
+            self.send_heartbeats(&handles),
             follow::run(&handles),
             streams::run(&handles)
         );
     }
 
-    /// Signs of life, the last of them at the beginning of a stop: agents and callers are to look
-    /// for another server.
-    async fn give_signs_of_life(&self, handles: &ZoneHandles) {
+    /// Records heartbeats. The last one, when the server stops, marks it as draining, so that agents
+    /// and callers choose another server.
+    async fn send_heartbeats(&self, handles: &ZoneHandles) {
         let (mut steady_since, mut last) = (Instant::now(), Timestamp::default());
         loop {
             let draining = handles.shutdown.is_cancelled();
             let began = Instant::now();
             let is_steady = match self.beat(&handles.store, &handles.links, draining).await {
-                // By the database's clock: that of a machine that stood still did so too.
-                Ok(Beat::Given(at)) => at.since(std::mem::replace(&mut last, at)) <= GONE_AFTER / 2,
-                Ok(Beat::Superseded(url)) => return self.give_way(handles, &url),
+                // Measured with the database's clock: the local clock stops while the machine is
+                // suspended.
+                Ok(Beat::Recorded(at)) => {
+                    at.since(std::mem::replace(&mut last, at)) <= DEAD_AFTER / 2
+                }
+                Ok(Beat::Superseded(url)) => return self.stop_superseded(handles, &url),
                 Err(error) => {
-                    tell("no sign of life could be given", &error);
+                    log_failure("cannot record a heartbeat", &error);
                     false
                 }
             };
-            // Others could give no sign either, when this took so long.
-            if !is_steady || began.elapsed() > GONE_AFTER / 2 {
+            // If this heartbeat took long, those of other servers may be late too.
+            if !is_steady || began.elapsed() > DEAD_AFTER / 2 {
                 steady_since = Instant::now();
             }
             if draining {
                 return;
             }
-            if let Err(error) = self.tidy(handles, steady_since.elapsed()).await {
-                tell("the zone could not be tidied up", &error);
+            if let Err(error) = self.clean_up(handles, steady_since.elapsed()).await {
+                log_failure("cannot clean up after dead servers", &error);
             }
             tokio::select! {
-                () = tokio::time::sleep(BEAT_EVERY) => {}
+                () = tokio::time::sleep(HEARTBEAT_INTERVAL) => {}
                 () = handles.shutdown.cancelled() => {}
             }
         }
     }
 
-    /// Stops this server, as another has its id.
-    fn give_way(&self, handles: &ZoneHandles, url: &str) {
+    /// Stops this server because another one has started with the same id.
+    fn stop_superseded(&self, handles: &ZoneHandles, url: &str) {
         if !handles.shutdown.is_cancelled() {
             error!(
-                "another server, {url}, has started under the id of this one, {}; this one stops. If its data folder was copied, remove `{}` from one of the two and start it again",
+                "another server, {url}, has started with the id of this server, {}; this server stops. If its data folder was copied, remove `{}` from one of the two folders and start that server again",
                 self.id,
                 identity::FILE
             );
@@ -210,26 +213,23 @@ impl Zone {
         }
     }
 
-    /// `steady`: for how long this server and the database have been there without a gap. Before a
-    /// grace period of it is over, a server without a sign of life may merely not have been able to
-    /// give one.
-    async fn tidy(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
-        let grace = handles.links.policy.grace.max(GONE_AFTER);
+    /// Stops the spaces of dead servers and removes old changes. `steady` is the time for which this
+    /// server has reached the database without a gap. Before it exceeds the grace period, a missing
+    /// heartbeat may only mean that the other server could not reach the database.
+    async fn clean_up(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
+        let grace = handles.links.policy.grace.max(DEAD_AFTER);
         if steady > grace {
             let stopped = handles.links.lifecycle.stop_orphans(grace).await?;
             if stopped > 0 {
-                info!(
-                    spaces = stopped,
-                    "spaces of servers that are gone are stopped"
-                );
+                info!(spaces = stopped, "stopped the spaces of dead servers");
             }
         }
-        let past = |tx: &mut Tx<'_>| {
+        let has_old_changes = |tx: &mut Tx<'_>| {
             let now = tx.now()?;
             let oldest = zone_changes::oldest_at(tx)?;
             Ok(oldest.is_some_and(|at| at < now.minus(CHANGES_KEPT * 2)))
         };
-        if handles.store.read(past).await? {
+        if handles.store.read(has_old_changes).await? {
             let prune = |tx: &mut Tx<'_>| {
                 let now = tx.now()?;
                 zone_changes::prune(tx, now.minus(CHANGES_KEPT))?;
@@ -241,8 +241,8 @@ impl Zone {
     }
 }
 
-/// Tells of a failure that is tried again by itself.
-fn tell(what: &str, error: &StoreError) {
+/// Logs a failure that will be retried. An outage of the database is logged by the store.
+fn log_failure(what: &str, error: &StoreError) {
     if !error.is_outage() {
         warn!("{what}: {error}");
     }

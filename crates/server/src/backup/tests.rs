@@ -197,7 +197,7 @@ async fn damage_inside_stored_values_is_found_and_named() {
             assert!(restore(&file, &fresh, true).is_err());
         }
     }
-    // Even where nothing is kept, a changed byte is a sign of a failing disk.
+    // A changed byte in unused space is reported too: it is a sign of a failing disk.
     for place in (0..whole.len()).step_by(997) {
         let mut damaged = whole.clone();
         damaged[place] ^= 0x10;

@@ -1,4 +1,4 @@
-//! The queue of a [`FairPool`](super::FairPool): one line per user, and users in turn.
+//! The queue of a [`FairPool`](super::FairPool): one queue per user, and users take turns.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,20 +7,21 @@ use svc_core::UserId;
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Queue {
-    lines: HashMap<UserId, Line>,
-    /// Users with a job that waits, the next one first.
+    users: HashMap<UserId, UserQueue>,
+    /// Users with waiting jobs; the next user first.
     order: VecDeque<UserId>,
     waiting: usize,
     running_per_user: usize,
-    /// Threads that exist, and those of them that wait for a job.
+    /// Existing threads.
     pub(super) threads: usize,
+    /// Threads that wait for a job.
     pub(super) idle: usize,
     pub(super) is_closed: bool,
 }
 
 /// The jobs of one user.
 #[derive(Default)]
-struct Line {
+struct UserQueue {
     waiting: VecDeque<Job>,
     running: usize,
 }
@@ -28,7 +29,7 @@ struct Line {
 impl Queue {
     pub(super) fn new(running_per_user: usize) -> Self {
         Self {
-            lines: HashMap::new(),
+            users: HashMap::new(),
             order: VecDeque::new(),
             waiting: 0,
             running_per_user,
@@ -44,50 +45,54 @@ impl Queue {
 
     /// Jobs of a user that wait or run.
     pub(super) fn jobs_of(&self, user: UserId) -> usize {
-        let line = self.lines.get(&user);
-        line.map_or(0, |line| line.waiting.len() + line.running)
+        let queue = self.users.get(&user);
+        queue.map_or(0, |queue| queue.waiting.len() + queue.running)
     }
 
     pub(super) fn push(&mut self, user: UserId, job: Job) {
-        let line = self.lines.entry(user).or_default();
-        if line.waiting.is_empty() {
+        let queue = self.users.entry(user).or_default();
+        if queue.waiting.is_empty() {
             self.order.push_back(user);
         }
-        line.waiting.push_back(job);
+        queue.waiting.push_back(job);
         self.waiting += 1;
     }
 
-    /// The next job to run: of the user who has waited longest for a turn and may run one more.
+    /// Takes the next job: of the first user in turn who may run one more.
     pub(super) fn next(&mut self) -> Option<(UserId, Job)> {
         let max = self.running_per_user;
-        let may_run = |user: &UserId| self.lines.get(user).is_some_and(|line| line.running < max);
+        let may_run = |user: &UserId| {
+            self.users
+                .get(user)
+                .is_some_and(|queue| queue.running < max)
+        };
         let at = self.order.iter().position(may_run)?;
         let user = self.order.remove(at)?;
-        let line = self.lines.get_mut(&user)?;
-        let job = line.waiting.pop_front()?;
-        line.running += 1;
+        let queue = self.users.get_mut(&user)?;
+        let job = queue.waiting.pop_front()?;
+        queue.running += 1;
         self.waiting -= 1;
-        if !line.waiting.is_empty() {
+        if !queue.waiting.is_empty() {
             self.order.push_back(user);
         }
         Some((user, job))
     }
 
     pub(super) fn finished(&mut self, user: UserId) {
-        let Some(line) = self.lines.get_mut(&user) else {
+        let Some(queue) = self.users.get_mut(&user) else {
             return;
         };
-        line.running -= 1;
-        if line.running == 0 && line.waiting.is_empty() {
-            self.lines.remove(&user);
+        queue.running -= 1;
+        if queue.running == 0 && queue.waiting.is_empty() {
+            self.users.remove(&user);
         }
     }
 
-    /// Empties the queue; jobs that run are not touched.
+    /// Removes all waiting jobs. Running jobs are not affected.
     pub(super) fn take_all(&mut self) -> Vec<Job> {
         self.order.clear();
         self.waiting = 0;
-        let lines = self.lines.values_mut();
-        lines.flat_map(|line| line.waiting.drain(..)).collect()
+        let users = self.users.values_mut();
+        users.flat_map(|queue| queue.waiting.drain(..)).collect()
     }
 }

@@ -27,13 +27,13 @@ async fn soon<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A job that runs until the sender is dropped or sends.
-struct Held {
+struct HeldJob {
     release: mpsc::Sender<()>,
     job: tokio::task::JoinHandle<Result<(), PoolError>>,
 }
 
 /// Starts a job of a user and waits until it runs.
-async fn hold(pool: &FairPool, user: UserId) -> Held {
+async fn hold(pool: &FairPool, user: UserId) -> HeldJob {
     let (release, released) = mpsc::channel();
     let (started, running) = oneshot::channel();
     let pool = pool.clone();
@@ -45,7 +45,7 @@ async fn hold(pool: &FairPool, user: UserId) -> Held {
         pool.run(user, work).await
     });
     soon(running).await.expect("it runs");
-    Held { release, job }
+    HeldJob { release, job }
 }
 
 /// Queues a job that notes its number, and waits until it is in the queue.
@@ -58,7 +58,7 @@ async fn note(
     let before = pool.0.0.queue.lock().waiting();
     let (queued, notes) = (pool.clone(), notes.clone());
     let job = tokio::spawn(async move {
-        let work = move |_: &Cancelled| notes.send(number).expect("somebody reads");
+        let work = move |_: &Cancelled| notes.send(number).expect("the receiver is open");
         queued.run(user, work).await
     });
     soon(async {
@@ -71,7 +71,7 @@ async fn note(
 }
 
 #[tokio::test]
-async fn users_take_turns_however_many_jobs_one_of_them_has() {
+async fn users_take_turns_regardless_of_their_number_of_jobs() {
     let pool = pool(1, 1);
     let held = hold(&pool, user(9)).await;
     let (notes, noted) = mpsc::channel();
@@ -117,17 +117,17 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
             setting: "server.compute_queue"
         }
     );
-    let told = refused.to_string();
+    let message = refused.to_string();
     assert!(
-        told.contains('4') && told.contains("server.compute_queue"),
-        "{told}"
+        message.contains('4') && message.contains("server.compute_queue"),
+        "{message}"
     );
-    // Others are still taken, up to the bound of all together.
+    // Jobs of other users are still accepted, up to the limit of all users.
     for number in 4..7 {
         note(&pool, user(2), number, &notes).await;
     }
     assert_eq!(pool.run(user(3), |_| ()).await, Err(PoolError::Full));
-    // Work that is bounded elsewhere waits all the same.
+    // Work without the limit is queued nevertheless.
     let mut waiting = std::pin::pin!(pool.run_unbounded(user(1), |_| 7));
     assert!(futures_util::poll!(waiting.as_mut()).is_pending());
     held.release.send(()).expect("it waits");
@@ -144,9 +144,9 @@ async fn a_caller_that_leaves_cancels_its_job() {
     assert!(soon(left).await.expect_err("aborted").is_cancelled());
     held.release.send(()).expect("it waits");
     soon(pool.run(user(2), |_| ())).await.expect("it ran");
-    assert_eq!(noted.try_recv().ok(), None, "nobody wanted it any more");
+    assert_eq!(noted.try_recv().ok(), None, "the job was cancelled");
 
-    // A job that runs learns of it too.
+    // A running job sees the cancellation too.
     let (started, running) = oneshot::channel();
     let (stopped, stopping) = oneshot::channel();
     let work = pool.clone();

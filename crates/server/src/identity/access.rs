@@ -1,4 +1,4 @@
-//! What a user may do, and through which roles.
+//! The permissions of a user and the roles that grant them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use svc_store::roles;
 use super::{Identity, IdentityError, User};
 
 impl Identity {
-    /// Every permission there is, each with the roles that give it to the user.
+    /// Every existing permission, each with the roles that grant it to the user.
     pub async fn access(
         &self,
         id: UserId,

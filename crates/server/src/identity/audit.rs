@@ -1,4 +1,4 @@
-//! The audit log: reading it, and how long it is kept.
+//! Reads and prunes the audit log, and builds its entries.
 
 use serde_json::Value;
 use svc_core::{Timestamp, UserId};
@@ -11,7 +11,7 @@ use svc_store::{
 use super::{Identity, caller::Caller, error::IdentityError};
 
 impl Identity {
-    /// Newest first, for a reader.
+    /// Lists entries, newest first.
     pub async fn list_audit(
         &self,
         reader: UserId,
@@ -28,12 +28,12 @@ impl Identity {
         })
     }
 
-    /// Removes entries older than `before`; how many.
+    /// Removes entries older than `before`. Returns their number.
     pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, IdentityError> {
         Ok(self.store.write(move |tx| audit::prune(tx, before)).await?)
     }
 
-    /// An entry about something a caller does now.
+    /// An entry about an action of the caller, with the current time.
     pub(super) fn entry(
         &self,
         caller: &Caller,

@@ -1,11 +1,11 @@
-//! The caller as a transaction sees them.
+//! Resolves a caller again, inside the transaction that makes their change.
 //!
-//! Time passes between the moment a caller is resolved and the moment their change is made: the
-//! body arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
-//! administrator may have deactivated the user, revoked the credential or taken a role away. So
-//! every change that a caller asks for runs in [`Identity::change_as`] or [`CallerWriter::write`], which
-//! resolve the caller again from the database, inside the transaction. What the closure decides,
-//! it decides by the caller it is given, never by the one the request came with.
+//! Time passes between the authentication of a caller and the commit of their change: the body
+//! arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
+//! administrator may have deactivated the user, revoked the credential or removed a role. So
+//! every change on behalf of a caller runs in [`Identity::change_as`] or [`CallerWriter::write`],
+//! which read the caller from the database inside the transaction. The closure must decide by the
+//! caller that it gets as an argument, never by the caller of the request.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use svc_store::{Store, StoreError, Tx, agent_tokens, sessions, tokens, users};
 use super::{
     Identity,
     caller::{Caller, Credential, User},
-    change::Affected,
+    change::AffectedRecords,
     directory::Denied,
     error::IdentityError,
 };
@@ -26,7 +26,7 @@ impl Identity {
     pub async fn change_as<T, E>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, Affected), E> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
@@ -40,13 +40,13 @@ impl Identity {
         .await
     }
 
-    /// For services whose records the directory does not hold.
+    /// For services whose records are not in the directory.
     pub fn writer(&self) -> CallerWriter {
         CallerWriter::new(self.store.clone(), self.clock.clone())
     }
 }
 
-/// Makes the changes of callers that the directory does not hold. Cheap to clone.
+/// Makes changes on behalf of callers, to records that are not in the directory. Cheap to clone.
 #[derive(Clone)]
 pub struct CallerWriter {
     store: Store,
@@ -58,7 +58,7 @@ impl CallerWriter {
         Self { store, clock }
     }
 
-    /// A transaction on behalf of a caller.
+    /// Runs a transaction on behalf of a caller.
     pub async fn write<T, E>(
         &self,
         caller: &Caller,
@@ -77,8 +77,8 @@ impl CallerWriter {
     }
 }
 
-/// Resolves a caller again. The error is 401 if the user or the credential no longer lets in, and
-/// 403 if the route's permission is lost.
+/// Resolves a caller again. The error is 401 if the user or the credential is no longer valid, and
+/// 403 if the user lost the permission of the route.
 pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Caller, IdentityError> {
     if caller.credential == Credential::Process {
         return Ok(caller.clone());

@@ -1,4 +1,4 @@
-//! Who makes a request: the user, and the credential they came with.
+//! The caller of a request: the user and the credential.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use svc_store::{Hash, agent_tokens::OwnedAgentToken, users::Profile};
 
 use super::error::IdentityError;
 
-/// A user as the directory knows them.
+/// A user as held by the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct User {
     pub id: UserId,
     pub name: UserName,
     pub active: bool,
     pub created_at: Timestamp,
-    /// The union of what the roles hold.
+    /// The union of the permissions of the user's roles.
     pub permissions: Permissions,
     pub role_names: Vec<String>,
     pub groups: Vec<GroupId>,
@@ -88,7 +88,7 @@ impl From<&User> for api::User {
     }
 }
 
-/// What a caller presented.
+/// How a caller was authenticated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Credential {
     Token {
@@ -101,19 +101,20 @@ pub enum Credential {
     },
     Agent {
         space_id: SpaceId,
-        /// Whether the space was stopped on request. Its agent may ask for a link, which tells it
-        /// so, and nothing else.
+        /// Whether the space was stopped on request. Its agent may then only ask for a link, which
+        /// is refused with this reason.
         stopped: bool,
     },
-    /// None: a script that the server runs for the user asks in process. Nothing that comes from
-    /// outside is ever taken for it.
+    /// A script that the server runs for the user. Its requests are made in process; no request
+    /// from outside gets this credential.
     Script,
-    /// None: the server process itself, at its start. No request leads here.
+    /// The server process itself, at its start. No request gets this credential.
     Process,
 }
 
 impl Credential {
-    /// An agent token. A space that was asked to stop refuses its agent until it is started.
+    /// The credential of an agent token. It is marked as stopped while the space is stopped on
+    /// request.
     pub fn agent(token: &OwnedAgentToken) -> Self {
         Self::Agent {
             space_id: token.space_id,
@@ -133,26 +134,26 @@ impl Credential {
     }
 }
 
-/// An authenticated user and the credential they came with.
+/// An authenticated user and the credential of the request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub user: Arc<User>,
     pub credential: Credential,
-    /// By which the directory finds the credential again.
+    /// The directory's key of the credential.
     pub key: Hash,
-    /// The permissions of the route, any of which opens it; empty where the route needs none.
+    /// The permissions of the route. One of them is enough; empty if the route requires none.
     pub needs: &'static [Permission],
-    /// The version of the directory that the caller was resolved from.
+    /// The version of the directory from which the caller was resolved.
     pub version: u64,
 }
 
 impl Caller {
-    /// The server process itself, acting for a user at its start. No credential leads here.
+    /// The server process itself, acting for a user at its start.
     pub fn process(user: Arc<User>) -> Self {
         Self::without_credential(user, Credential::Process)
     }
 
-    /// A script that the server runs for a user. No credential leads here.
+    /// A script that the server runs for a user.
     pub fn script(user: Arc<User>) -> Self {
         Self::without_credential(user, Credential::Script)
     }
@@ -167,21 +168,19 @@ impl Caller {
         }
     }
 
-    /// The same caller on a route that needs any of these permissions.
+    /// The same caller on a route that requires one of these permissions.
     pub fn with_needs(self, needs: &'static [Permission]) -> Self {
         Self { needs, ..self }
     }
 
-    /// Checks what the directory or a transaction knows about a resolved caller: the space of an
-    /// agent token is not stopped, and the user holds a permission of the route.
+    /// Checks that the space of an agent token is not stopped, and that the user holds a permission
+    /// of the route.
     pub fn check_admission(&self) -> Result<(), IdentityError> {
         if let Credential::Agent { stopped: true, .. } = self.credential {
-            return Err(IdentityError::Forbidden {
-                code: "space_stopped",
-                message:
-                    "the space of this agent token is stopped; start it with `svc space start`"
-                        .to_owned(),
-            });
+            return Err(IdentityError::forbidden(
+                "space_stopped",
+                "the space of this agent token is stopped; start it with `svc space start`",
+            ));
         }
         if self.needs.is_empty() || self.user.permissions.contains_any(self.needs) {
             return Ok(());
@@ -200,7 +199,7 @@ impl Caller {
         self.user.viewer()
     }
 
-    /// Who is behind an event.
+    /// The actor of events that this caller causes.
     pub fn actor(&self) -> Actor {
         let kind = match self.credential {
             Credential::Agent { .. } => ActorKind::Agent,
@@ -242,7 +241,7 @@ impl Caller {
         }
     }
 
-    /// The token that they came with, and when it expires.
+    /// The API token of the request and its expiry.
     pub fn token(&self) -> Option<(TokenId, Option<Timestamp>)> {
         match self.credential {
             Credential::Token { id, expires_at, .. } => Some((id, expires_at)),

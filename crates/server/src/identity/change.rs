@@ -1,4 +1,4 @@
-//! How a change is made: one transaction, then the directory takes it in, then the answer.
+//! Makes changes: first the transaction, then the update of the directory, then the answer.
 
 use svc_core::{SpaceId, UserId};
 use svc_store::{
@@ -13,18 +13,18 @@ use super::{
     error::IdentityError,
 };
 
-/// What of the directory a change touches.
+/// The records of the directory that a change affects.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Affected {
+pub struct AffectedRecords {
     users: Vec<UserId>,
     spaces: Vec<SpaceId>,
-    /// Of these, the ones where something that another user set has ended.
-    settled: Vec<SpaceId>,
+    /// The subset of `spaces` that lost a health check or agent token made by another user.
+    lapsed: Vec<SpaceId>,
     groups: bool,
 }
 
-impl Affected {
-    /// Nothing the directory holds.
+impl AffectedRecords {
+    /// No record of the directory.
     pub fn none() -> Self {
         Self::default()
     }
@@ -49,7 +49,7 @@ impl Affected {
         }
     }
 
-    /// The list of groups, and these members of them.
+    /// The list of groups, and these members.
     pub fn groups(members: Vec<UserId>) -> Self {
         Self {
             users: members,
@@ -58,14 +58,14 @@ impl Affected {
         }
     }
 
-    /// Also the spaces where something that another user set has ended.
-    pub fn and_settled(mut self, spaces: Vec<SpaceId>) -> Self {
+    /// Adds spaces that lost a health check or agent token made by another user.
+    pub fn and_lapsed(mut self, spaces: Vec<SpaceId>) -> Self {
         self.spaces.extend(&spaces);
-        self.settled.extend(spaces);
+        self.lapsed.extend(spaces);
         self
     }
 
-    /// The same, as other servers of the zone are told.
+    /// The entries for the other servers of the zone.
     fn zone_changes(&self) -> impl Iterator<Item = ZoneChange> {
         let users = self.users.iter().map(|&id| ZoneChange::User(id));
         let spaces = self.spaces.iter().map(|&id| ZoneChange::Space(id));
@@ -80,7 +80,7 @@ impl Affected {
     fn merge(&mut self, other: Self) {
         self.users.extend(other.users);
         self.spaces.extend(other.spaces);
-        self.settled.extend(other.settled);
+        self.lapsed.extend(other.lapsed);
         self.groups |= other.groups;
         self.users.sort_unstable();
         self.users.dedup();
@@ -89,7 +89,7 @@ impl Affected {
     }
 }
 
-impl FromIterator<ZoneChange> for Affected {
+impl FromIterator<ZoneChange> for AffectedRecords {
     fn from_iter<I: IntoIterator<Item = ZoneChange>>(changes: I) -> Self {
         let mut affected = Self::none();
         for change in changes {
@@ -105,12 +105,7 @@ impl FromIterator<ZoneChange> for Affected {
 }
 
 impl Identity {
-    /// Takes in what another server of the zone changed.
-    pub async fn take_in(&self, affected: Affected) -> Result<(), StoreError> {
-        self.refresh(affected).await
-    }
-
-    /// Reads the whole directory again: for a server that missed more than can be told.
+    /// Reads the whole directory again, for a server that missed entries of the change log.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let snapshot = self.store.read(Snapshot::read).await?;
@@ -118,15 +113,15 @@ impl Identity {
         Ok(())
     }
 
-    /// Makes a change of the server's own; a caller's goes through
-    /// [`change_as`](Self::change_as). `work` is one transaction and says what of the directory it
-    /// touches. When this answers, the change is durable and in effect.
+    /// Makes a change of the server itself; changes of callers use
+    /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records of
+    /// the directory. When this returns, the change is durable and in effect.
     ///
-    /// It runs to its end even if the request is dropped meanwhile: a committed revocation that
-    /// the directory never heard of would go on letting in.
+    /// The change completes even if the request is dropped. Otherwise the directory would still
+    /// accept a credential whose revocation is committed.
     pub async fn change<T, E>(
         &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), E> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
@@ -150,8 +145,8 @@ impl Identity {
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Takes what is affected into the directory, with whatever an earlier refresh could not.
-    pub(super) async fn refresh(&self, affected: Affected) -> Result<(), StoreError> {
+    /// Reads the affected records into the directory, and those of an earlier refresh that failed.
+    pub async fn refresh(&self, affected: AffectedRecords) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());
         wanted.merge(affected);
@@ -176,7 +171,7 @@ impl Identity {
         let (users, spaces, groups) = match read.await {
             Ok(read) => read,
             Err(error) => {
-                tracing::error!(%error, "the directory could not take in a change; it is tried again");
+                tracing::error!(%error, "cannot read a change into the directory; will retry");
                 self.pending.lock().merge(wanted);
                 return Err(error);
             }
@@ -190,25 +185,27 @@ impl Identity {
         for (id, tokens) in spaces {
             self.directory.apply_space(id, &tokens);
         }
-        for id in wanted.settled {
+        for id in wanted.lapsed {
             self.directory.announce(DirectoryChange::SpaceSettled(id));
         }
         Ok(())
     }
 
-    /// [`change`](Self::change) for the services of identity, whose closures use `?` freely.
+    /// [`change`](Self::change) with the error type fixed, so that closures may use `?`.
     pub(super) async fn apply<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), IdentityError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), IdentityError> + Send + 'static,
     ) -> Result<T, IdentityError> {
         self.change(work).await
     }
 
-    /// [`change_as`](Self::change_as) for the services of identity, whose closures use `?` freely.
+    /// [`change_as`](Self::change_as) with the error type fixed, so that closures may use `?`.
     pub(super) async fn apply_as<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, Affected), IdentityError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), IdentityError>
+        + Send
+        + 'static,
     ) -> Result<T, IdentityError> {
         self.change_as(caller, work).await
     }

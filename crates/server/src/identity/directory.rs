@@ -1,7 +1,7 @@
 //! Users, groups and credentials in memory: the hot path of every request.
 //!
-//! It holds what the store holds and is never written to but from the store. A look-up is one
-//! read lock and two hash look-ups; nothing here waits.
+//! The directory is a copy of records of the store and is updated only from the store. A look-up
+//! takes one read lock and two hash look-ups. No function here waits for IO.
 
 mod credentials;
 mod snapshot;
@@ -28,30 +28,31 @@ use super::{
 use crate::random_key::RandomKeyMap;
 use credentials::{Credentials, Record};
 
-pub(super) use credentials::{Used, write_used};
+pub(super) use credentials::{LastUseUpdate, write_used};
 pub(super) use snapshot::{Snapshot, UserRecords};
 
-/// Changes a slow listener may fall behind by; then it is told that it missed some.
+/// Changes buffered for a slow listener. A listener that falls further behind gets `Lagged`.
 const CHANGES_KEPT: usize = 1_024;
 
-/// What links and streams react to. A listener that lagged must assume that anything changed.
+/// A change that links and streams react to. A listener that lagged must assume that any record
+/// changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DirectoryChange {
-    /// Roles, groups or names of these changed, or the user is new or active again.
+    /// The user's roles, groups or group names changed, or the user is new or active again.
     UserChanged(UserId),
-    /// Deactivated or deleted: their methods, links and streams end.
+    /// The user was deactivated or deleted: their methods, links and streams end.
     UserDeactivated(UserId),
-    /// A token or session of the user has ended; streams look again whether theirs has.
+    /// A token or session of the user has ended; streams check their credential again.
     CredentialsRevoked(UserId),
     /// An agent token of the space has ended.
     AgentTokensRevoked(SpaceId),
-    /// Something that another user set on the space has ended: a health check, an agent token.
+    /// A health check or agent token that another user made for the space was removed.
     SpaceSettled(SpaceId),
     /// A group was created, renamed or deleted.
     GroupsChanged,
 }
 
-/// Why a credential does not let in.
+/// Why a credential is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Denied {
     /// Mistyped, never issued, or revoked.
@@ -71,8 +72,8 @@ pub struct Directory {
     changes: broadcast::Sender<DirectoryChange>,
 }
 
-/// Grows with every change of the directory. Aligned to a cache line of its own: every call reads
-/// it, and the lock beside it is written by every call.
+/// A counter of the directory's changes. On a cache line of its own: every call reads the counter
+/// and writes the lock next to it.
 #[derive(Default)]
 #[repr(align(128))]
 struct Version(AtomicU64);
@@ -107,7 +108,7 @@ impl Directory {
         }
     }
 
-    /// Nobody, for tests of what only passes a directory on.
+    /// A directory without users.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
         Self::new(Snapshot {
@@ -117,9 +118,9 @@ impl Directory {
         })
     }
 
-    /// Who presents this secret.
+    /// Finds the caller by the secret of a credential.
     pub fn authenticate(&self, presented: &str, now: Timestamp) -> Result<Caller, Denied> {
-        // The checksum sorts out mistyped and made-up secrets without a look-up.
+        // The checksum rejects mistyped and invented secrets without a look-up.
         match CredentialKind::recognise(presented) {
             Some(
                 CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session,
@@ -128,7 +129,7 @@ impl Directory {
         }
     }
 
-    /// Whether a caller would still be let in, and as whom: for links and streams that stay open.
+    /// Authenticates a caller again, for links and streams that stay open.
     pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, Denied> {
         match caller.credential {
             Credential::Process => Ok(caller.clone()),
@@ -137,21 +138,21 @@ impl Directory {
         }
     }
 
-    /// Decides again about a caller who was let in before: the credential, the user, the state of
-    /// an agent token's space and the permission of the route.
+    /// Repeats all checks of a caller: the credential, the user, the state of an agent token's
+    /// space and the permission of the route.
     pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller, IdentityError> {
         let caller = self.recheck(caller, now)?;
         caller.check_admission()?;
         Ok(caller)
     }
 
-    /// Whether anything changed since the caller was resolved. Expiry is no change: whoever waits
-    /// for long must ask [`readmit`](Self::readmit).
+    /// Whether the directory changed since the caller was resolved. Expiry is not a change: after
+    /// a long wait, call [`readmit`](Self::readmit).
     pub fn has_changed_since(&self, caller: &Caller) -> bool {
         self.version.0.load(Ordering::Acquire) != caller.version
     }
 
-    /// The user that a script of the server's acts for.
+    /// The caller for a script that the server runs for this user.
     pub fn script_caller(&self, user: UserId) -> Result<Caller, Denied> {
         let state = self.state.read();
         let user = state.users.get(&user).filter(|user| user.active);
@@ -187,7 +188,7 @@ impl Directory {
         })
     }
 
-    /// Whether there is no user at all.
+    /// Whether the server has no users.
     pub fn is_empty(&self) -> bool {
         self.state.read().users.is_empty()
     }
@@ -227,7 +228,7 @@ impl Directory {
         self.changes.subscribe()
     }
 
-    /// Takes in a user, their tokens and sessions as the store has them now.
+    /// Replaces a user, their tokens and sessions by those read from the store.
     pub(super) fn apply_user(&self, records: UserRecords) {
         let id = records.id;
         let credentials = Record::of_user(&records);
@@ -250,7 +251,7 @@ impl Directory {
         }
     }
 
-    /// Takes in everything as the store has it now.
+    /// Replaces all records by those read from the store.
     pub(super) fn replace(&self, snapshot: Snapshot) {
         self.apply_groups(snapshot.groups);
         let (users, spaces) = {
@@ -259,7 +260,7 @@ impl Directory {
             (users, state.credentials.spaces())
         };
         let kept: HashSet<_> = snapshot.users.iter().map(|records| records.id).collect();
-        // Those who are gone first: their names may be others' by now.
+        // Deleted users first: another user may have their name by now.
         users
             .into_iter()
             .filter(|id| !kept.contains(id))
@@ -277,7 +278,7 @@ impl Directory {
         }
     }
 
-    /// Takes in a space's agent tokens as the store has them now.
+    /// Replaces the agent tokens of a space by those read from the store.
     pub(super) fn apply_space(&self, id: SpaceId, tokens: &[OwnedAgentToken]) {
         let records = Record::of_space(tokens);
         let revoked = {
@@ -300,28 +301,28 @@ impl Directory {
         self.announce(DirectoryChange::GroupsChanged);
     }
 
-    /// The times of last use that have not been written yet.
-    pub(super) fn take_used(&self) -> Vec<Used> {
+    /// The times of last use that are not stored yet, marked as stored.
+    pub(super) fn take_used(&self) -> Vec<LastUseUpdate> {
         self.state.read().credentials.take_used()
     }
 
-    pub(super) fn put_back_used(&self, used: &[Used]) {
+    pub(super) fn put_back_used(&self, used: &[LastUseUpdate]) {
         self.state.read().credentials.put_back_used(used);
     }
 
-    /// When a credential was last used, written or not.
+    /// When a credential was last used, even if the time is not stored yet.
     pub(super) fn last_used(&self, key: &Hash) -> Option<Timestamp> {
         self.state.read().credentials.find(key)?.last_used()
     }
 
-    /// To be called under the write lock: the version that a look-up reads belongs to the records
-    /// that it read.
+    /// Call under the write lock, so that the version of a look-up belongs to the records that the
+    /// look-up read.
     fn note_change(&self) {
         self.version.0.fetch_add(1, Ordering::Release);
     }
 
     pub(super) fn announce(&self, change: DirectoryChange) {
-        // Without listeners there is nobody to tell.
+        // `send` fails only if there are no listeners.
         let _ = self.changes.send(change);
     }
 }

@@ -1,4 +1,4 @@
-//! Why a request to identity is refused, with a stable code for programs.
+//! Errors of identity, each with a stable code for programs.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use super::directory::Denied;
 
-/// The code of a request whose credential does not let in.
+/// The code of requests with a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";
 
-/// What kind of answer an error is, in the words of HTTP.
+/// The kind of an error; maps to an HTTP status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
     Invalid,
@@ -46,7 +46,7 @@ pub enum IdentityError {
     Internal(String),
 }
 
-/// Whole seconds, rounded up: an attempt after them is not refused.
+/// Whole seconds, rounded up, so that a retry after this time is not too early.
 pub fn whole_seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1_000))
         .unwrap_or(u64::MAX)
@@ -73,7 +73,7 @@ impl IdentityError {
         }
     }
 
-    /// Stable, for programs.
+    /// A stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invalid { code, .. }
@@ -110,7 +110,7 @@ impl IdentityError {
 
     pub(super) fn unauthorized(message: impl Into<String>) -> Self {
         Self::Unauthorized {
-            code: "unauthorized",
+            code: UNAUTHORIZED,
             message: message.into(),
         }
     }
@@ -127,7 +127,7 @@ impl From<StoreError> for IdentityError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Missing { kind, id } => Self::NotFound { kind, id },
-            // Names are looked up before they are written; this is for two servers at once.
+            // Names are checked before the insert; two servers can still insert the same name.
             StoreError::Unique(_) => {
                 Self::conflict("already_exists", "a record of this name exists already")
             }
@@ -138,10 +138,7 @@ impl From<StoreError> for IdentityError {
 
 impl From<Denied> for IdentityError {
     fn from(denied: Denied) -> Self {
-        Self::Unauthorized {
-            code: UNAUTHORIZED,
-            message: denied.to_string(),
-        }
+        Self::unauthorized(denied.to_string())
     }
 }
 

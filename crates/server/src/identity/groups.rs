@@ -11,9 +11,11 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor};
+use super::{
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, power::Actor,
+};
 
-/// On the whole server: every group is kept in memory or read with each user.
+/// Groups of the whole server. All of them are held in memory.
 const GROUPS_MAX: u64 = 10_000;
 
 impl Identity {
@@ -32,10 +34,10 @@ impl Identity {
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
         self.apply_as(caller, move |tx, _| {
             check_free(tx, &group.name, None)?;
-            check_room(tx)?;
+            check_limit(tx)?;
             groups::insert(tx, &group)?;
             audit::append(tx, &entry)?;
-            Ok((record(group), Affected::groups(Vec::new())))
+            Ok((record(group), AffectedRecords::groups(Vec::new())))
         })
         .await
     }
@@ -56,7 +58,7 @@ impl Identity {
             .ok_or_else(|| IdentityError::not_found("group", id))
     }
 
-    /// Methods published for it keep it: they refer to its id.
+    /// Methods published for the group stay visible to it: they refer to its id.
     pub async fn rename_group(
         &self,
         caller: &Caller,
@@ -77,12 +79,12 @@ impl Identity {
                 ..group
             };
             let members = groups::list_members(tx, id)?;
-            Ok((record(renamed), Affected::groups(members)))
+            Ok((record(renamed), AffectedRecords::groups(members)))
         })
         .await
     }
 
-    /// Methods published for it match nobody through it any more.
+    /// Methods published for the group are no longer visible through it.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
         self.apply_as(caller, move |tx, caller| {
@@ -92,7 +94,7 @@ impl Identity {
             groups::delete(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});
             audit::append(tx, &entry)?;
-            Ok(((), Affected::groups(members)))
+            Ok(((), AffectedRecords::groups(members)))
         })
         .await
     }
@@ -102,7 +104,7 @@ fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<GroupRow, IdentityError> {
     groups::find(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
 }
 
-/// A name that reads like an id could be taken for one where either may stand.
+/// Rejects names that are valid ids: requests may refer to a group by name or by id.
 fn check_name(name: &str) -> Result<(), IdentityError> {
     check_free_name("group", name)?;
     if Uuid::parse_str(name).is_ok() {
@@ -114,9 +116,9 @@ fn check_name(name: &str) -> Result<(), IdentityError> {
     Ok(())
 }
 
-fn check_free(tx: &mut Tx<'_>, name: &str, but: Option<GroupId>) -> Result<(), IdentityError> {
+fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<(), IdentityError> {
     match groups::find_by_name(tx, name)? {
-        Some(other) if Some(other.id) != but => Err(IdentityError::conflict(
+        Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
             "group_exists",
             format!("group `{name}` exists already"),
         )),
@@ -132,7 +134,7 @@ fn record(group: GroupRow) -> api::Group {
     }
 }
 
-fn check_room(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+fn check_limit(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
     if groups::count(tx)? < GROUPS_MAX {
         return Ok(());
     }

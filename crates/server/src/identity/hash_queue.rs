@@ -1,5 +1,5 @@
-//! Who may hash a password next. Hashing is slow on purpose and a few run at once, so that whoever
-//! asks for it often must not keep others from it: payers take turns, and none fills the queue.
+//! Queue for password hashing. Hashing is slow on purpose, and only a few passwords are hashed at a
+//! time. To keep one client from blocking others, payers take turns and none can fill the queue.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 
 use crate::limits::network;
 
-/// For whom a password is hashed.
+/// The client on whose account a password is hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Payer {
-    /// Somebody who is not known yet.
+    /// A client that is not authenticated yet.
     Address(IpAddr),
     User(UserId),
-    /// The first start.
+    /// The setup of a new server.
     Server,
 }
 
@@ -29,27 +29,27 @@ impl Payer {
     }
 }
 
-/// Hashing at one time, and the queue for it. Cheap to clone.
+/// The slots for hashing, and the queue for them. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct HashQueue(Arc<Mutex<State>>);
 
 struct State {
-    /// Hashes that may begin.
+    /// Free slots.
     free: usize,
     waiting: usize,
     waiting_max: usize,
     waiting_per_payer: usize,
-    queues: HashMap<Payer, VecDeque<oneshot::Sender<Turn>>>,
-    /// Payers with somebody waiting, the next in turn first.
+    queues: HashMap<Payer, VecDeque<oneshot::Sender<HashSlot>>>,
+    /// Payers with waiting requests; the next payer first.
     order: VecDeque<Payer>,
 }
 
-/// The right to hash one password; given on when dropped.
-pub(super) struct Turn(Option<HashQueue>);
+/// Permission to hash one password; passed to the next waiting request when dropped.
+pub(super) struct HashSlot(Option<HashQueue>);
 
 /// The queue is full, or the payer's share of it.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct QueueFull;
 
 impl HashQueue {
     pub(super) fn new(concurrency: usize, waiting_max: usize, waiting_per_payer: usize) -> Self {
@@ -63,22 +63,22 @@ impl HashQueue {
         })))
     }
 
-    /// Waits for a turn. Whoever stops waiting gives the turn to the next.
-    pub(super) async fn turn(&self, payer: Payer) -> Result<Turn, Full> {
+    /// Waits for a slot. If the future is dropped, the slot goes to the next waiting request.
+    pub(super) async fn acquire(&self, payer: Payer) -> Result<HashSlot, QueueFull> {
         let receiver = {
             let mut state = self.0.lock();
             if state.free > 0 && state.waiting == 0 {
                 state.free -= 1;
-                return Ok(Turn(Some(self.clone())));
+                return Ok(HashSlot(Some(self.clone())));
             }
             state.enter(payer)?
         };
-        // The sender is dropped only when another payer takes the place.
-        receiver.await.map_err(|_| Full)
+        // The sender is dropped only when another payer's request replaces this one.
+        receiver.await.map_err(|_| QueueFull)
     }
 
-    /// Gives a free turn to the next who waits.
-    fn pass_on(&self) {
+    /// Gives a slot to the next waiting request, or marks it free.
+    fn pass_slot(&self) {
         loop {
             let next = {
                 let mut state = self.0.lock();
@@ -90,9 +90,9 @@ impl HashQueue {
                     }
                 }
             };
-            match next.send(Turn(Some(self.clone()))) {
+            match next.send(HashSlot(Some(self.clone()))) {
                 Ok(()) => return,
-                // Whoever waited has gone. This loop passes the turn on, not its drop.
+                // The request was dropped. This loop passes the slot on, so its `Drop` must not.
                 Err(mut unused) => unused.0 = None,
             }
         }
@@ -100,14 +100,14 @@ impl HashQueue {
 }
 
 impl State {
-    fn enter(&mut self, payer: Payer) -> Result<oneshot::Receiver<Turn>, Full> {
-        self.forget_gone();
+    fn enter(&mut self, payer: Payer) -> Result<oneshot::Receiver<HashSlot>, QueueFull> {
+        self.remove_dropped();
         let own = self.queues.get(&payer).map_or(0, VecDeque::len);
         if own >= self.waiting_per_payer {
-            return Err(Full);
+            return Err(QueueFull);
         }
         if self.waiting >= self.waiting_max {
-            self.push_out(own)?;
+            self.evict_newest(own)?;
         }
         let (sender, receiver) = oneshot::channel();
         if own == 0 {
@@ -118,12 +118,13 @@ impl State {
         Ok(receiver)
     }
 
-    /// Takes the last place of the payer who has most, if that is more than `own` with one more.
-    fn push_out(&mut self, own: usize) -> Result<(), Full> {
+    /// Removes the newest request of the payer with the longest queue, if that queue is longer than
+    /// `own + 1`.
+    fn evict_newest(&mut self, own: usize) -> Result<(), QueueFull> {
         let longest = self.queues.iter().max_by_key(|(_, queue)| queue.len());
-        let (&payer, length) = longest.map(|(p, q)| (p, q.len())).ok_or(Full)?;
+        let (&payer, length) = longest.map(|(p, q)| (p, q.len())).ok_or(QueueFull)?;
         if length <= own + 1 {
-            return Err(Full);
+            return Err(QueueFull);
         }
         if let Some(queue) = self.queues.get_mut(&payer) {
             queue.pop_back();
@@ -132,7 +133,7 @@ impl State {
         Ok(())
     }
 
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<HashSlot>> {
         let payer = self.order.pop_front()?;
         let queue = self.queues.get_mut(&payer)?;
         let next = queue.pop_front();
@@ -145,8 +146,8 @@ impl State {
         next
     }
 
-    /// Frees the places of those who stopped waiting.
-    fn forget_gone(&mut self) {
+    /// Removes requests that were dropped.
+    fn remove_dropped(&mut self) {
         self.queues.retain(|_, queue| {
             queue.retain(|sender| !sender.is_closed());
             !queue.is_empty()
@@ -157,10 +158,10 @@ impl State {
     }
 }
 
-impl Drop for Turn {
+impl Drop for HashSlot {
     fn drop(&mut self) {
         if let Some(queue) = self.0.take() {
-            queue.pass_on();
+            queue.pass_slot();
         }
     }
 }
@@ -175,10 +176,10 @@ mod tests {
         Payer::address(IpAddr::from([10, 0, 0, host]))
     }
 
-    fn enter(queue: &HashQueue, payer: Payer) -> BoxFuture<'static, Result<Turn, Full>> {
+    fn enter(queue: &HashQueue, payer: Payer) -> BoxFuture<'static, Result<HashSlot, QueueFull>> {
         let queue = queue.clone();
-        let mut waiting = async move { queue.turn(payer).await }.boxed();
-        // In the queue from here on.
+        let mut waiting = async move { queue.acquire(payer).await }.boxed();
+        // Polled once, so that the request is in the queue.
         match (&mut waiting).now_or_never() {
             Some(result) => std::future::ready(result).boxed(),
             None => waiting,
@@ -186,35 +187,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_address_neither_fills_the_queue_nor_goes_first() {
+    async fn one_address_neither_fills_the_queue_nor_delays_others() {
         let queue = HashQueue::new(1, 4, 3);
-        let first = queue.turn(payer(1)).await.expect("free");
+        let first = queue.acquire(payer(1)).await.expect("free");
         let mut flood: Vec<_> = (0..3).map(|_| enter(&queue, payer(1))).collect();
-        assert!(queue.turn(payer(1)).await.is_err(), "its share is full");
+        assert!(queue.acquire(payer(1)).await.is_err(), "its share is full");
         let other = enter(&queue, payer(2));
-        // The queue is full; a third payer takes a place of the one who has most.
+        // The queue is full; a third payer replaces a request of the payer with the most.
         let third = enter(&queue, payer(3));
         assert!(flood.pop().expect("three").await.is_err(), "pushed out");
         drop(first);
-        let mut turns = Vec::new();
+        let mut slots = Vec::new();
         for waiting in [flood.remove(0), other, third, flood.remove(0)] {
-            let turn = waiting.await.expect("in this order");
-            turns.push("turn");
-            drop(turn);
+            let slot = waiting.await.expect("in this order");
+            slots.push("slot");
+            drop(slot);
         }
-        assert_eq!(turns.len(), 4);
+        assert_eq!(slots.len(), 4);
     }
 
     #[tokio::test]
-    async fn a_turn_of_somebody_who_left_goes_to_the_next() {
+    async fn a_slot_of_a_dropped_request_goes_to_the_next() {
         let queue = HashQueue::new(1, 4, 4);
-        let first = queue.turn(payer(1)).await.expect("free");
+        let first = queue.acquire(payer(1)).await.expect("free");
         let gone = enter(&queue, payer(2));
         let stays = enter(&queue, payer(3));
         drop(gone);
         drop(first);
-        let turn = stays.await.expect("its turn");
-        drop(turn);
+        let slot = stays.await.expect("its slot");
+        drop(slot);
         assert_eq!(queue.0.lock().free, 1);
     }
 }

@@ -1,4 +1,5 @@
-//! The roles and groups that a request names, and whether the actor may give and take them.
+//! Resolves the roles and groups named in a request, and checks that the actor may grant and remove
+//! them.
 
 use svc_core::{GroupId, RoleId};
 use svc_store::{Tx, groups, roles};
@@ -19,7 +20,7 @@ pub(super) fn find_roles(
         .collect()
 }
 
-/// Roles to be granted: the actor must hold all that is in them.
+/// Resolves roles to be granted. The actor must hold all their permissions.
 pub(super) fn resolve_roles(
     tx: &mut Tx<'_>,
     actor: &Actor,
@@ -43,8 +44,8 @@ pub(super) fn names_of(groups: &[GroupRef]) -> Vec<&str> {
     groups.iter().map(|(_, name)| name.as_str()).collect()
 }
 
-/// The names of groups that a user joins and leaves. The actor must be allowed to change each of
-/// them; groups that stay are not checked.
+/// Returns the names of the groups that a user joins and leaves. The actor must be allowed to
+/// change each of them; groups that stay are not checked.
 pub(super) fn check_group_changes(
     tx: &mut Tx<'_>,
     actor: &Actor,

@@ -1,4 +1,4 @@
-//! Passwords: argon2id, off the async threads, a few at a time.
+//! Hashes and verifies passwords: argon2id, on blocking threads, a few at a time.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::{
 pub const PASSWORD_MIN: usize = 8;
 pub const PASSWORD_MAX: usize = 1_024;
 
-/// When to come back if too many passwords wait.
+/// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
 pub(super) struct Passwords {
     argon2: Argon2<'static>,
-    /// Checked when there is no user, so that the answer takes as long as with one.
-    nobody: String,
+    /// Verified for unknown users, so that the answer takes as long as for known users.
+    decoy_hash: String,
     queue: HashQueue,
 }
 
@@ -31,7 +31,7 @@ impl Passwords {
         let params = Params::new(policy.memory_kib, policy.passes, 1, None).map_err(internal)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         Ok(Self {
-            nobody: hash(&argon2, "nobody")?,
+            decoy_hash: hash(&argon2, "nobody")?,
             argon2,
             queue: HashQueue::new(
                 policy.concurrency,
@@ -41,7 +41,7 @@ impl Passwords {
         })
     }
 
-    /// Checks a new password and hashes it.
+    /// Checks the length of a new password and hashes it.
     pub(super) async fn hash(
         &self,
         payer: Payer,
@@ -52,7 +52,8 @@ impl Passwords {
         self.run(payer, move || hash(&argon2, &password)).await?
     }
 
-    /// Whether a password is the one of a stored hash; without a hash it is not, as slowly.
+    /// Whether a password matches the stored hash. Without a hash the answer is `false`, after the
+    /// same time.
     pub(super) async fn verify(
         &self,
         payer: Payer,
@@ -64,7 +65,7 @@ impl Passwords {
         }
         let argon2 = self.argon2.clone();
         let exists = stored.is_some();
-        let stored = stored.unwrap_or_else(|| self.nobody.clone());
+        let stored = stored.unwrap_or_else(|| self.decoy_hash.clone());
         let matches = self
             .run(payer, move || {
                 let stored = PasswordHash::new(&stored).map_err(internal)?;
@@ -79,13 +80,13 @@ impl Passwords {
         payer: Payer,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, IdentityError> {
-        let turn = self.queue.turn(payer).await;
-        let turn = turn.map_err(|_| IdentityError::TooManyAttempts {
+        let slot = self.queue.acquire(payer).await;
+        let slot = slot.map_err(|_| IdentityError::TooManyAttempts {
             retry_after: BUSY_RETRY,
         })?;
-        // The turn goes with the work: a caller that leaves does not end it early.
+        // The work holds the slot: a dropped request does not stop the hashing.
         tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _slot = slot;
             work()
         })
         .await
@@ -111,7 +112,7 @@ fn hash(argon2: &Argon2<'_>, password: &str) -> Result<String, IdentityError> {
 }
 
 fn internal(error: impl std::fmt::Display) -> IdentityError {
-    IdentityError::Internal(format!("a password could not be handled: {error}"))
+    IdentityError::Internal(format!("cannot hash or verify a password: {error}"))
 }
 
 #[cfg(test)]
@@ -141,7 +142,7 @@ mod tests {
             |password: &str, stored| passwords.verify(Payer::Server, password.into(), stored);
         assert_eq!(verify("correct horse", Some(hash.clone())).await, Ok(true));
         assert_eq!(verify("wrong horse", Some(hash)).await, Ok(false));
-        // Not even the stand-in's own password lets anyone in.
+        // The password of the stand-in hash is not accepted either.
         assert_eq!(verify("nobody", None).await, Ok(false));
     }
 

@@ -8,9 +8,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// A session ends this long after its login, used or not.
+    /// A session ends this long after its login, even if it is in use.
     pub session_lifetime: Duration,
-    /// Sessions a user may have; a further login ends the oldest.
+    /// Sessions per user; a further login ends the oldest.
     pub sessions_per_user: u32,
     /// How long audit entries are kept.
     pub audit_retention: Duration,
@@ -30,16 +30,16 @@ impl Default for Policy {
     }
 }
 
-/// The cost of argon2id, by default what OWASP advises.
+/// The cost of argon2id; the defaults follow the advice of OWASP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasswordPolicy {
     pub memory_kib: u32,
     pub passes: u32,
     /// Passwords hashed at the same time.
     pub concurrency: usize,
-    /// Passwords that may wait for that; more are turned away.
+    /// Passwords that may wait; more are rejected.
     pub waiting_max: usize,
-    /// Those of one address, or of one user.
+    /// Passwords of one address or one user that may wait.
     pub waiting_per_payer: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Applies the rule of [`svc_core::power`] inside the transaction that makes a change.
 //!
-//! Permissions of the actor and of the other user are read from the transaction. The copy that
-//! came with the request may be older than a revocation.
+//! The permissions of the actor and of the other user are read in the transaction. The copy in the
+//! request may be older than a revocation.
 
 use svc_core::{
     GroupId, Permission, Permissions, RoleId, ScriptId, TemplateId, UserId, UserName,
@@ -14,7 +14,7 @@ use svc_store::{
 
 use super::{caller::Caller, error::IdentityError};
 
-/// The user who makes a request, as the transaction reads them.
+/// The user who makes a request, as read in the transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Actor {
     pub id: UserId,
@@ -23,7 +23,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// An actor who was deleted or deactivated since the request came in is refused.
+    /// Rejects an actor who was deleted or deactivated since the request was authenticated.
     pub fn read(tx: &mut Tx<'_>, caller: &Caller) -> Result<Self, IdentityError> {
         let found = users::find_power(tx, caller.user.id)?;
         match found.filter(|user| user.active) {
@@ -40,7 +40,7 @@ impl Actor {
         self.permissions.contains(permission)
     }
 
-    /// Acting on or for a user. Deactivated users count with all that they hold.
+    /// Checks that the actor may act on or for a user. The permissions of deactivated users count.
     pub fn check_user(&self, tx: &mut Tx<'_>, id: UserId) -> Result<(), IdentityError> {
         if id == self.id {
             return Ok(());
@@ -52,17 +52,17 @@ impl Actor {
         }
     }
 
-    /// Acting on everybody who holds a role.
+    /// Checks that the actor may act on every holder of a role.
     pub fn check_holders(&self, tx: &mut Tx<'_>, role: RoleId) -> Result<(), IdentityError> {
         self.check_all(tx, UsersWith::Role(role))
     }
 
-    /// Acting on everybody in a group.
+    /// Checks that the actor may act on every member of a group.
     pub fn check_members(&self, tx: &mut Tx<'_>, group: GroupId) -> Result<(), IdentityError> {
         self.check_all(tx, UsersWith::Group(group))
     }
 
-    /// Acting on everybody who has a space of a template.
+    /// Checks that the actor may act on every user with a space of a template.
     pub fn check_template_users(
         &self,
         tx: &mut Tx<'_>,
@@ -71,7 +71,8 @@ impl Actor {
         self.check_all(tx, UsersWith::SpaceOf(template))
     }
 
-    /// Acting on everybody whose spaces start with a script, or whose sinks run it.
+    /// Checks that the actor may act on every user whose spaces start with a script or whose sinks
+    /// run it.
     pub fn check_script_users(
         &self,
         tx: &mut Tx<'_>,
@@ -97,13 +98,13 @@ impl Actor {
         }
         power::check(self.permissions, user.permissions).map_err(|exceeds| {
             exceeds_own_power(format!(
-                "user `{}` holds {exceeds}, which you do not hold; ask somebody who holds it to do this, or an administrator for a role with it",
+                "user `{}` holds {exceeds}, which you do not hold; ask a user who holds it to do this, or an administrator for a role with it",
                 user.username
             ))
         })
     }
 
-    /// Giving, changing or taking permissions, by a role.
+    /// Checks that the actor may grant, change or remove a role with these permissions.
     pub fn check_role(&self, name: &str, permissions: Permissions) -> Result<(), IdentityError> {
         power::check(self.permissions, permissions).map_err(|exceeds| {
             exceeds_own_power(format!(
@@ -112,8 +113,8 @@ impl Actor {
         })
     }
 
-    /// Putting a user into a group or taking them out of it: it decides who sees the methods that
-    /// are shared with the group.
+    /// Checks that the actor may add or remove members of a group: members see the methods that are
+    /// shared with the group.
     pub fn check_group(
         &self,
         tx: &mut Tx<'_>,
@@ -129,15 +130,15 @@ impl Actor {
     }
 }
 
-/// Whether shared code (a global script, a template) takes effect for a user.
+/// Checks that shared code (a global script, a template) may take effect for a user.
 pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), IdentityError> {
     saved
         .check(user)
-        .map_err(|exceeds| exceeds_own_power(saved_by_less(what, &exceeds)))
+        .map_err(|exceeds| exceeds_own_power(explain_saved_power(what, &exceeds)))
 }
 
-/// Why shared code does not run, for a message.
-pub fn saved_by_less(what: &str, exceeds: &ExceedsOwnPower) -> String {
+/// The message for shared code that does not run.
+fn explain_saved_power(what: &str, exceeds: &ExceedsOwnPower) -> String {
     format!(
         "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
     )

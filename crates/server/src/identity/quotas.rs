@@ -1,4 +1,4 @@
-//! Quotas of users: where a request for more than allowed is refused, and who sets other values.
+//! Quotas of users: enforces them, and checks who may change them.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,8 @@ use svc_store::{
 
 use super::{caller::Caller, error::IdentityError};
 
-/// Refuses one more when the owner already `has` as many as allowed. To be called in the
-/// transaction that adds it: writers take turns, so that two requests cannot both take the last
-/// one.
+/// Returns an error if the owner already `has` as many records as allowed. Call in the transaction
+/// that adds the record: transactions are serialised, so two requests cannot both add the last one.
 pub fn check_one_more<E>(
     tx: &mut Tx<'_>,
     defaults: &Quotas,
@@ -25,13 +24,13 @@ pub fn check_one_more<E>(
 where
     E: From<StoreError> + From<QuotaExceeded>,
 {
-    // Read from the store and not from the directory: another server of the zone may have changed
-    // the value a moment ago.
+    // Read from the store, not from the directory: another server of the zone may just have changed
+    // the value.
     let quotas = defaults.with(&users::find_quotas(tx, owner)?);
     Ok(quotas.check(quota, has.saturating_add(1))?)
 }
 
-/// Values to set; `None` returns to the server's value.
+/// Values to set; `None` restores the server's value.
 pub type QuotaPatch = BTreeMap<Quota, Option<u64>>;
 
 pub(super) fn patched(
@@ -53,8 +52,8 @@ pub(super) fn patched(
     Ok(after)
 }
 
-/// Only an administrator changes their own quotas: with `manage_users` alone, a user would be
-/// limited by nothing.
+/// Only administrators may change their own quotas: otherwise quotas would not limit users with
+/// `manage_users`.
 pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<(), IdentityError> {
     let is_admin = user.roles.iter().any(|role| role == ROLE_ADMIN);
     if user.id != caller.user.id || is_admin {

@@ -1,8 +1,8 @@
 //! Roles: create, change, delete.
 //!
-//! Changing a role acts on everybody who holds it. It needs every permission that the role has
-//! before and after, and every permission that its holders have: taking a permission away and then
-//! resetting the password would be a way to somebody else's power otherwise.
+//! Changing a role acts on all its holders. It requires every permission that the role has before
+//! and after the change, and every permission of its holders. Otherwise an actor could remove a
+//! permission from a user, then reset the user's password and act as that user.
 
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};
@@ -14,10 +14,11 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor, settle::settle,
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
+    power::Actor,
 };
 
-/// On the whole server: every role is kept in memory or read with each user.
+/// Roles of the whole server. Each user is read with their roles.
 const ROLES_MAX: u64 = 1_000;
 
 impl Identity {
@@ -43,10 +44,10 @@ impl Identity {
         self.apply_as(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
-            check_room(tx)?;
+            check_limit(tx)?;
             roles::insert(tx, &role)?;
             audit::append(tx, &entry)?;
-            Ok((record(role), Affected::none()))
+            Ok((record(role), AffectedRecords::none()))
         })
         .await
     }
@@ -99,8 +100,8 @@ impl Identity {
             });
             audit::append(tx, &entry)?;
             let holders = roles::list_holders(tx, id)?;
-            let settled = settle(tx, &holders, entry.at)?;
-            let affected = Affected::users(holders).and_settled(settled);
+            let lapsed = remove_lapsed(tx, &holders, entry.at)?;
+            let affected = AffectedRecords::users(holders).and_lapsed(lapsed);
             Ok((record(role), affected))
         })
         .await
@@ -117,8 +118,8 @@ impl Identity {
             roles::delete(tx, id)?;
             entry.detail = json!({"name": role.name, "holders": holders.len()});
             audit::append(tx, &entry)?;
-            let settled = settle(tx, &holders, entry.at)?;
-            Ok(((), Affected::users(holders).and_settled(settled)))
+            let lapsed = remove_lapsed(tx, &holders, entry.at)?;
+            Ok(((), AffectedRecords::users(holders).and_lapsed(lapsed)))
         })
         .await
     }
@@ -138,9 +139,9 @@ fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<RoleRow, IdentityError>
     Ok(role)
 }
 
-fn check_free(tx: &mut Tx<'_>, name: &str, but: Option<RoleId>) -> Result<(), IdentityError> {
+fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<RoleId>) -> Result<(), IdentityError> {
     match roles::find_by_name(tx, name)? {
-        Some(other) if Some(other.id) != but => Err(IdentityError::conflict(
+        Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
             "role_exists",
             format!("role `{name}` exists already"),
         )),
@@ -158,7 +159,7 @@ fn record(role: RoleRow) -> api::Role {
     }
 }
 
-fn check_room(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+fn check_limit(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
     if roles::count(tx)? < ROLES_MAX {
         return Ok(());
     }

@@ -1,6 +1,6 @@
-//! Secrets: drawn here, shown once, kept only as a SHA-256.
+//! Creates secrets. They are shown once and stored only as a SHA-256 hash.
 //!
-//! A plain hash is enough: a secret has 256 random bits, so nothing is gained by guessing.
+//! A fast hash is enough: a secret has 256 random bits and cannot be guessed.
 
 use sha2::{Digest, Sha256};
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
@@ -8,7 +8,7 @@ use svc_store::Hash;
 
 use super::error::IdentityError;
 
-/// A new secret. Deliberately without `Debug`.
+/// A new secret. Without `Debug`, so that it is never logged.
 pub struct Secret {
     pub text: String,
     pub hash: Hash,
@@ -25,7 +25,7 @@ impl Secret {
     }
 }
 
-/// What a secret is stored and looked up by.
+/// The hash by which a secret is stored and looked up.
 pub fn hash_secret(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }

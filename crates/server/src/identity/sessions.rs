@@ -1,4 +1,4 @@
-//! Logging in and out, the list of sessions, and the change of one's own password.
+//! Login, logout, the list of sessions, and the change of the own password.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -16,16 +16,16 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::{Caller, User},
-    change::Affected,
+    change::AffectedRecords,
     error::IdentityError,
     hash_queue::Payer,
     secret::Secret,
 };
 
-/// Characters of a user agent that are kept.
+/// Characters stored of a `User-Agent` header.
 const USER_AGENT_MAX: usize = 256;
 
-/// Where a login comes from.
+/// The client of a login.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientDetails {
     pub address: IpAddr,
@@ -33,10 +33,10 @@ pub struct ClientDetails {
 }
 
 /// A new session. Without `Debug`: it holds the cookie.
-pub struct LoggedIn {
+pub struct NewSession {
     pub user: Arc<User>,
     pub session_id: SessionId,
-    /// The value of the cookie; nobody sees it again.
+    /// The value of the cookie. The server does not store it.
     pub cookie: String,
     pub expires_at: Timestamp,
 }
@@ -46,9 +46,9 @@ impl Identity {
         &self,
         login: api::Login,
         client: ClientDetails,
-    ) -> Result<LoggedIn, IdentityError> {
+    ) -> Result<NewSession, IdentityError> {
         let api::Login { username, password } = login;
-        // What is no name at all is nobody's: one counter for all of it.
+        // All malformed names share one counter of the login limit.
         let username = UserName::parse(&username)
             .map(|name| name.to_string())
             .unwrap_or_default();
@@ -76,8 +76,8 @@ impl Identity {
         self.open_session(user, client).await
     }
 
-    /// The login limit bounds the number of entries. The name is told only
-    /// if there is such a user: people type passwords into the wrong field.
+    /// Records a failed login in the audit log. The login limit bounds the number of entries. The
+    /// name is recorded only if the user exists: people type passwords into the wrong field.
     async fn note_failed_login(
         &self,
         username: &str,
@@ -105,7 +105,7 @@ impl Identity {
         &self,
         user: users::UserRow,
         client: ClientDetails,
-    ) -> Result<LoggedIn, IdentityError> {
+    ) -> Result<NewSession, IdentityError> {
         let secret = Secret::new(CredentialKind::Session)?;
         let now = self.clock.now();
         let session = SessionRow {
@@ -128,7 +128,7 @@ impl Identity {
         let keep = self.policy.sessions_per_user;
         let id = user.id;
         self.apply(move |tx| {
-            // The user may have been deactivated, or the password changed, while it was checked.
+            // The user may have been deactivated, or the password changed, during the verification.
             let still = users::find(tx, user.id)?;
             if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
                 return Err(invalid_credentials());
@@ -136,10 +136,10 @@ impl Identity {
             sessions::insert(tx, &session)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(user.id)))
+            Ok(((), AffectedRecords::user(user.id)))
         })
         .await?;
-        Ok(LoggedIn {
+        Ok(NewSession {
             user: self
                 .directory
                 .find_user(id)
@@ -150,7 +150,7 @@ impl Identity {
         })
     }
 
-    /// Ends the caller's own session; nothing to do for one who came with a token.
+    /// Ends the session of the request. Does nothing for a request with a token.
     pub async fn log_out(&self, caller: &Caller) -> Result<(), IdentityError> {
         match caller.session_id() {
             Some(id) => self.delete_session(caller, id).await,
@@ -199,12 +199,12 @@ impl Identity {
                 .ok_or_else(|| IdentityError::not_found("session", id))?;
             sessions::delete(tx, id)?;
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         })
         .await
     }
 
-    /// Ends all of the caller's sessions but the one they came with; how many.
+    /// Ends all sessions of the caller except the session of the request. Returns their number.
     pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize, IdentityError> {
         let user = caller.user.id;
         let keep = caller.session_id();
@@ -213,7 +213,7 @@ impl Identity {
             let ended = sessions::delete_of_user(tx, user, keep)?;
             entry.detail = json!({"sessions": ended});
             audit::append(tx, &entry)?;
-            Ok((ended, Affected::user(user)))
+            Ok((ended, AffectedRecords::user(user)))
         })
         .await
     }
@@ -241,10 +241,10 @@ impl Identity {
             .await?
         {
             self.login_limit.fail(username, address, self.clock.now());
-            return Err(IdentityError::Forbidden {
-                code: "wrong_password",
-                message: "the current password is not right".to_owned(),
-            });
+            return Err(IdentityError::forbidden(
+                "wrong_password",
+                "the current password is not right",
+            ));
         }
         self.login_limit.succeed(username, address);
         let hash = self.passwords.hash(payer, change.new_password).await?;
@@ -261,7 +261,7 @@ impl Identity {
             users::set_password_hash(tx, user, &hash)?;
             sessions::delete_of_user(tx, user, keep)?;
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         })
         .await
     }
@@ -270,13 +270,13 @@ impl Identity {
         let now = self.clock.now();
         self.apply(move |tx| {
             let users = sessions::delete_expired(tx, now)?;
-            Ok(((), Affected::users(users)))
+            Ok(((), AffectedRecords::users(users)))
         })
         .await
     }
 }
 
-/// The same for an unknown user, a wrong password and a deactivated user.
+/// The same error for an unknown user, a wrong password and a deactivated user.
 fn invalid_credentials() -> IdentityError {
     IdentityError::Unauthorized {
         code: "invalid_credentials",

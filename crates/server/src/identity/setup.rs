@@ -1,4 +1,4 @@
-//! The first administrator: by a one-time setup token, or by a password given at the start.
+//! Creates the first administrator, with a one-time setup token or a password given at the start.
 
 use std::fmt::Write;
 
@@ -19,18 +19,18 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::User,
-    change::Affected,
+    change::AffectedRecords,
     error::IdentityError,
     hash_queue::Payer,
     secret::{Secret, hash_secret},
 };
 
 const SETUP_TOKEN_HASH: &str = "setup_token_hash";
-/// The user `SVC_ADMIN_PASSWORD` is for.
+/// The user that gets the password of `SVC_ADMIN_PASSWORD`.
 const ADMIN: &str = "admin";
 
 impl Identity {
-    /// While there is no user, a new setup token; it takes the place of any earlier one.
+    /// Creates a setup token if the server has no users. It replaces an earlier one.
     pub async fn setup_token(&self) -> Result<Option<String>, IdentityError> {
         let secret = Secret::new(CredentialKind::Setup)?;
         let hash = hex(&secret.hash);
@@ -48,11 +48,11 @@ impl Identity {
         Ok(needed.then_some(secret.text))
     }
 
-    /// Makes the first administrator from a setup token, which is spent by it.
+    /// Creates the first administrator. The setup token is valid once.
     pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, IdentityError> {
         let name = UserName::parse(&setup.username)?;
         let presented = hex(&hash_secret(&setup.setup_token));
-        // Before the password is hashed: strangers get no work done here.
+        // Checked before the password is hashed, so that strangers cannot cause that work.
         let expected = self
             .store
             .read(|tx| meta::find(tx, SETUP_TOKEN_HASH))
@@ -65,7 +65,8 @@ impl Identity {
         .await
     }
 
-    /// Makes the user `admin` with this password while there is no user; whether it did.
+    /// Creates the user `admin` with this password if the server has no users. Returns whether it
+    /// did.
     pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
         if self.store.read(users::count).await? > 0 {
             return Ok(false);
@@ -115,7 +116,10 @@ impl Identity {
             meta::delete(tx, SETUP_TOKEN_HASH)?;
             audit::append(tx, &entry)?;
             let profile = users::find_profile(tx, id)?.ok_or(StoreError::NoRow)?;
-            Ok((api::User::from(&User::from(profile)), Affected::user(id)))
+            Ok((
+                api::User::from(&User::from(profile)),
+                AffectedRecords::user(id),
+            ))
         })
         .await
     }

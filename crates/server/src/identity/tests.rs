@@ -25,7 +25,7 @@ use crate::limits::LoginPolicy;
 
 const PASSWORD: &str = "correct horse";
 
-/// A store with the user `admin`, and a clock that stands still unless moved.
+/// A store with the user `admin`, and a clock that only tests move.
 struct Fixture {
     store: Store,
     identity: Identity,

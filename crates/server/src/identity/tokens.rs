@@ -1,4 +1,4 @@
-//! API tokens: everyone their own.
+//! API tokens. Users create, list and revoke only their own.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::Affected, error::IdentityError, quotas::check_one_more,
-    secret::Secret,
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError,
+    quotas::check_one_more, secret::Secret,
 };
 
 const EXPIRY_DAYS_MAX: u32 = 3_650;
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 impl Identity {
-    /// The answer is the only one that holds the secret.
+    /// Creates a token. Only this answer contains the secret.
     pub async fn create_token(
         &self,
         caller: &Caller,
@@ -48,10 +48,7 @@ impl Identity {
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let parent = caller.token();
         let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
-            .map_err(|error| IdentityError::Forbidden {
-                code: "outlives_parent",
-                message: error.to_string(),
-            })?;
+            .map_err(|error| IdentityError::forbidden("outlives_parent", error.to_string()))?;
         let token = TokenRow {
             id: TokenId(Uuid::now_v7()),
             user_id: caller.user.id,
@@ -71,19 +68,17 @@ impl Identity {
                 check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &created)?;
-                let affected = Affected::user(token.user_id);
+                let affected = AffectedRecords::user(token.user_id);
                 Ok((token, affected))
             })
             .await?;
-        Ok(api::Token {
-            token: Some(secret.text),
-            ..self.token(token)
-        })
+        Ok(self.shown_token(token, secret))
     }
 
-    /// Replaces the caller's tokens of this name by a new one that never expires. Tokens made with
-    /// them stay, as if they had been made with the new one. For the server process, which makes a
-    /// token at each start; a user who revokes a token means its descendants too.
+    /// Replaces the caller's tokens of this name by a new one that never expires. Tokens that were
+    /// made with them stay valid and become descendants of the new token. Only for the server
+    /// process, which renews a token at each start; when a user revokes a token, its descendants
+    /// are revoked too.
     pub async fn renew_token(
         &self,
         caller: &Caller,
@@ -112,14 +107,11 @@ impl Identity {
                 }
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &identity.created_entry(&by, &token))?;
-                let affected = Affected::user(token.user_id);
+                let affected = AffectedRecords::user(token.user_id);
                 Ok((token, affected))
             })
             .await?;
-        Ok(api::Token {
-            token: Some(secret.text),
-            ..self.token(token)
-        })
+        Ok(self.shown_token(token, secret))
     }
 
     pub async fn list_tokens(
@@ -151,7 +143,7 @@ impl Identity {
             for ended in tokens::delete(tx, id)? {
                 audit::append(tx, &identity.revoked_entry(caller, &ended, id))?;
             }
-            Ok(((), Affected::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         })
         .await
     }
@@ -166,13 +158,21 @@ impl Identity {
         self.entry(caller, "token.created", ("token", token.id), detail)
     }
 
-    /// `revoked`: the token that was revoked, this one or an ancestor of it.
+    /// `revoked` is this token, or the ancestor with which it was revoked.
     fn revoked_entry(&self, caller: &Caller, token: &TokenRow, revoked: TokenId) -> Entry {
         let mut detail = json!({"name": token.name});
         if token.id != revoked {
             detail["revoked_with"] = json!(revoked);
         }
         self.entry(caller, "token.revoked", ("token", token.id), detail)
+    }
+
+    /// A new token together with its secret.
+    fn shown_token(&self, row: TokenRow, secret: Secret) -> api::Token {
+        api::Token {
+            token: Some(secret.text),
+            ..self.token(row)
+        }
     }
 
     fn token(&self, row: TokenRow) -> api::Token {

@@ -1,4 +1,4 @@
-//! The event sinks that a user loses with their account.
+//! Deletes event sinks, among them those of a user who is deleted.
 
 use serde_json::json;
 use svc_core::{SinkId, Timestamp, UserId};
@@ -8,7 +8,8 @@ use svc_store::{
     sinks,
 };
 
-/// Deletes a sink with its queue, and records how many deliveries were waiting; that number.
+/// Deletes a sink with its queue. Records the number of queued deliveries in the audit log and
+/// returns it.
 pub fn delete_sink(
     tx: &mut Tx<'_>,
     id: SinkId,
@@ -28,7 +29,7 @@ pub fn delete_sink(
     Ok(deleted.queued)
 }
 
-/// Deletes the sinks of a user who is being deleted. Global sinks stay: they belong to the zone.
+/// Deletes the sinks of a user who is being deleted. Global sinks stay.
 pub(super) fn delete_sinks_of(
     tx: &mut Tx<'_>,
     owner: UserId,

@@ -1,8 +1,8 @@
 //! Users: create, change, delete.
 //!
-//! Acting on a user needs every permission that user holds: otherwise resetting an administrator's
-//! password would make anyone with `manage_users` an administrator. Changing who is in a group
-//! needs `manage_groups` too, or being in that group.
+//! Acting on a user requires every permission that the user holds. Otherwise any user with
+//! `manage_users` could reset the password of an administrator and act as one. Changing the members
+//! of a group also requires `manage_groups` or membership in that group.
 
 use serde_json::{Map, Value, json};
 use svc_core::{
@@ -19,19 +19,19 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::{Caller, User},
-    change::Affected,
+    change::AffectedRecords,
     error::IdentityError,
     hash_queue::Payer,
+    lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
     power::Actor,
     quotas::{self, QuotaPatch},
-    settle::settle,
     user_sinks::delete_sinks_of,
 };
 
-/// Sinks named in the refusal to delete a user.
+/// Sinks listed in the error for a user who cannot be deleted.
 const SINKS_NAMED: usize = 5;
 
 impl Identity {
@@ -76,7 +76,7 @@ impl Identity {
                 "active": user.active,
             });
             audit::append(tx, &entry)?;
-            Ok((record(get(tx, user.id)?), Affected::user(user.id)))
+            Ok((record(get(tx, user.id)?), AffectedRecords::user(user.id)))
         })
         .await
     }
@@ -142,10 +142,10 @@ impl Identity {
             let before = get(tx, id)?;
             actor.check_user(tx, id)?;
             identity.apply_patch(tx, caller, &actor, &before, patch)?;
-            let settled = settle(tx, &[id], identity.clock.now())?;
+            let lapsed = remove_lapsed(tx, &[id], identity.clock.now())?;
             Ok((
                 record(get(tx, id)?),
-                Affected::user(id).and_settled(settled),
+                AffectedRecords::user(id).and_lapsed(lapsed),
             ))
         })
         .await
@@ -240,8 +240,8 @@ impl Identity {
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});
             audit::append(tx, &entry)?;
-            let settled = settle(tx, &[id], entry.at)?;
-            Ok(((), Affected::user(id).and_settled(settled)))
+            let lapsed = remove_lapsed(tx, &[id], entry.at)?;
+            Ok(((), AffectedRecords::user(id).and_lapsed(lapsed)))
         })
         .await
     }
@@ -284,7 +284,7 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityE
     ))
 }
 
-/// Their global script sinks would have nobody left to act for.
+/// Rejects the deletion of a user for whom scripts of global sinks run.
 fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityError> {
     let names = sinks::list_global_scripts_of(tx, user.id)?;
     if names.is_empty() {

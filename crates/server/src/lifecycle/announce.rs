@@ -1,4 +1,5 @@
-//! The one place where a transition of a space is announced, inside its transaction.
+//! Emits the event of a space's transition, inside the transaction. No other code emits these
+//! events.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use uuid::Uuid;
 
 use crate::events::dispatch::emit_in;
 
-/// Emits the system event of a transition (spec 6.1). `row` is the space as it was before. The
-/// event is to be handed to the hub once the transaction has been committed.
+/// Emits the system event of a transition (spec 6.1). `row` is the space before the transition. The
+/// caller passes the event to the hub after the commit.
 pub fn announce(
     tx: &mut Tx<'_>,
     row: &SpaceRow,

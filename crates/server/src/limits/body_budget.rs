@@ -1,8 +1,8 @@
 //! Memory for bodies that are still arriving: a budget for the server, with a share for each user
 //! and each connection.
 //!
-//! A body that arrives with its head in one piece needs none. The bytes of any other body are counted
-//! while it arrives and released when it is complete or rejected.
+//! A body that arrives in one piece with its head is not counted. The bytes of any other body are
+//! counted while it arrives and released when it is complete or rejected.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use svc_core::UserId;
 use thiserror::Error;
 
-/// Bodies of one connection, as long as its requests come without a valid credential.
+/// Bytes of one connection whose requests have no valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
-/// An account below this is admitted to the last quarter of the budget.
+/// Only accounts with at most this many bytes may use the last quarter of the budget.
 const SMALL_BYTES: usize = 1024 * 1024;
 
 /// The sender of a body.
@@ -25,13 +25,13 @@ pub enum Account {
 
 pub struct BodyBudget {
     bytes_max: usize,
-    used: Mutex<Used>,
+    used: Mutex<Usage>,
 }
 
 #[derive(Default)]
-struct Used {
+struct Usage {
     total: usize,
-    /// Of `total`, what arrives without a credential.
+    /// The part of `total` without a valid credential.
     anonymous: usize,
     accounts: HashMap<Account, usize>,
 }
@@ -44,7 +44,7 @@ impl BodyBudget {
         }
     }
 
-    /// Begins a body.
+    /// Begins to count a body.
     pub fn begin(&self, account: Account) -> Reservation<'_> {
         Reservation {
             budget: self,
@@ -106,17 +106,17 @@ impl BodyBudget {
     }
 }
 
-/// There is no memory for more of a body that is still arriving.
+/// The budget for bodies that are still arriving is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error(
-    "the unfinished bodies of {whose} have {limit} bytes together, and may have no more; send a body at once, or fewer at one time (`max_unfinished_body_bytes`)"
+    "the unfinished bodies of {whose} have reached the limit of {limit} bytes; send each body without a pause, or fewer bodies at a time (`max_unfinished_body_bytes`)"
 )]
 pub struct BodiesFull {
     whose: &'static str,
     limit: usize,
 }
 
-/// What one body holds of the budget.
+/// The part of the budget that one body holds; released when dropped.
 pub struct Reservation<'a> {
     budget: &'a BodyBudget,
     account: Account,
@@ -124,7 +124,7 @@ pub struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Holds this many bytes in all.
+    /// Grows the reservation to this many bytes.
     pub fn grow_to(&mut self, bytes: usize) -> Result<(), BodiesFull> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {

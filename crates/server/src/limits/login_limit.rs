@@ -1,8 +1,8 @@
 //! Slows logins down after failed ones, by the rule of `svc_core::login`.
 //!
 //! Failures are counted in tables of a fixed size, indexed by two hashes with secret keys. No
-//! counter is ever evicted, so a flood of names or addresses cannot reset one. Two keys that share a
-//! slot in one table have different slots in the other.
+//! counter is evicted, so a flood of names or addresses cannot reset one. Two keys that share a slot
+//! in one row very likely have different slots in the other.
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
@@ -20,7 +20,7 @@ use svc_core::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoginPolicy {
     pub slow_down: SlowDown,
-    /// Counters of pairs of user and address; there are never more or fewer.
+    /// Number of counters for pairs of user and address. Fixed.
     pub tracked: usize,
 }
 
@@ -55,15 +55,15 @@ impl LoginLimit {
             rule: policy.slow_down,
             counts: Mutex::new(Counts {
                 own: Table::new(policy.tracked),
-                // Of these there are fewer than of pairs of them.
+                // There are fewer addresses and fewer users than pairs of both.
                 at_address: Table::new(policy.tracked / 4),
                 for_account: Table::new(policy.tracked / 4),
             }),
         }
     }
 
-    /// Counts an attempt as failed before it is looked at, so that many at once gain nothing.
-    /// `Err` says how long to wait; an attempt that has to wait is not counted.
+    /// Counts an attempt as failed before the password is checked, so that concurrent attempts
+    /// cannot avoid the limit. The error is the time to wait; a rejected attempt is not counted.
     pub fn begin(&self, username: &str, address: IpAddr, now: Timestamp) -> Result<(), Duration> {
         let (rule, address) = (&self.rule, network(address));
         let mut counts = self.counts.lock();
@@ -84,7 +84,7 @@ impl LoginLimit {
         Ok(())
     }
 
-    /// The attempt that [`begin`](Self::begin) counted has failed: the wait begins with the answer.
+    /// Records that the attempt counted by [`begin`](Self::begin) has failed: the wait starts now.
     pub fn fail(&self, username: &str, address: IpAddr, now: Timestamp) {
         let own = (username, network(address));
         let renew = |failures: Failures| Failures {
@@ -94,7 +94,7 @@ impl LoginLimit {
         self.counts.lock().own.change(&own, renew);
     }
 
-    /// Takes back what [`begin`](Self::begin) counted: the attempt was good.
+    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded, and uncounts it.
     pub fn succeed(&self, username: &str, address: IpAddr) {
         let address = network(address);
         let mut counts = self.counts.lock();
@@ -108,7 +108,7 @@ impl LoginLimit {
     }
 }
 
-/// Counters of a fixed number, by two hashes of their keys.
+/// A fixed number of counters, indexed by two hashes of their keys.
 struct Table {
     rows: [(RandomState, Vec<Failures>); 2],
 }
@@ -121,11 +121,11 @@ impl Table {
         }
     }
 
-    /// The failures of a key. More than those only if another key shares both its places.
+    /// The failures of a key. The number is too high only if other keys share both its slots.
     fn find<K: Hash + ?Sized>(&self, key: &K) -> Failures {
         let found = self.rows.each_ref().map(|(hasher, row)| {
-            let place = place(hasher, row.len(), key);
-            row[place]
+            let slot = slot(hasher, row.len(), key);
+            row[slot]
         });
         found
             .into_iter()
@@ -135,18 +135,18 @@ impl Table {
 
     fn change<K: Hash + ?Sized>(&mut self, key: &K, change: impl Fn(Failures) -> Failures) {
         for (hasher, row) in &mut self.rows {
-            let place = place(hasher, row.len(), key);
-            row[place] = change(row[place]);
+            let slot = slot(hasher, row.len(), key);
+            row[slot] = change(row[slot]);
         }
     }
 }
 
-fn place<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize {
-    // The remainder is below the length, which is a `usize`.
+fn slot<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize {
+    // Lossless: the remainder is below the length, which is a `usize`.
     (hasher.hash_one(key) % length as u64) as usize
 }
 
-/// The network of an address: the owner of one IPv6 address has its whole /64.
+/// The network of an address. For IPv6 it is the /64, which usually belongs to one owner.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_for_one_user_at_one_address_and_for_nobody_else() {
+    fn waits_grow_only_for_one_user_at_one_address() {
         let limit = limit();
         let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
         assert_eq!(limit.begin("ann", here, NOW), Ok(()));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attack_on_many_names_leaves_everybody_an_attempt() {
+    fn an_attack_on_many_names_leaves_every_user_an_attempt() {
         let limit = limit();
         for host in 0..100 {
             let same_network = address(&format!("2001:db8::{:x}", host % 7 + 1));

@@ -1,4 +1,4 @@
-//! Requests a user may make per second: a token bucket per user.
+//! Limits the requests of a user per second: a token bucket per user.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use svc_core::UserId;
 
 use crate::random_key::RandomKeyMap;
 
-/// Buckets kept before full ones are dropped: a full bucket equals a new one.
+/// Number of buckets at which full ones are dropped. A full bucket equals a new one.
 const BUCKETS_MAX: usize = 10_000;
 
 pub struct RateLimit {
@@ -21,7 +21,7 @@ struct Bucket {
     filled: Instant,
 }
 
-/// Over the limit; trying again makes sense after this long.
+/// The limit is exceeded; retry after this time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OverLimit {
     pub retry_after: Duration,
@@ -35,9 +35,9 @@ impl RateLimit {
         }
     }
 
-    /// Takes `calls` from the user's bucket, or nothing. A bucket holds one second's worth; a
-    /// batch larger than that passes when the bucket is full, and empties it for as long as it
-    /// is worth.
+    /// Takes `calls` tokens from the user's bucket, or none. A bucket holds the tokens of one
+    /// second. A larger batch passes if the bucket is full; the level is then negative until the
+    /// batch is paid for.
     pub fn take(&self, user: UserId, calls: usize, now: Instant) -> Result<(), OverLimit> {
         let Some(per_second) = self.per_second.map(f64::from) else {
             return Ok(());
@@ -63,8 +63,8 @@ impl RateLimit {
         Ok(())
     }
 
-    /// Takes more from the user's bucket, for a cost that is known only afterwards. What it lacks is
-    /// missing later.
+    /// Takes more tokens from the user's bucket, for a cost that is known only afterwards. The level
+    /// may become negative.
     pub fn charge(&self, user: UserId, more: usize, now: Instant) {
         let Some(per_second) = self.per_second.map(f64::from) else {
             return;
@@ -104,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_one_seconds_worth_and_it_comes_back() {
+    fn a_bucket_holds_one_second_and_refills() {
         let (limit, user, start) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
         let at = |millis| start + Duration::from_millis(millis);
         assert!((0..10).all(|_| limit.take(user, 1, at(0)).is_ok()));
         let over = limit.take(user, 1, at(0)).expect_err("the bucket is empty");
         assert_eq!(over.retry_after, Duration::from_millis(100));
         assert!(limit.take(user, 1, at(100)).is_ok());
-        // Another user has a bucket of their own.
+        // Another user has a separate bucket.
         assert!(limit.take(UserId(uuid::Uuid::max()), 1, at(0)).is_ok());
     }
 

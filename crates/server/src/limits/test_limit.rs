@@ -1,5 +1,5 @@
-//! How often a user may have the server send a test request or run a script on trial: a test goes
-//! to any address, and a run occupies a worker.
+//! Limits test deliveries and test runs of scripts per user: a test delivery goes to any address,
+//! and a run occupies a worker.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,14 +11,14 @@ use svc_core::UserId;
 
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Over the limit; trying again makes sense after this long.
+/// The limit is exceeded; retry after this time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooOften {
     pub per_minute: usize,
     pub retry_after: Duration,
 }
 
-/// At most so many tests of one user within a minute.
+/// At most `per_minute` tests of one user within a minute.
 pub struct TestLimit {
     per_minute: usize,
     sent: Mutex<HashMap<UserId, VecDeque<Instant>>>,

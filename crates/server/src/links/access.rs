@@ -1,4 +1,4 @@
-//! Ends links whose right to exist has ended: a user deactivated, an agent token revoked.
+//! Ends links whose user was deactivated or whose agent token was revoked.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Links {
                 Ok(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space).await,
                 Ok(DirectoryChange::SpaceSettled(space)) => {
                     if let Err(error) = self.follow(space).await {
-                        error!(space.id = %space, "the health check of a space was not taken back: {error}");
+                        error!(space.id = %space, "cannot read a space after its health check or agent token was removed: {error}");
                     }
                 }
                 Ok(_) => {}

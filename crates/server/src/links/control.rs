@@ -1,4 +1,5 @@
-//! The control messages of an agent: registrations, its method server's state, health, logs.
+//! Handles the control messages of an agent: registrations, state of the method server, health,
+//! logs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -11,20 +12,20 @@ use tracing::{info, warn};
 use super::Links;
 use crate::{
     live::{Availability, HealthReport, Link, LiveSpace},
-    methods::publish::{CheckedPublication, Refused},
+    methods::publish::{CheckedPublication, RegistrationRejected},
 };
 
-/// Bytes of an agent's own words that are kept.
+/// Bytes kept of an error text that an agent sends.
 const REASON_BYTES_MAX: usize = 4 * 1024;
 
-/// The newest report of health, and when it may be recorded.
-struct Postponed {
+/// The newest health report, and when it may be recorded.
+struct PostponedReport {
     report: HealthReport,
     until: Instant,
 }
 
 impl Links {
-    /// Handles an agent's control messages one after the other, until its link ends.
+    /// Handles the control messages of an agent in order, until its link ends.
     pub(super) async fn handle_control(
         self: Arc<Self>,
         live: Arc<LiveSpace>,
@@ -37,7 +38,7 @@ impl Links {
             .await
         {
             let (id, message) = *message;
-            // Large futures are boxed when they are needed: most links are idle most of the time.
+            // Large futures are boxed, so that idle links need little memory.
             match message {
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
@@ -63,15 +64,21 @@ impl Links {
                     // Messages of a replaced link are stale.
                     let _transition = live.transition.lock().await;
                     if live.is_current(&link) {
-                        Box::pin(self.hear(&live, &link, id, message)).await;
+                        Box::pin(self.handle_change(&live, &link, id, message)).await;
                     }
                 }
             }
         }
     }
 
-    /// Handles news of the space, its transitions held still.
-    async fn hear(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, message: Control) {
+    /// Handles a message that changes the space. The caller holds the transition lock.
+    async fn handle_change(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        message: Control,
+    ) {
         match message {
             Control::Unregister => {
                 self.unregister(live).await;
@@ -93,15 +100,15 @@ impl Links {
         }
     }
 
-    /// The next message; a postponed report of health is recorded when its time has come.
+    /// Waits for the next message, and records a postponed health report when it is due.
     async fn next_message(
         &self,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         messages: &mut mpsc::Receiver<Box<(u64, Control)>>,
-        postponed: &mut Option<Box<Postponed>>,
+        postponed: &mut Option<Box<PostponedReport>>,
     ) -> Option<Box<(u64, Control)>> {
-        while let Some(Postponed { report, until }) = postponed.as_deref() {
+        while let Some(PostponedReport { report, until }) = postponed.as_deref() {
             // Boxed: most links never wait here.
             let waiting = Box::pin(timeout_at((*until).into(), messages.recv()));
             if let Ok(message) = waiting.await {
@@ -114,13 +121,13 @@ impl Links {
         messages.recv().await
     }
 
-    /// Records a report of health, or postpones it; a newer report replaces one that waits.
+    /// Records a health report or postpones it. A newer report replaces a postponed one.
     async fn pace_health(
         &self,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         report: HealthReport,
-        postponed: &mut Option<Box<Postponed>>,
+        postponed: &mut Option<Box<PostponedReport>>,
     ) {
         if let Some(waiting) = postponed {
             waiting.report = report;
@@ -128,7 +135,7 @@ impl Links {
         }
         let paced = live.health_pace.lock().take(Instant::now());
         if let Err(until) = paced {
-            *postponed = Some(Box::new(Postponed { report, until }));
+            *postponed = Some(Box::new(PostponedReport { report, until }));
             return;
         }
         let _transition = live.transition.lock().await;
@@ -145,7 +152,7 @@ impl Links {
             .health_changed(live.id, current, consecutive_failures, checked_at)
             .await;
         if let Err(error) = changed {
-            warn!(space.id = %live.id, "health not recorded: {error}");
+            warn!(space.id = %live.id, "cannot record the health of a space: {error}");
         }
     }
 
@@ -164,22 +171,22 @@ impl Links {
         }
     }
 
-    /// Lets a checked registration stand: its subscriptions in the store first, then its methods.
+    /// Publishes a checked registration: first its subscriptions in the store, then its methods.
     async fn publish(
         &self,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         id: u64,
         checked: CheckedPublication,
-    ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
         let _transition = live.transition.lock().await;
         if !live.is_current(link) || link.closing().is_ended() {
             return Ok(Vec::new());
         }
         self.publisher.check_conflicts(&checked)?;
         let lanes = self.declare(live, checked.subscriptions()).await?;
-        // The answer is queued before anyone can pick the new providers, so an agent never sees a
-        // call of a registration it does not yet know to stand.
+        // The answer is queued before any caller can pick the new providers, so the acceptance
+        // reaches the agent before any call of the new registration.
         let published = self.publisher.publish(checked, |accepted| {
             live.set_registration_error(None);
             let _ = link.control(id, &Control::Registered(accepted));
@@ -200,7 +207,7 @@ impl Links {
         }
     }
 
-    /// Informs the agents whose methods another space has taken over.
+    /// Informs agents whose methods were replaced by another space.
     async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {
@@ -216,7 +223,7 @@ impl Links {
                 .declare(&live, self.registry.subscriptions_of(space))
                 .await
             {
-                warn!(space.id = %space, "subscriptions not withdrawn: {error}");
+                warn!(space.id = %space, "cannot remove the subscriptions of a space: {error}");
             }
             if let Some(link) = live.link() {
                 let _ = link.control(0, &Control::Displaced { methods });
@@ -226,7 +233,7 @@ impl Links {
 
     async fn unregister(&self, live: &Arc<LiveSpace>) {
         if let Err(error) = self.declare(live, Vec::new()).await {
-            warn!(space.id = %live.id, "subscriptions not withdrawn: {error}");
+            warn!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
         }
         let methods = self.registry.withdraw(live.id);
         live.set_registration_error(None);
@@ -241,7 +248,7 @@ impl Links {
     ) {
         self.metrics
             .method_server_restarts(live.note_restarts(restarts));
-        // Before it has registered on this link, nothing of this space can take calls.
+        // A space takes no calls before it has registered on this link.
         if live.availability() != Availability::Unlinked {
             live.set_availability(match state {
                 MethodServerState::Running => Availability::Ready,

@@ -1,4 +1,4 @@
-//! After a link is lost: its space waits for a new one within the grace period, then stops.
+//! Handles lost links: a space waits for a new link during the grace period, then it is stopped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,15 +10,15 @@ use tracing::{error, info};
 use super::Links;
 use crate::live::{Availability, Link, LiveSpace};
 
-/// Between attempts to write while the database cannot be reached.
-const AGAIN: Duration = Duration::from_millis(500);
+/// Delay between attempts to write while the database is unreachable.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl Links {
-    /// Takes a link out of its space.
+    /// Removes an ended link from its space, and starts the grace period or stops the space.
     pub(super) async fn part(self: &Arc<Self>, live: Arc<LiveSpace>, link: &Arc<Link>) {
         let _transition = live.transition.lock().await;
         if !live.detach(link) {
-            return; // Another link has taken its place.
+            return; // Another link has replaced this one.
         }
         if link.agent_goodbye() == Some(Goodbye::AgentStopping) {
             self.stop(&live, StopReason::AgentStopped).await;
@@ -29,7 +29,7 @@ impl Links {
         }
     }
 
-    /// Every space that was deployed when the server last ran waits for its agent.
+    /// Starts the wait for the agent of each space that was deployed when the server last ran.
     pub async fn expect_deployed(self: &Arc<Self>) -> Result<(), StoreError> {
         for (owner, identity) in self.lifecycle.deployed().await? {
             self.expect(owner, identity);
@@ -41,7 +41,7 @@ impl Links {
         Ok(())
     }
 
-    /// At start, every deployed space gets a whole grace period.
+    /// After a server start, every deployed space gets a whole grace period.
     fn expect(self: &Arc<Self>, owner: UserId, identity: SpaceIdentity) {
         let space = identity.id;
         let live = self.enter(|| LiveSpace::new(owner, identity), space);
@@ -52,16 +52,15 @@ impl Links {
         let links = Arc::clone(self);
         let lost = live.link_number();
         self.tasks.spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(links.policy.grace) => {}
-                () = links.shutdown.cancelled() => return,
+            if !links.wait_grace().await {
+                return;
             }
             let _transition = live.transition.lock().await;
             if live.link().is_some() || live.link_number() != lost {
                 return;
             }
             // Without the database no agent could reconnect: the wait starts again.
-            if links.lifecycle.is_away().await {
+            if links.lifecycle.is_unreachable().await {
                 links.wait_for(Arc::clone(&live));
             } else {
                 links.stop(&live, StopReason::LinkLost).await;
@@ -69,40 +68,40 @@ impl Links {
         });
     }
 
-    /// An agent that went away by itself may be restarted: its space's subscriptions wait for it,
-    /// and lose no event.
+    /// Removes the subscriptions of a stopped space after the grace period. Until then they keep
+    /// collecting events, because the agent may be restarted.
     fn withdraw_subscriptions_later(self: &Arc<Self>, space: SpaceId) {
         let links = Arc::clone(self);
         self.tasks.spawn(async move {
-            // The wait belongs to this stop: a space that comes back and stops again has another.
-            let stopped_at = links.insist(|| links.lifecycle.stopped_at(space)).await;
+            // This wait belongs to this stop. A space that starts and stops again has another wait.
+            let stopped_at = links
+                .retry_outage(|| links.lifecycle.stopped_at(space))
+                .await;
             let Ok(Some(stopped_at)) = stopped_at else {
                 return;
             };
-            tokio::select! {
-                () = tokio::time::sleep(links.policy.grace) => {}
-                () = links.shutdown.cancelled() => return,
+            if !links.wait_grace().await {
+                return;
             }
             let withdrawn = links
-                .insist(|| links.lifecycle.withdraw_subscriptions(space, stopped_at))
+                .retry_outage(|| links.lifecycle.withdraw_subscriptions(space, stopped_at))
                 .await;
             if let Err(error) = withdrawn {
-                error!(space.id = %space, "subscriptions not withdrawn: {error}");
+                error!(space.id = %space, "cannot remove the subscriptions of a space: {error}");
             }
         });
     }
 
-    /// A new link has the grace period to register the space's methods again; then they are
-    /// removed. A new agent, for example, may not register them.
+    /// Removes the methods of the previous link unless the new one registers within the grace
+    /// period. A different agent may never register.
     pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
         if self.registry.count_of(live.id) == 0 && !self.declares(live.id) {
             return;
         }
         let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
         self.tasks.spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(links.policy.grace) => {}
-                () = links.shutdown.cancelled() => return,
+            if !links.wait_grace().await {
+                return;
             }
             let _transition = live.transition.lock().await;
             // A link that was lost again has a grace period of its own.
@@ -110,9 +109,9 @@ impl Links {
             if live.link_number() == expected && waits {
                 let methods = links.registry.withdraw(live.id);
                 if let Err(error) = links.declare(&live, Vec::new()).await {
-                    error!(space.id = %live.id, "subscriptions not withdrawn: {error}");
+                    error!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
                 }
-                info!(space.id = %live.id, methods, "methods that did not come back are removed");
+                info!(space.id = %live.id, methods, "removed the methods of a space that did not register again");
             }
         });
     }
@@ -120,17 +119,27 @@ impl Links {
     async fn stop(&self, live: &Arc<LiveSpace>, reason: StopReason) {
         self.registry.withdraw(live.id);
         match self
-            .insist(|| self.lifecycle.stopped(live.id, reason))
+            .retry_outage(|| self.lifecycle.stopped(live.id, reason))
             .await
         {
             Ok(()) => info!(space.id = %live.id, space.name = %live.name, %reason, "space stopped"),
-            Err(error) => error!(space.id = %live.id, "space not marked as stopped: {error}"),
+            Err(error) => {
+                error!(space.id = %live.id, "cannot record that a space stopped: {error}")
+            }
         }
         self.forget(live.id);
     }
 
-    /// Retries until the database can be reached: no other task would write this later.
-    async fn insist<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
+    /// Waits for the grace period. Returns `false` if the server stops before its end.
+    async fn wait_grace(&self) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(self.policy.grace) => true,
+            () = self.shutdown.cancelled() => false,
+        }
+    }
+
+    /// Retries while the database is unreachable: no other task would write this later.
+    async fn retry_outage<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
@@ -138,7 +147,7 @@ impl Links {
             match write().await {
                 Err(StoreError::Unavailable(_)) if !self.shutdown.is_cancelled() => {
                     tokio::select! {
-                        () = tokio::time::sleep(AGAIN) => {}
+                        () = tokio::time::sleep(RETRY_DELAY) => {}
                         () = self.shutdown.cancelled() => {}
                     }
                 }

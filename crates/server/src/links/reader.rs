@@ -1,4 +1,4 @@
-//! Takes the frames of an agent off its link.
+//! Reads the frames of an agent from its link.
 
 use std::{pin::pin, sync::Arc};
 
@@ -10,16 +10,16 @@ use tokio::sync::mpsc;
 
 use crate::{
     fair_pool::{FairPool, PoolError},
-    live::{Answer, Link, NoAnswer},
+    live::{Answer, InvalidAnswer, Link},
 };
 
 /// The connection of an agent.
 pub type AgentIo = SharedBuffer<TokioIo<Upgraded>>;
 
-/// Bytes of a control message that is read at once; larger ones take longer than a millisecond.
+/// Largest control message that is parsed at once. Larger ones take longer than a millisecond.
 const SMALL_CONTROL_BYTES: usize = 32 * 1024;
 
-/// Takes frames off the wire until the link ends.
+/// Reads frames until the link ends.
 pub async fn read(
     mut source: FrameSource<AgentIo>,
     link: &Arc<Link>,
@@ -49,7 +49,7 @@ pub async fn read(
                         let parse = move |_: &_| serde_json::from_slice(&payload);
                         Box::pin(compute.run_unbounded(owner, parse)).await??
                     };
-                    // A full queue stops the reading: an agent cannot flood the server.
+                    // A full queue stops the reader, so an agent cannot flood the server.
                     if control.send(Box::new((id, message))).await.is_err() {
                         return Ok(());
                     }
@@ -68,8 +68,8 @@ pub enum ReadError {
     Frame(#[from] FrameError),
     #[error("a control message is malformed: {0}")]
     Control(#[from] serde_json::Error),
-    #[error("a control message was not read: {0}")]
+    #[error("cannot parse a control message: {0}")]
     Pool(#[from] PoolError),
     #[error(transparent)]
-    Answer(#[from] NoAnswer),
+    Answer(#[from] InvalidAnswer),
 }

@@ -1,4 +1,4 @@
-//! The life of one link: hello, frames both ways, goodbye.
+//! Serves one link: hello, frames in both directions, goodbye.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,18 +19,18 @@ use super::{
 };
 use crate::{
     identity::Caller,
-    lifecycle::{LinkRefused, Linked},
+    lifecycle::{DeployedSpace, LinkRefused},
     live::{Link, LiveSpace},
 };
 
-/// Control messages that may wait to be handled; past it the link is not read any further.
+/// Control messages that may wait. When the queue is full, the link is not read.
 const CONTROL_QUEUE: usize = 16;
 
 impl Links {
     /// Serves one link until it ends.
     pub async fn serve(self: Arc<Self>, upgraded: Upgraded, caller: Caller, space: SpaceId) {
         let (mut sink, mut source) = svc_link::accept(TokioIo::new(upgraded)).await;
-        // Steps that a link takes once are boxed: inline, they would take memory until it ends.
+        // One-time steps are boxed: inline, their memory would be held until the link ends.
         let hello = match Box::pin(svc_link::read_hello(&mut source)).await {
             Ok(hello) => hello,
             Err(refusal) => return Box::pin(refuse(&mut sink, refusal)).await,
@@ -44,7 +44,7 @@ impl Links {
         }
     }
 
-    /// Decides whether this agent gets the space, and puts its link in place.
+    /// Decides whether to accept the agent, and attaches its link to the space.
     async fn admit(
         self: &Arc<Self>,
         hello: &Hello,
@@ -64,14 +64,14 @@ impl Links {
             .await
             .map_err(link_refusal)?;
         let (live, _transition) = self.enter_locked(identity, space).await;
-        // The token was checked when the connection came; it may have been revoked since, and
-        // must then neither deploy the space nor replace its agent.
+        // The token was checked when the connection was opened. If it was revoked since, it must
+        // neither deploy the space nor replace its agent.
         let directory = &self.publisher.directory;
         directory
             .recheck(&caller, svc_clock::now())
             .map_err(|denied| Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false))?;
         let linked = self.lifecycle.link_up(space, &hello.instance).await;
-        let Linked {
+        let DeployedSpace {
             health_check,
             started,
             declares,
@@ -82,7 +82,7 @@ impl Links {
             link_refusal(refused)
         })?;
         self.note_declaring(space, declares);
-        // A link outlives the shutdown signal: it is drained first.
+        // The link does not end with the shutdown signal: it is drained first.
         let (link, outgoing) = Link::new(
             hello.instance.clone(),
             caller,
@@ -98,7 +98,7 @@ impl Links {
                 false => Goodbye::Replaced,
             });
         }
-        // And once more, now that a revocation finds the link.
+        // Checked again, because a revocation finds the link only from here on.
         if self.is_denied(&live) {
             link.closing().end(Goodbye::Revoked);
         }
@@ -121,8 +121,8 @@ impl Links {
         }
     }
 
-    /// The live form of a space, with its transition lock held. A space that is forgotten during
-    /// the wait for the lock is entered again.
+    /// Returns the live space with its transition lock held. Repeats if the space is removed from
+    /// memory during the wait for the lock.
     async fn enter_locked(
         &self,
         (owner, identity): (UserId, SpaceIdentity),
@@ -168,12 +168,12 @@ impl Links {
         }
         link.closing().end_silently();
         link.interrupt_calls();
-        // Both end by themselves now: the writer sees the end, the handler a closed channel.
+        // Both tasks end now: the writer sees the end of the link, the handler a closed channel.
         let _ = tokio::join!(writing, handling);
     }
 }
 
-/// Writes the frames of a link until it ends, then its goodbye.
+/// Writes the frames of a link until it ends, then the goodbye.
 async fn write(
     mut sink: FrameSink<AgentIo>,
     mut outgoing: Outgoing,
@@ -184,7 +184,7 @@ async fn write(
     match svc_link::write(&mut sink, &mut outgoing, closing, heartbeat).await {
         WriteEnd::Closing | WriteEnd::Failed(_) => {}
         WriteEnd::Silent => {
-            warn!("link dead: nothing heard for {MISSED_HEARTBEATS_MAX} heartbeats");
+            warn!("link dead: no frame received for {MISSED_HEARTBEATS_MAX} heartbeats");
         }
         WriteEnd::Stuck => warn!("link dead: the agent does not read"),
     }

@@ -1,5 +1,5 @@
-//! Method subscriptions of spaces: declared in the store, so that they outlive a restart, in step
-//! with what a space has registered.
+//! Keeps the stored subscriptions of a space equal to those of its registration. They are stored so
+//! that they survive a restart.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use super::Links;
 use crate::{events, live::LiveSpace};
 
 impl Links {
-    /// Declares what a space subscribes to, in place of what it declared before. Most spaces
-    /// subscribe to nothing and cost no write.
+    /// Replaces the stored subscriptions of a space. Most spaces have none and need no write.
     pub(super) async fn declare(
         &self,
         live: &Arc<LiveSpace>,
@@ -23,7 +22,7 @@ impl Links {
         }
         let none = subscriptions.is_empty();
         let declaring = self.lifecycle.store.write(move |tx| {
-            // A space that was stopped or deleted meanwhile has nothing to declare.
+            // A space that was stopped or deleted in the meantime declares nothing.
             let row = spaces::find(tx, space)?;
             if !none && row.is_none_or(|row| row.state != State::Deployed) {
                 return Ok(Vec::new());
@@ -48,7 +47,7 @@ impl Links {
         }
     }
 
-    /// Lanes that wait for a provider may go on.
+    /// Wakes lanes that wait for a provider.
     pub(super) fn wake(&self, lanes: Vec<LaneId>) {
         lanes
             .into_iter()

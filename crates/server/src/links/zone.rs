@@ -1,4 +1,4 @@
-//! Follows what another server of the zone did to a space that is or was linked here.
+//! Reacts to changes that other servers of the zone made to spaces held by this server.
 
 use svc_core::{
     SpaceId,
@@ -10,19 +10,19 @@ use svc_store::{StoreError, spaces::SpaceRow};
 use super::Links;
 
 impl Links {
-    /// Looks at a space again: it may be deleted, stopped, or linked to another server by now.
+    /// Reads a space again. It may have been deleted, stopped, or linked to another server.
     pub async fn follow(&self, space: SpaceId) -> Result<(), StoreError> {
         let Some(live) = self.find(space) else {
             return Ok(());
         };
-        // Held during the read: its result is about the current link, not an earlier one.
+        // Held during the read, so that its result applies to the current link.
         let transition = live.transition.lock().await;
-        let (row, instance) = self.lifecycle.whereabouts(space).await?;
+        let (row, instance) = self.lifecycle.find_with_instance(space).await?;
         let row = row.filter(|row| row.state != State::Deleted);
         let is_same_agent = live
             .link()
             .is_some_and(|link| Some(&link.instance) == instance.as_ref());
-        if let Some(reason) = self.why_not_here(row.as_ref(), is_same_agent) {
+        if let Some(reason) = self.goodbye_reason(row.as_ref(), is_same_agent) {
             self.end(&live, reason);
             drop(transition);
             if row.is_none() {
@@ -46,7 +46,7 @@ impl Links {
     }
 
     /// The goodbye to the agent of a space that may not be linked to this server.
-    fn why_not_here(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
+    fn goodbye_reason(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
         let Some(row) = row else {
             return Some(Goodbye::Revoked);
         };
@@ -61,12 +61,12 @@ impl Links {
         })
     }
 
-    /// Every space this server has, or had within the grace period.
+    /// Every space with a link to this server, or with one within the grace period.
     pub fn spaces(&self) -> Vec<SpaceId> {
         self.live.read().keys().copied().collect()
     }
 
-    /// Agents that are linked.
+    /// The number of linked agents.
     pub fn count(&self) -> u32 {
         let live = self.live.read();
         let linked = live.values().filter(|live| live.link().is_some()).count();

@@ -1,4 +1,4 @@
-//! The calls that a link has in flight, each with its waiting caller.
+//! The calls in flight on a link, each with its waiting caller.
 
 use std::sync::{
     Arc,
@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 
 use super::reports::Reports;
 
-/// Calls one link may have in flight. Bounds the memory that a silent agent costs the server. One
-/// user may have as many as are left: alone half of them, so that some are left for other users.
+/// Calls in flight on one link. Bounds the memory that a silent agent costs the server. A user may
+/// have at most as many as are still free; a single user therefore gets half of them.
 const CALLS_MAX: usize = 200_000;
-/// An id is `generation << INDEX_BITS | index`, so that an index used again has another id, and
-/// every id stays below 2^53, which any JSON reader keeps exactly.
+/// An id is `generation << INDEX_BITS | index`, so a reused index gets a different id. Every id is
+/// below 2^53, which every JSON parser reads exactly.
 const INDEX_BITS: u32 = 20;
 
 /// The outcome of a call, as the agent reports it.
@@ -37,33 +37,33 @@ pub enum Answer {
     },
 }
 
-/// Why a frame is no answer. Both break the protocol.
+/// Why a frame is not a valid answer. Both break the protocol.
 #[derive(Debug, PartialEq, Eq, Error)]
-pub enum NoAnswer {
+pub enum InvalidAnswer {
     #[error("an agent must not send {0:?} frames")]
     Kind(FrameKind),
-    #[error("the answer to a call is not what JSON-RPC allows")]
+    #[error("the answer to a call is not valid JSON-RPC")]
     NotJson,
 }
 
 impl Answer {
-    /// Reads an answer. Its payload goes into the caller's response as it is, perhaps between
-    /// those of others' methods, so it must be exactly one JSON value.
-    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, NoAnswer> {
+    /// Reads an answer. Its payload is copied into the caller's response unchanged, possibly next
+    /// to answers of other users' methods, so it must be exactly one JSON value.
+    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, InvalidAnswer> {
         Ok(match kind {
             FrameKind::Result => match one_json_value(&payload) {
                 Some(_) => Self::Result(payload),
-                None => return Err(NoAnswer::NotJson),
+                None => return Err(InvalidAnswer::NotJson),
             },
             FrameKind::Error => match one_json_value(&payload) {
                 Some(b'{') => Self::Error(payload),
-                _ => return Err(NoAnswer::NotJson),
+                _ => return Err(InvalidAnswer::NotJson),
             },
             FrameKind::Unavailable => Self::Unavailable,
             FrameKind::Interrupted => Self::Interrupted,
             FrameKind::CancelledUnsent => Self::Cancelled { sent: false },
             FrameKind::CancelledSent => Self::Cancelled { sent: true },
-            kind => return Err(NoAnswer::Kind(kind)),
+            kind => return Err(InvalidAnswer::Kind(kind)),
         })
     }
 }
@@ -73,7 +73,7 @@ fn one_json_value(bytes: &[u8]) -> Option<u8> {
     jsonrpc::one_value(bytes)?.as_bytes().first().copied()
 }
 
-/// Counts as in flight for target choice (D2) as long as it lives.
+/// Counts a call as in flight for the choice of targets (D2) until it is dropped.
 #[derive(Debug)]
 pub struct InFlight(Arc<AtomicU32>);
 
@@ -93,7 +93,7 @@ impl Drop for InFlight {
 #[derive(Default)]
 pub struct CallTable {
     entries: Slab<Entry>,
-    /// Calls of each user that has any.
+    /// Number of calls per user; only users with calls.
     by_user: NumberMap<u32, usize>,
     generation: u32,
 }
@@ -101,28 +101,28 @@ pub struct CallTable {
 struct Entry {
     user: u32,
     generation: u32,
-    /// `None` when the caller does not wait any more.
+    /// `None` after the caller stopped waiting.
     waiter: Option<oneshot::Sender<Answer>>,
-    /// In serial mode a call that was sent holds its place until its answer (spec 4.1).
+    /// In serial mode a sent call counts as in flight until its answer (spec 4.1).
     serial: bool,
     /// `None` unless the caller asked for reports on progress.
     reports: Option<Reports>,
-    _place: InFlight,
+    _in_flight: InFlight,
 }
 
 impl CallTable {
-    /// Enters a call of a user; `None` if the user has too many in flight on this link.
+    /// Adds a call of a user. Returns `None` if the user has too many in flight on this link.
     pub fn insert(
         &mut self,
         user: u32,
-        place: InFlight,
+        in_flight: InFlight,
         serial: bool,
         reports: Option<Reports>,
     ) -> Option<(u64, oneshot::Receiver<Answer>)> {
         let left = CALLS_MAX.saturating_sub(self.entries.len());
         let of_user = self.by_user.entry(user).or_default();
         if *of_user >= left {
-            // A user without calls is not kept.
+            // Users without calls are not stored.
             if *of_user == 0 {
                 self.by_user.remove(&user);
             }
@@ -138,19 +138,19 @@ impl CallTable {
             waiter: Some(waiter),
             serial,
             reports,
-            _place: place,
+            _in_flight: in_flight,
         };
         let index = self.entries.insert(entry);
         Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
     }
 
-    /// Passes an answer to the waiting caller. Unknown ids are ignored: they are late, or hostile.
+    /// Passes an answer to the waiting caller. Ignores unknown ids: the answer is late or hostile.
     pub fn complete(&mut self, id: u64, answer: Answer) {
         let Some(index) = self.index(id) else { return };
         let entry = &mut self.entries[index];
         let waiter = entry.waiter.take();
-        let holds_place = entry.serial && answer == (Answer::Cancelled { sent: true });
-        if !holds_place {
+        let stays_in_flight = entry.serial && answer == (Answer::Cancelled { sent: true });
+        if !stays_in_flight {
             self.remove(index);
         }
         if let Some(waiter) = waiter {
@@ -159,7 +159,7 @@ impl CallTable {
         }
     }
 
-    /// Passes on a report on a call's progress, if its caller asked for reports.
+    /// Passes on a progress report, if the caller asked for reports.
     pub fn report(&self, id: u64, report: Bytes) {
         let entry = self.index(id).map(|index| &self.entries[index]);
         if let Some(reports) = entry.and_then(|entry| entry.reports.as_ref()) {
@@ -167,8 +167,8 @@ impl CallTable {
         }
     }
 
-    /// Records that the caller does not wait any more. In concurrent mode the call ends at once; in
-    /// serial mode it stays in flight until the agent answers, because it may have been sent.
+    /// Records that the caller stopped waiting. In concurrent mode the call ends at once; in serial
+    /// mode it stays in flight until the agent answers, because it may have been sent.
     /// Returns whether the call was in flight.
     pub fn abandon(&mut self, id: u64) -> bool {
         let Some(index) = self.index(id) else {
@@ -183,7 +183,7 @@ impl CallTable {
         true
     }
 
-    /// Ends every call; their waiters see a closed channel.
+    /// Ends every call. The waiters see a closed channel.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.by_user.clear();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_frees_the_place_and_reaches_its_caller_once() {
+    fn an_answer_ends_the_call_and_reaches_its_caller_once() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (id, mut answer) = enter(&mut table, &counter, false).expect("room");
         assert_eq!(count(&counter), 1);
@@ -272,15 +272,18 @@ mod tests {
         ] {
             assert_eq!(
                 read(FrameKind::Result, bad),
-                Err(NoAnswer::NotJson),
+                Err(InvalidAnswer::NotJson),
                 "{bad}"
             );
         }
         assert!(read(FrameKind::Error, "{\"code\":1}").is_ok());
-        assert_eq!(read(FrameKind::Error, "\"text\""), Err(NoAnswer::NotJson));
+        assert_eq!(
+            read(FrameKind::Error, "\"text\""),
+            Err(InvalidAnswer::NotJson)
+        );
         assert_eq!(
             read(FrameKind::Call, ""),
-            Err(NoAnswer::Kind(FrameKind::Call))
+            Err(InvalidAnswer::Kind(FrameKind::Call))
         );
     }
 
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sent_serial_call_holds_its_place_after_its_caller_has_gone() {
+    fn a_sent_serial_call_stays_in_flight_after_its_caller_stopped_waiting() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (id, _answer) = enter(&mut table, &counter, true).expect("room");
         assert!(table.abandon(id));
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_concurrent_or_unsent_call_frees_its_place_at_once() {
+    fn a_concurrent_or_unsent_call_ends_at_once() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (concurrent, _answer) = enter(&mut table, &counter, false).expect("room");
         assert!(table.abandon(concurrent));
@@ -321,15 +324,17 @@ mod tests {
     }
 
     #[test]
-    fn reports_reach_who_asked_for_them_and_the_newest_win() {
+    fn reports_reach_only_callers_that_asked_and_the_newest_are_kept() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (reports, mut listener) = Reports::new();
-        let place = InFlight::new(&counter);
-        let (asked, _answer) = table.insert(7, place, true, Some(reports)).expect("room");
+        let in_flight = InFlight::new(&counter);
+        let (asked, _answer) = table
+            .insert(7, in_flight, true, Some(reports))
+            .expect("room");
         let (other, _answer) = enter(&mut table, &counter, false).expect("room");
         for number in 0..100 {
             table.report(asked, Bytes::from(number.to_string()));
-            table.report(other, Bytes::from_static(b"nobody listens"));
+            table.report(other, Bytes::from_static(b"no listener"));
             table.report(7, Bytes::from_static(b"no such call"));
         }
         let heard: Vec<_> = std::iter::from_fn(|| listener.find_next()).collect();
@@ -343,7 +348,7 @@ mod tests {
     #[test]
     fn a_full_table_refuses() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
-        // Each user takes what is free, alone half of it, until nothing is left.
+        // Each user takes half of the free calls, until none is left.
         let mut of_users = Vec::new();
         while of_users.iter().sum::<usize>() < CALLS_MAX {
             let user = u32::try_from(of_users.len()).expect("few users");

@@ -1,15 +1,14 @@
-//! How often a space may announce a change of its health.
+//! Limits how often a space may announce a change of its health.
 //!
-//! Each transition writes to the database and emits an event. An agent that reports a thousand of
-//! them a second would fill both, so changes beyond the pace are postponed. Only the newest report
-//! waits: what is recorded in the end is the space's health, and every recorded change has its
-//! event.
+//! Each change writes to the database and emits an event. An agent that reports a thousand changes
+//! a second would overload both, so changes beyond the limit are postponed. Only the newest report
+//! waits, so the last recorded health is correct, and every recorded change has its event.
 
 use std::time::{Duration, Instant};
 
 use svc_core::{Timestamp, space::Health};
 
-/// Transitions a space may announce at once.
+/// Changes that a space may announce at once.
 const BURST: u32 = 10;
 /// After the burst, one per interval.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -22,15 +21,15 @@ pub struct HealthReport {
     pub checked_at: Timestamp,
 }
 
-/// A token bucket for one space; it outlives a link, so that a new link gains nothing.
+/// A token bucket for one space. It is kept across links, so that reconnecting does not refill it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthPace {
-    /// When the bucket will be full again; absent while it is full.
+    /// When the bucket will be full again; `None` or in the past while it is full.
     full_at: Option<Instant>,
 }
 
 impl HealthPace {
-    /// Takes one transition, or returns when the next one may be taken.
+    /// Takes one change, or returns when the next one is allowed.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let full_at = self.full_at.map_or(now, |at| at.max(now)) + INTERVAL;
         let ready_at = full_at - INTERVAL * BURST;
@@ -53,11 +52,11 @@ mod tests {
             assert_eq!(pace.take(start), Ok(()), "{n}");
         }
         assert_eq!(pace.take(start), Err(start + INTERVAL));
-        // A refusal costs nothing.
+        // A rejected change takes nothing from the bucket.
         assert_eq!(pace.take(start), Err(start + INTERVAL));
         assert_eq!(pace.take(start + INTERVAL), Ok(()));
         assert_eq!(pace.take(start + INTERVAL), Err(start + 2 * INTERVAL));
-        // After a rest the whole burst is there again.
+        // After a pause the whole burst is available again.
         let later = start + 1_000 * INTERVAL;
         assert!((0..BURST).all(|_| pace.take(later).is_ok()));
         assert!(pace.take(later).is_err());

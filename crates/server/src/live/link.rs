@@ -1,4 +1,4 @@
-//! One live link, as the rest of the server sees it: calls are put on it.
+//! One live link: the rest of the server puts calls and control messages on it.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -20,23 +20,23 @@ use super::{
 };
 use crate::identity::Caller;
 
-/// Identifies a user on one link, so that users take turns there. Two users with the same number,
-/// which is unlikely, share their turns.
+/// Identifies a user on one link, where users take turns. In the unlikely case that two users have
+/// the same number, they share one turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserNumber(pub u32);
 
 pub struct Link {
-    /// Tells a reconnect from a second agent.
+    /// Identifies the agent process; distinguishes a reconnect from a second agent.
     pub instance: String,
-    /// Whose agent token opened the link.
+    /// The caller of the agent token that opened the link.
     pub caller: Caller,
     outbox: Outbox,
-    /// The agent takes the numbers of users.
+    /// Whether the agent supports user numbers.
     names_users: bool,
-    /// Makes numbers of users that tell the agent nothing about them.
+    /// Hashes users to numbers that reveal nothing about them.
     numbers: RandomState,
     calls: Mutex<CallTable>,
-    /// A link outlives the server's shutdown signal: its calls are finished first.
+    /// Not ended by the server's shutdown signal: calls in flight finish first.
     closing: Closing,
     /// The agent's goodbye.
     agent_goodbye: Mutex<Option<Goodbye>>,
@@ -63,7 +63,7 @@ impl Link {
     }
 
     pub fn number_of(&self, user: UserId) -> UserNumber {
-        // The lower half is as random as the whole.
+        // The lower half of the hash is as random as the whole.
         UserNumber(self.numbers.hash_one(user.0.as_u128()) as u32)
     }
 
@@ -71,7 +71,7 @@ impl Link {
         self.names_users
     }
 
-    /// Puts a call on the link. Dropping the pending call before its answer cancels it.
+    /// Puts a call on the link. Dropping the pending call before its answer cancels the call.
     pub fn call(
         self: &Arc<Self>,
         user: UserNumber,
@@ -140,7 +140,7 @@ impl Link {
         match put() {
             Ok(()) => Ok(()),
             Err(NotQueued::Closed | NotQueued::Full) => Err(NotSent),
-            // An agent that reads nothing is not worth more memory.
+            // The agent does not read: end the link instead of using more memory.
             Err(NotQueued::Overflow) => {
                 self.closing.end(Goodbye::Protocol);
                 Err(NotSent)
@@ -152,7 +152,7 @@ impl Link {
         self.calls.lock().complete(id, answer);
     }
 
-    /// Takes the agent's report on the progress of a call.
+    /// Passes on a progress report of the agent.
     pub fn report(&self, id: u64, report: Bytes) {
         if report.len() <= PROGRESS_BYTES_MAX {
             self.calls.lock().report(id, report);
@@ -171,7 +171,7 @@ impl Link {
         &self.closing
     }
 
-    /// Fails every call in flight: their callers see an interruption.
+    /// Fails every call in flight: the callers get [`Answer::Interrupted`].
     pub fn interrupt_calls(&self) {
         self.calls.lock().clear();
     }
@@ -180,9 +180,9 @@ impl Link {
         self.calls.lock().is_empty()
     }
 
-    /// Behind the user's calls, so that it does not overtake the one it cancels.
+    /// Queued behind the user's calls, so that the cancel frame does not overtake its call.
     fn cancel(&self, user: UserNumber, id: u64) {
-        // A link that takes no more frames is ending, and with it the call.
+        // A link that accepts no frames is ending, which ends the call too.
         let _ = self.send_for(user, Frame::empty(id, FrameKind::Cancel));
     }
 }
@@ -197,7 +197,7 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Waits for the answer; a link that dies is an interruption.
+    /// Waits for the answer. If the link is lost, the answer is [`Answer::Interrupted`].
     pub async fn answer(&mut self) -> Answer {
         let answer = (&mut self.answer).await.unwrap_or(Answer::Interrupted);
         self.done = true;

@@ -1,4 +1,4 @@
-//! A space as this server holds it: the link it has now, or lost within the grace period.
+//! A space held by this server: linked, or within the grace period after its link was lost.
 
 use std::sync::{
     Arc,
@@ -17,7 +17,7 @@ use super::{health_pace::HealthPace, link::Link};
 pub enum Availability {
     /// The link is lost; calls fail at once.
     Unlinked = 0,
-    /// The method server is down: the agent lets a call wait a moment for its restart.
+    /// The method server is down. Calls wait at the agent for its restart, for a short time.
     Restarting = 1,
     Ready = 2,
 }
@@ -39,12 +39,12 @@ pub struct LiveSpace {
     pub identity: SpaceIdentity,
     link: RwLock<Option<Arc<Link>>>,
     availability: AtomicU8,
-    /// Counts the links the space has had, so that a grace period knows whose end it waits for.
+    /// Counts the links of the space, so that a grace period ends only for its own link.
     link_number: AtomicU64,
-    /// Why re-registration after a lost link was refused, while it is.
+    /// Why the repeated registration after a lost link was refused.
     registration_error: Mutex<Option<String>>,
     restarts: AtomicU64,
-    /// How often its health may change.
+    /// Limits changes of the health.
     pub health_pace: Mutex<HealthPace>,
     /// Serialises changes of the space's state: a link up or down, stop, delete.
     pub transition: Arc<tokio::sync::Mutex<()>>,
@@ -71,9 +71,9 @@ impl LiveSpace {
         self.link.read().clone()
     }
 
-    /// Puts a link in place and returns the one it replaces.
+    /// Sets the link of the space and returns the link that it replaces.
     pub fn attach(&self, link: Arc<Link>) -> Option<Arc<Link>> {
-        // Until the agent has registered (again), there is nothing that could take a call.
+        // The space takes no calls until the agent has registered on this link.
         self.set_availability(Availability::Unlinked);
         self.link_number.fetch_add(1, Ordering::Relaxed);
         self.restarts.store(0, Ordering::Relaxed);
@@ -99,12 +99,12 @@ impl LiveSpace {
         *self.registration_error.lock() = error;
     }
 
-    /// Remembers how often the method server was restarted; returns how many of these are new.
+    /// Records the number of restarts of the method server. Returns how many are new.
     pub fn note_restarts(&self, restarts: u64) -> u64 {
         restarts.saturating_sub(self.restarts.swap(restarts, Ordering::Relaxed))
     }
 
-    /// Takes the link out if it is still the one in place.
+    /// Removes the link if it is the current one. Returns whether it was.
     pub fn detach(&self, link: &Arc<Link>) -> bool {
         let mut current = self.link.write();
         let is_current = current

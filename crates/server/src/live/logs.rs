@@ -1,4 +1,4 @@
-//! The last lines of each space's log, in memory and bounded: per space, and altogether.
+//! The last log lines of each space, in memory. Limited per space and in total.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,12 +6,13 @@ use parking_lot::Mutex;
 use svc_core::{SpaceId, Timestamp};
 use svc_protocol::api::{LogLine, LogSource, NumberedLine};
 
-/// Per space.
+/// Lines of one space.
 const LINES_MAX: usize = 500;
+/// Bytes of one space.
 const SPACE_BYTES_MAX: usize = 64 * 1024;
-/// Over all spaces; past it, the space that has been quiet longest loses its log.
+/// Bytes of all spaces. Beyond it, the space without new lines for the longest time loses its log.
 const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Of one line; the agent cuts too, but is not trusted.
+/// Bytes of one line. The agent truncates lines too, but is not trusted.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Default)]
@@ -50,10 +51,10 @@ impl SpaceLogs {
                 },
             );
         }
-        logs.make_room(space);
+        logs.enforce_total(space);
     }
 
-    /// The lines after number `after`; without it, the last `limit`.
+    /// The first `limit` lines after number `after`; without `after`, the last `limit` lines.
     pub fn read(&self, space: SpaceId, after: Option<u64>, limit: usize) -> Vec<NumberedLine> {
         let logs = self.logs.lock();
         let Some(log) = logs.spaces.get(&space) else {
@@ -84,7 +85,7 @@ impl SpaceLogs {
 impl Logs {
     fn push(&mut self, space: SpaceId, mut line: LogLine) {
         if line.line.len() > LINE_BYTES_MAX {
-            // A copy: truncating would keep the room of the whole line.
+            // Copied: `truncate` would keep the memory of the whole line.
             let cut = line.line.floor_char_boundary(LINE_BYTES_MAX);
             line.line = line.line[..cut].to_owned();
         }
@@ -106,7 +107,7 @@ impl Logs {
         }
     }
 
-    fn make_room(&mut self, keep: SpaceId) {
+    fn enforce_total(&mut self, keep: SpaceId) {
         while self.bytes > TOTAL_BYTES_MAX {
             let others = self.spaces.iter().filter(|(space, _)| **space != keep);
             let Some(quietest) = others.min_by_key(|(_, log)| log.touched).map(|(id, _)| *id)

@@ -1,16 +1,16 @@
-//! Reports on the progress of a call, for the few callers that ask for them.
+//! Progress reports of a call, for callers that ask for them.
 
 use bytes::Bytes;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-/// Reports that wait for a slow listener; the newest ones win.
+/// Reports buffered for a slow listener. Older ones are dropped.
 const KEPT_MAX: usize = 16;
 
-/// Where the reports of one call go.
+/// The sending side of the reports of one call.
 #[derive(Clone, Debug)]
 pub struct Reports(broadcast::Sender<Bytes>);
 
-/// Where they are heard.
+/// The receiving side of the reports of one call.
 #[derive(Debug)]
 pub struct Listener(broadcast::Receiver<Bytes>);
 
@@ -21,13 +21,13 @@ impl Reports {
     }
 
     pub fn put(&self, report: Bytes) {
-        // Without a listener the call is about to end.
+        // Without a listener the call is about to end, so an error is ignored.
         let _ = self.0.send(report);
     }
 }
 
 impl Listener {
-    /// The next report; never ends by itself.
+    /// Waits for the next report. Never returns after the last one.
     pub async fn next(&mut self) -> Bytes {
         loop {
             match self.0.recv().await {
@@ -38,7 +38,7 @@ impl Listener {
         }
     }
 
-    /// A report that is already here.
+    /// Returns the next buffered report, without waiting.
     pub fn find_next(&mut self) -> Option<Bytes> {
         loop {
             match self.0.try_recv() {

@@ -34,9 +34,9 @@ use crate::{
     metrics::{CallOutcome, CallStats, Metrics},
 };
 
-/// How long an agent may take to say whether a timed-out call had been sent.
+/// How long an agent may take to report whether a timed-out call was sent to the method server.
 const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
-/// Items of a batch that are begun at a time.
+/// Items of a batch that are started at a time.
 const BATCH_STEP: usize = 50;
 /// JSON-RPC service discovery, answered by the server itself.
 const DISCOVER: &str = "rpc.discover";
@@ -45,25 +45,25 @@ pub struct Calls {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
-    pub openrpc: openrpc::Describe,
+    pub openrpc: openrpc::OpenRpc,
     pub rate_limit: RateLimit,
     pub stats: Arc<CallStats>,
 }
 
-/// Bytes the answers of one body may have together. A single answer is bounded by the link.
+/// Largest total size of the answers to one body. The link limits the size of a single answer.
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What the items of one body share.
-struct Shared {
+/// State that the items of one body share.
+struct BodyState {
     arrived: Instant,
     /// Bytes of answers so far.
     answered: AtomicUsize,
-    /// The answer to `rpc.discover`, built once however often it is asked.
-    /// Boxed: few bodies ask for it, and the room would be a part of every call.
+    /// The answer to `rpc.discover`, built at most once per body. Boxed to keep the future of
+    /// ordinary calls small.
     discovered: OnceLock<Box<bytes::Bytes>>,
 }
 
-/// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
+/// The answer to a call: the bytes of `result` or of `error`.
 pub enum Reply {
     Result(bytes::Bytes),
     Error(bytes::Bytes),
@@ -72,7 +72,7 @@ pub enum Reply {
 impl Calls {
     /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
     pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
-        let shared = Shared {
+        let shared = BodyState {
             arrived: Instant::now(),
             answered: AtomicUsize::new(0),
             discovered: OnceLock::new(),
@@ -95,7 +95,7 @@ impl Calls {
                 }
                 self.answer_one(caller, request, &shared).await
             }
-            // Boxed: the room for it would be a part of every call.
+            // Boxed to keep the future of single calls small.
             Ok(Body::Batch(requests)) => Box::pin(self.answer_all(caller, requests, &shared)).await,
         })
     }
@@ -104,7 +104,7 @@ impl Calls {
         &self,
         caller: &Caller,
         requests: &[Result<Request<'_>, Invalid<'_>>],
-        shared: &Shared,
+        shared: &BodyState,
     ) -> Option<Vec<u8>> {
         if requests.iter().any(asks_to_discover) {
             self.prepare(caller, shared).await;
@@ -115,7 +115,7 @@ impl Calls {
             for request in started {
                 running.push_back(self.answer_one(caller, request, shared));
             }
-            // Begins them, and lets other requests of this thread pass before it begins more.
+            // Starts these items, then yields to other tasks of this thread before it starts more.
             while let Poll::Ready(Some(answer)) = poll!(running.next()) {
                 answers.push(answer);
             }
@@ -128,14 +128,14 @@ impl Calls {
         (!answers.is_empty()).then(|| join_array(&answers))
     }
 
-    /// Counts calls toward what the user may make.
+    /// Counts calls against the user's rate limit.
     pub fn admit(&self, caller: &Caller, calls: usize, arrived: Instant) -> Result<(), OverLimit> {
         self.rate_limit
             .take(caller.user.id, calls, arrived.into_std())
     }
 
-    /// One call that was admitted, from elsewhere than the call endpoint. How far it is goes to
-    /// `reports`. Dropping the future cancels it.
+    /// Makes one admitted call that does not come from the call endpoint. Progress goes to
+    /// `reports`. Dropping the future cancels the call.
     pub async fn call_one(
         &self,
         caller: &Caller,
@@ -159,7 +159,7 @@ impl Calls {
         &self,
         caller: &Caller,
         request: &Result<Request<'_>, Invalid<'_>>,
-        shared: &Shared,
+        shared: &BodyState,
     ) -> Option<Vec<u8>> {
         let request = match request {
             Ok(request) => request,
@@ -211,9 +211,9 @@ impl Calls {
         Some(out)
     }
 
-    /// Makes the answer to `rpc.discover`, once for all requests of a body. Without it, the requests
-    /// that ask for it are answered as unavailable.
-    async fn prepare(&self, caller: &Caller, shared: &Shared) {
+    /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
+    /// requests are answered as unavailable.
+    async fn prepare(&self, caller: &Caller, shared: &BodyState) {
         if let Ok(document) = self.openrpc.document(caller).await {
             let _ = shared.discovered.set(Box::new(document.into()));
         }
@@ -234,19 +234,19 @@ impl Calls {
                 Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
                 Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
             };
-            // A first attempt has all its time; others may have used it up.
+            // Earlier attempts may have used up the time; the first attempt has all of it.
             if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
                 return Err(timed_out(&provider, false));
             }
             match attempt(&provider, caller.user.id, params, arrived, reports).await? {
                 Some(reply) => return Ok(reply),
-                // Nothing was sent, so another provider may be tried; after sending, never.
+                // Nothing was sent, so another provider may be tried. A sent call is never retried.
                 None => tried.push(provider),
             }
         }
     }
 
-    /// Forwards a notification; whatever happens to it, nothing is answered.
+    /// Forwards a notification. Notifications have no answer, not even an error.
     fn notify(&self, caller: &Caller, request: &Request<'_>) {
         let mut tried = Vec::new();
         while let Ok(provider) = self.pick(caller, &request.method, &tried) {
@@ -278,7 +278,7 @@ fn asks_to_discover(request: &Result<Request<'_>, Invalid<'_>>) -> bool {
         .is_ok_and(|request| request.method == DISCOVER && request.id.is_some())
 }
 
-/// How a call ended that was answered with this.
+/// The outcome of a call with this reply.
 pub fn outcome_of(reply: &Result<Reply, RpcError>) -> CallOutcome {
     match reply {
         Ok(Reply::Result(_)) => CallOutcome::Ok,
@@ -287,8 +287,8 @@ pub fn outcome_of(reply: &Result<Reply, RpcError>) -> CallOutcome {
     }
 }
 
-/// Refuses what would make the answer to one body larger than anyone should hold in memory.
-fn within_budget(reply: Reply, shared: &Shared) -> Result<Reply, RpcError> {
+/// Rejects a reply that would make the answers to one body exceed [`ANSWER_BYTES_MAX`].
+fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
     let bytes = match &reply {
         Reply::Result(bytes) | Reply::Error(bytes) => bytes.len(),
     };
@@ -301,7 +301,7 @@ fn within_budget(reply: Reply, shared: &Shared) -> Result<Reply, RpcError> {
     Ok(reply)
 }
 
-/// One attempt at one provider, for a user: `None` if nothing was sent to its method server.
+/// Makes one attempt at one provider. Returns `None` if nothing was sent to the method server.
 pub async fn attempt(
     provider: &Provider,
     user: UserId,
@@ -317,10 +317,10 @@ pub async fn attempt(
         Ok(answer) => answer,
         Err(_) => {
             pending.cancel();
-            // Boxed, as all that is rare.
+            // Boxed because it is rare.
             match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
                 Ok(answer) => answer,
-                // An agent that cannot say is an agent that may have sent it.
+                // No report from the agent: assume that the call was sent.
                 Err(_) => return Err(timed_out(provider, true)),
             }
         }

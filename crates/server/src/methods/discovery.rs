@@ -1,4 +1,4 @@
-//! What a caller sees of the registry: `GET /api/methods` (spec 4.1, V1-V6).
+//! The methods that a caller sees: `GET /api/methods` (spec 4.1, V1-V6).
 
 mod page;
 
@@ -20,23 +20,23 @@ use crate::{
     live::Availability,
 };
 
-/// Words of one search.
+/// Most words in one search.
 const WORDS_MAX: usize = 16;
 
 #[derive(Clone)]
 pub struct Discovery {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
-    /// Makes lists that are not small.
+    /// Builds large lists.
     pub compute: FairPool,
 }
 
-/// Narrows a list.
+/// Selects methods of a list.
 #[derive(Clone, Default, Debug)]
 pub struct Filter {
-    /// Exactly this visible name.
+    /// The visible name must be equal.
     name: Option<String>,
-    /// Each stands in the name, the description or a keyword; in lower case.
+    /// Each word must occur in the name, the description or a keyword; in lower case.
     words: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Filter {
 pub struct TooManyWords(usize);
 
 impl Filter {
-    /// `text` holds words to search for, in any case.
+    /// `text` contains the words to search for, in any case.
     pub fn new(name: Option<String>, text: Option<&str>) -> Result<Self, TooManyWords> {
         let words = text.unwrap_or_default().split_whitespace();
         match words.clone().count() {
@@ -59,7 +59,7 @@ impl Filter {
 }
 
 impl Discovery {
-    /// The methods a caller sees, all or one page of them, as the JSON of [`Methods`].
+    /// Lists the methods that a caller sees, all or one page, as the JSON of [`Methods`].
     pub async fn list_json(
         &self,
         caller: &Caller,
@@ -79,11 +79,11 @@ impl Discovery {
             .await
     }
 
-    /// Runs at once what is small, and all else on the threads for computations, on behalf of
-    /// `asking`. `viewer` is the user whose methods are looked at.
+    /// Runs small work at once, and larger work on the compute pool, on the account of `account`.
+    /// `viewer` is the user whose visible methods determine the size of the work.
     pub async fn aside<T: Send + 'static>(
         &self,
-        asking: UserId,
+        account: UserId,
         viewer: &User,
         is_small: bool,
         work: impl FnOnce(&Self, &Cancelled) -> T + Send + 'static,
@@ -93,11 +93,10 @@ impl Discovery {
         }
         let discovery = self.clone();
         let work = move |cancelled: &Cancelled| work(&discovery, cancelled);
-        self.compute.run(asking, work).await
+        self.compute.run(account, work).await
     }
 
-    /// The methods a caller sees, sorted by the names they are called by. A list that nobody waits
-    /// for any more is broken off.
+    /// Lists the methods that a caller sees, sorted by visible name. Stops early once cancelled.
     pub fn list(&self, caller: &Caller, filter: &Filter, cancelled: &Cancelled) -> Methods {
         let mut methods: Vec<_> = match &filter.name {
             Some(name) => {
@@ -129,7 +128,7 @@ impl Discovery {
             .collect()
     }
 
-    /// Whether each word stands in the name, the description or a keyword of a method.
+    /// Whether each word occurs in the name, the description or a keyword of a method.
     fn is_mentioned(
         &self,
         caller: &Caller,
@@ -157,8 +156,9 @@ impl Discovery {
         Some((owner, entry))
     }
 
-    /// The methods of others that a user sees, sorted, and how many of their own there are. What
-    /// the user sees through a group is told to members of that group, and with `manage_groups`.
+    /// Lists the methods of other owners that a user sees, sorted, and counts the user's own. The
+    /// caller learns of methods shared through a group only as a member of that group or with
+    /// `manage_groups`.
     pub fn shared_with(&self, user: &User, caller: &Caller) -> (Vec<AccessibleMethod>, usize) {
         let all_groups = caller.may(Permission::ManageGroups);
         let visible = self.registry.list_visible(user.viewer());
@@ -196,7 +196,7 @@ impl Discovery {
         (methods, own.len())
     }
 
-    /// `None` when the owner has been deactivated or removed meanwhile.
+    /// Returns `None` if the owner has just been deactivated or deleted.
     fn describe(&self, caller: &Caller, owner: UserId, entry: &Entry) -> Option<Method> {
         let definition = &entry.definition;
         let owner = self
@@ -225,7 +225,8 @@ impl Discovery {
                 .filter(|_| is_own)
                 .map(|p| p.local_name.clone()),
             groups: if is_own {
-                // A deleted group matches nobody; it must not look like no group at all.
+                // A deleted group is shown by its id: without it, the list would look empty, which
+                // means "shared with all users".
                 groups
                     .map(|g| {
                         self.directory
@@ -264,7 +265,7 @@ fn providers(entry: &Entry) -> Vec<Provider> {
         .collect()
 }
 
-/// Whether each word is in the name, the description or a keyword of a method.
+/// Whether each word occurs in the name, the description or a keyword of a method.
 fn mentions(name: &str, definition: &Definition, words: &[String]) -> bool {
     if words.is_empty() {
         return true;

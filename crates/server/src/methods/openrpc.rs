@@ -1,4 +1,4 @@
-//! What a caller sees, as an OpenRPC document: `rpc.discover` and `GET /api/openrpc.json`.
+//! The methods that a caller sees as an OpenRPC document: `rpc.discover`, `GET /api/openrpc.json`.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::{
 };
 
 #[derive(Clone)]
-pub struct Describe {
+pub struct OpenRpc {
     pub discovery: Arc<Discovery>,
 }
 
-impl Describe {
+impl OpenRpc {
     pub async fn document(&self, caller: &Caller) -> Result<Vec<u8>, PoolError> {
         let who = caller.clone();
         let write =
@@ -57,7 +57,7 @@ fn describe(method: &Method) -> Value {
     })
 }
 
-/// OpenRPC describes each named param by itself.
+/// OpenRPC describes each named param separately.
 fn params(schema: Option<&Value>) -> Vec<Value> {
     let Some(schema) = schema else {
         return Vec::new();

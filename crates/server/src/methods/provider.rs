@@ -1,4 +1,4 @@
-//! A space that offers one method: what is needed to put a call on its link.
+//! A space that offers one method, with everything needed to put a call on its link.
 
 use std::{
     sync::{
@@ -17,15 +17,15 @@ use crate::live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, 
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,
-    /// Name the method server knows the method by.
+    /// The method's name in the method server.
     pub local_name: String,
-    /// The registration this provider belongs to; call frames carry it.
+    /// Identifies the registration; sent in call frames.
     pub generation: u32,
-    /// Place in the order of registration (D2).
+    /// Position in the order of registration (D2).
     pub place: u64,
     pub timeout: Duration,
     pub mode: Mode,
-    /// Survives a new registration of the same space, so that the count stays true.
+    /// Kept by a new registration of the same space, so that the count stays correct.
     pub in_flight: Arc<AtomicU32>,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     prefix: Bytes,

@@ -1,5 +1,5 @@
-//! Takes a registration from an agent: checks every rule, resolves groups, and lets it stand as a
-//! whole or not at all (spec 2.1; the server trusts no agent's own check).
+//! Publishes the registration of an agent: checks every rule, resolves groups, and accepts the whole
+//! registration or nothing (spec 2.1). The server must not rely on the agent's own check.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,33 +23,33 @@ pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
     store: Store,
-    /// What a user may have, unless another value was set for them.
+    /// The quotas of users without overrides.
     quotas: Quotas,
-    /// Checks registrations, and reads large messages of agents.
+    /// Checks registrations, and parses large messages of agents.
     pub compute: FairPool,
 }
 
-/// A registration that may stand, if no other is in its way.
+/// A registration that is valid apart from conflicts with other registrations.
 pub struct CheckedPublication {
     publication: Publication,
     warnings: Vec<Warning>,
 }
 
 #[derive(Debug, Error)]
-pub enum Refused {
+pub enum RegistrationRejected {
     #[error("{0}")]
     Invalid(String),
     #[error("method `{method}` names the group `{group}`, which does not exist")]
     UnknownGroup { method: String, group: String },
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    #[error("the subscriptions could not be stored: {0}")]
+    #[error("cannot store the subscriptions: {0}")]
     Store(#[from] StoreError),
-    #[error("the registration was not checked: {0}")]
+    #[error("cannot check the registration: {0}")]
     Unchecked(#[from] PoolError),
 }
 
-impl Refused {
+impl RegistrationRejected {
     pub fn to_problem(&self) -> Problem {
         match self {
             Self::Invalid(_) => Problem::new(
@@ -82,7 +82,7 @@ impl Refused {
     }
 }
 
-/// A registration may name a sink before it exists.
+/// A warning, not an error: a registration may name a sink before the sink exists.
 fn unknown_sink(method: &str, sink: &str) -> String {
     format!(
         "method `{method}` names the event sink `{sink}`, which does not exist; the default format applies until it does"
@@ -115,14 +115,13 @@ impl Publisher {
         }
     }
 
-    /// Checks everything that needs no other registration. Schemas are an agent's to choose, so
-    /// this is work of unknown size: it is done on the threads for computations, in the owner's
-    /// turn.
+    /// Checks everything except conflicts with other registrations. Agents choose the schemas, so
+    /// the size of this work is unknown: it runs on the compute pool, on the owner's account.
     pub async fn check(
         &self,
         space: &Arc<LiveSpace>,
         register: Register,
-    ) -> Result<CheckedPublication, Refused> {
+    ) -> Result<CheckedPublication, RegistrationRejected> {
         let Register {
             registration,
             generation,
@@ -134,14 +133,14 @@ impl Publisher {
             let checked = registration.check(&identity.name, &identity.owner);
             let checked = checked.map_err(|faults| {
                 let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-                Refused::Invalid(faults.join("\n"))
+                RegistrationRejected::Invalid(faults.join("\n"))
             })?;
             let methods = checked.methods.into_iter().map(|method| {
                 let groups = resolve_groups(&directory, &method.name, &method.groups)?;
                 Ok(Definition::new(method, groups))
             });
-            let methods = methods.collect::<Result<Vec<_>, Refused>>()?;
-            Ok::<_, Refused>((checked.server, methods, checked.warnings))
+            let methods = methods.collect::<Result<Vec<_>, RegistrationRejected>>()?;
+            Ok::<_, RegistrationRejected>((checked.server, methods, checked.warnings))
         };
         // An agent has one registration at a time, so their number is bounded.
         let (server, methods, mut warnings) =
@@ -162,18 +161,21 @@ impl Publisher {
         })
     }
 
-    /// Whether a checked registration would be refused just now.
-    pub fn check_conflicts(&self, checked: &CheckedPublication) -> Result<(), Refused> {
+    /// Checks a registration for conflicts, without publishing it.
+    pub fn check_conflicts(
+        &self,
+        checked: &CheckedPublication,
+    ) -> Result<(), RegistrationRejected> {
         Ok(self.registry.check(&checked.publication)?)
     }
 
-    /// Lets a registration stand. `accepted` is called at that moment, before anyone can pick
-    /// from it. Returns the methods that were taken from other spaces.
+    /// Publishes a registration. `accepted` is called before any caller can pick the new providers.
+    /// Returns the methods that were removed from other spaces.
     pub fn publish(
         &self,
         checked: CheckedPublication,
         accepted: impl FnOnce(Accepted),
-    ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
         let CheckedPublication {
             publication,
             warnings,
@@ -191,8 +193,7 @@ impl Publisher {
         Ok(displaced)
     }
 
-    /// Warnings about sinks that methods name and that are no json-rpc sink of the owner's or of
-    /// everyone's.
+    /// Warns about named sinks that are neither a json-rpc sink of the owner nor a global one.
     async fn unknown_sinks(
         &self,
         space: &LiveSpace,
@@ -224,16 +225,16 @@ impl Publisher {
     }
 }
 
-/// V3: names or ids; sorted, so that the order they were written in makes no difference.
+/// Resolves names or ids of groups (V3). Sorted, so that their order in the file does not matter.
 fn resolve_groups(
     directory: &Directory,
     method: &str,
     names: &[String],
-) -> Result<Option<Vec<GroupId>>, Refused> {
+) -> Result<Option<Vec<GroupId>>, RegistrationRejected> {
     if names.is_empty() {
         return Ok(None);
     }
-    let unknown = |group: &String| Refused::UnknownGroup {
+    let unknown = |group: &String| RegistrationRejected::UnknownGroup {
         method: method.into(),
         group: group.clone(),
     };

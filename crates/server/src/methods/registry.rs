@@ -1,7 +1,7 @@
-//! Who offers what: every method of every space linked to this server (spec 4.1, D3).
+//! Every method of every space that is linked to this server (spec 4.1, D3).
 //!
-//! Look-ups are by hash and never scan; a registration touches only its own methods. The lock is
-//! held for look-ups and swaps, never while anything waits.
+//! Look-ups are by hash and never scan. A registration touches only its own methods. The lock must
+//! never be held across an await.
 
 mod index;
 mod state;
@@ -37,8 +37,8 @@ pub use tool_versions::ToolsVersion;
 use super::provider::Provider;
 use crate::live::{Availability, LiveSpace};
 
-/// A list of this many methods, with definitions of this many bytes together, is made at once.
-/// Larger ones are made on threads for computations.
+/// Largest list that is built at once, by number of methods and bytes of definitions. Larger lists
+/// are built on the compute pool.
 const SMALL_METHODS: usize = 32;
 const SMALL_BYTES: usize = 64 * 1024;
 
@@ -50,13 +50,13 @@ pub struct Registry {
     tools: watch::Sender<u64>,
 }
 
-/// A registration that passed every check, ready to stand.
+/// A registration that passed every check of its own.
 pub struct Publication {
     pub space: Arc<LiveSpace>,
     pub server: ServerDefinition,
     pub methods: Vec<(Arc<Definition>, String)>,
     pub generation: u32,
-    /// The place to keep, for a re-registration after a lost link.
+    /// The place to keep, for a repeated registration after a lost link.
     pub place: Option<u64>,
     pub replace_conflicting: bool,
     /// The quota of the owner.
@@ -89,15 +89,15 @@ pub enum Conflict {
 /// Why no target was picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickError {
-    /// Unknown, or not visible: the caller cannot tell which.
+    /// Unknown or not visible. Callers cannot distinguish the two.
     NotFound,
-    /// Visible, but nobody can take a call.
+    /// Visible, but no provider can take a call.
     Unavailable,
 }
 
 impl Registry {
-    /// Replaces everything the space registered before, or changes nothing. `accepted` learns the
-    /// place, before anyone can pick the new providers. Returns what it took from other spaces.
+    /// Replaces all methods of the space, or changes nothing. `accepted` gets the place, before any
+    /// caller can pick the new providers. Returns the methods removed from other spaces.
     pub fn publish(
         &self,
         publication: &Publication,
@@ -116,17 +116,17 @@ impl Registry {
         Ok(displaced)
     }
 
-    /// Whether a publication would be refused just now.
+    /// Checks a publication for conflicts, without publishing it.
     pub fn check(&self, publication: &Publication) -> Result<(), Conflict> {
         self.state.read().check(publication).map(|_| ())
     }
 
-    /// What a space that is registered subscribes to.
+    /// The subscriptions of a registered space.
     pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
         self.state.read().subscriptions_of(space)
     }
 
-    /// Removes everything a space registered; tells how many methods that were.
+    /// Removes all methods of a space. Returns their number.
     pub fn withdraw(&self, space: SpaceId) -> usize {
         let mut state = self.state.write();
         let withdrawn = state.withdraw(space);
@@ -136,12 +136,12 @@ impl Registry {
         withdrawn
     }
 
-    /// When the MCP tools that the viewer sees last changed.
+    /// The version of the MCP tools that the viewer sees.
     pub fn tools_version(&self, viewer: Viewer<'_>) -> ToolsVersion {
         self.state.read().tools.seen_by(viewer)
     }
 
-    /// Wakes whoever waits for a change to any MCP tool.
+    /// Reports every change of an MCP tool.
     pub fn watch_tools(&self) -> watch::Receiver<u64> {
         self.tools.subscribe()
     }
@@ -154,7 +154,7 @@ impl Registry {
         });
     }
 
-    /// How many methods a space has registered.
+    /// The number of methods that a space has registered.
     pub fn count_of(&self, space: SpaceId) -> usize {
         self.state.read().count_of(space)
     }
@@ -163,8 +163,8 @@ impl Registry {
         self.state.read().method_count()
     }
 
-    /// How many methods there are for a viewer, and spaces that can take calls of them now; of
-    /// all without a viewer. Owners that are not `counted` have none.
+    /// Counts the methods that a viewer sees, and the linked spaces that offer them; without a
+    /// viewer, all of them. Skips owners for which `counted` is false.
     pub fn count_seen(
         &self,
         viewer: Option<Viewer<'_>>,
@@ -189,8 +189,8 @@ impl Registry {
         (methods, spaces.len())
     }
 
-    /// Picks the target of a call by D2 among the owner's providers that can take it; `tried`
-    /// holds those that refused this call already.
+    /// Picks the target of a call (D2) among the owner's available providers, except those in
+    /// `tried`.
     pub fn pick(
         &self,
         viewer: Viewer<'_>,
@@ -216,8 +216,8 @@ impl Registry {
             .ok_or(PickError::Unavailable)
     }
 
-    /// Every method the viewer sees, in no particular order. Only handles are copied: nobody
-    /// waits for a list to be written.
+    /// Every method that the viewer sees, unordered. Copies only handles, so the lock is held
+    /// briefly.
     pub fn list_visible(&self, viewer: Viewer<'_>) -> Vec<(UserId, Entry)> {
         let mut entries = Vec::new();
         let mut add = |owner, entry: &Entry| entries.push((owner, entry.clone()));
@@ -225,7 +225,7 @@ impl Registry {
         entries
     }
 
-    /// The definitions of [`list_visible`](Self::list_visible) alone, which copies less.
+    /// Only the definitions of [`list_visible`](Self::list_visible), which copies less.
     pub fn list_visible_definitions(&self, viewer: Viewer<'_>) -> Vec<(UserId, Arc<Definition>)> {
         let mut definitions = Vec::new();
         let mut add = |owner, entry: &Entry| definitions.push((owner, entry.definition.clone()));
@@ -233,7 +233,7 @@ impl Registry {
         definitions
     }
 
-    /// Whether the viewer sees so little that a list of it is made within about a millisecond.
+    /// Whether the viewer sees so few methods that a list takes at most about a millisecond.
     pub fn is_small_for(&self, viewer: Viewer<'_>) -> bool {
         let state = self.state.read();
         if state.visible_max(viewer) > SMALL_METHODS {
@@ -244,7 +244,7 @@ impl Registry {
         bytes <= SMALL_BYTES
     }
 
-    /// One method, if the viewer sees it.
+    /// Finds one method, if the viewer sees it.
     pub fn find_visible(
         &self,
         viewer: Viewer<'_>,
@@ -258,8 +258,8 @@ impl Registry {
             .cloned()
     }
 
-    /// Places grow with time, also across restarts, so that a place kept by an agent still means
-    /// "registered before".
+    /// Places grow with time, also across restarts, so that the place that an agent keeps still
+    /// gives the order of registration.
     fn next_place(&self, now_micros: u64) -> u64 {
         let advance = |last: u64| Some(now_micros.max(last + 1));
         let previous = self

@@ -1,4 +1,4 @@
-//! Calls of the last hour, minute by minute, for the overview.
+//! Calls of the last hour per minute, for the overview.
 
 mod ring;
 
@@ -12,17 +12,17 @@ use self::ring::Ring;
 use super::CallOutcome;
 use crate::random_key::RandomKeyMap;
 
-/// Calls of the last hour, of each user and of all. Recording one is a look-up and a few atomic
+/// Calls of the last hour, per user and in total. Recording a call takes a look-up and a few atomic
 /// additions.
 #[derive(Default)]
 pub struct CallStats {
     all: Ring,
-    /// Made by a user's first call, dropped when their last is an hour ago.
+    /// Created by a user's first call, removed an hour after the last one.
     users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
 }
 
 impl CallStats {
-    /// A call has been answered.
+    /// Records an answered call.
     pub fn record(&self, user: UserId, outcome: CallOutcome, took: Duration) {
         let minute = minute_of(svc_clock::now());
         let failed = outcome != CallOutcome::Ok;
@@ -34,7 +34,7 @@ impl CallStats {
         ring.record(minute, failed, took);
     }
 
-    /// The last hour minute by minute, the current one last: one user's, or everybody's.
+    /// The minutes of the last hour, the current one last, of one user or of all.
     pub fn minutes(&self, user: Option<UserId>, now: Timestamp) -> Vec<CallMinute> {
         let minute = minute_of(now);
         match user {
@@ -46,7 +46,7 @@ impl CallStats {
         }
     }
 
-    /// Drops what nobody can see any more.
+    /// Removes users without calls in the last hour.
     pub fn forget_idle(&self, now: Timestamp) {
         let minute = minute_of(now);
         self.users.write().retain(|_, ring| !ring.is_idle(minute));

@@ -1,4 +1,5 @@
-//! Metrics of events: attempts as they are made, queues as they stand when somebody asks.
+//! Metrics of events. Attempts are counted when they are made, queues are read when the metrics are
+//! requested.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,8 +11,8 @@ use prometheus_client::{
 use svc_core::Timestamp;
 use svc_store::lanes::{Backlog, Totals};
 
-/// A sink's name, or that of a subscribed method; names are an owner's own business, so the owner
-/// (an id, or `global`) stands beside it.
+/// The name of a sink or of a subscribed method. Names are unique per owner only, so the label
+/// includes the owner (an id, or `global`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct ReceiverLabel {
     receiver: String,
@@ -25,17 +26,17 @@ struct AttemptLabel {
     outcome: &'static str,
 }
 
-/// What happened since the start, for metrics. Drops are counted durably, in the lanes.
+/// Counters since the start of the server. Drops are stored in the lanes instead.
 #[derive(Debug, Default)]
 pub struct EventCounters {
     pub emitted: AtomicU64,
-    /// Attempts that delivered.
+    /// Successful attempts.
     pub delivered: AtomicU64,
-    /// Attempts that failed, the last ones of dead deliveries included.
+    /// Failed attempts, including the last ones of dead deliveries.
     pub failed: AtomicU64,
     /// Deliveries given up.
     pub dead: AtomicU64,
-    /// Deliveries put off without an attempt.
+    /// Deliveries postponed without an attempt.
     pub paused: AtomicU64,
 }
 
@@ -95,7 +96,7 @@ impl EventMetrics {
         registry.register("event_queued", "Deliveries waiting", self.queued.clone());
         registry.register(
             "event_queue_depth",
-            "Deliveries waiting, by receiver; those with none are left out",
+            "Deliveries waiting, by receiver; receivers without any are omitted",
             self.queue_depth.clone(),
         );
         registry.register(
@@ -115,7 +116,7 @@ impl EventMetrics {
         self.attempts.get_or_create(&label).inc();
     }
 
-    /// Takes in what is counted elsewhere.
+    /// Updates the metrics from the counters and the lanes.
     pub fn update(
         &self,
         counters: &EventCounters,
@@ -145,7 +146,7 @@ impl EventMetrics {
     }
 }
 
-/// Brings a counter up to what was counted elsewhere.
+/// Sets a counter to a value that was counted elsewhere. Counters can only be increased.
 fn raise(counter: &Counter, counted: &AtomicU64) {
     let counted = counted.load(Ordering::Relaxed);
     counter.inc_by(counted.saturating_sub(counter.get()));

@@ -6,7 +6,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Methods that are counted by name; whatever else is asked for counts as `other`.
+/// Methods that are counted by name; all others count as `other`.
 const METHODS: [&str; 7] = [
     "initialize",
     "ping",
@@ -21,9 +21,9 @@ const METHODS: [&str; 7] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum McpOutcome {
     Ok,
-    /// The tool answered that it failed.
+    /// The tool returned an error.
     ToolError,
-    /// An error of the protocol.
+    /// A protocol error.
     Refused,
 }
 
@@ -100,7 +100,7 @@ impl McpMetrics {
     }
 }
 
-/// Counts as a stream as long as it lives.
+/// A counted stream; uncounted when dropped.
 pub struct StreamCounted(Gauge);
 
 impl Drop for StreamCounted {

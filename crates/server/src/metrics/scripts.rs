@@ -52,12 +52,12 @@ impl ScriptMetrics {
     }
 
     /// Counts one run.
-    pub fn ran(&self, kind: &'static str, outcome: &'static str, took: Duration) {
+    pub fn count_run(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         self.runs.get_or_create(&RunLabel { kind, outcome }).inc();
         self.seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts as running until it is dropped.
+    /// Counts a script as running until the result is dropped.
     pub fn running(&self) -> RunningScript {
         self.running.inc();
         RunningScript(self.running.clone())

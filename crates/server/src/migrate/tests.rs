@@ -1,4 +1,4 @@
-//! Moving, with every table filled, to a real PostgreSQL.
+//! Migration to a real PostgreSQL, with rows in every table.
 
 mod refusals;
 
@@ -12,7 +12,7 @@ use super::{MigrateError, Progress, Report, Step, run};
 
 const SERVER_ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-/// Something in every table; more than one page of events, deliveries and attempts.
+/// Rows in every table; more than one page of events, deliveries and attempts.
 const CONTENTS: &str = include_str!("contents.sql");
 
 struct Source(TempDir);
@@ -47,13 +47,13 @@ impl Source {
     }
 }
 
-/// Connections are driven by threads that run nothing else.
+/// Runs on a blocking thread, as the migration requires.
 async fn moved(from: &Path, url: &str) -> (Result<Report, MigrateError>, Vec<Progress>) {
     let (from, url) = (from.to_owned(), DatabaseUrl::parse(url).expect("a URL"));
     let run = move || {
-        let mut told = Vec::new();
-        let result = run(&from, url, &mut |progress| told.push(progress));
-        (result, told)
+        let mut reports = Vec::new();
+        let result = run(&from, url, &mut |progress| reports.push(progress));
+        (result, reports)
     };
     tokio::task::spawn_blocking(run).await.expect("no panic")
 }
@@ -63,7 +63,7 @@ fn target() -> Option<(&'static TestPostgres, TestDatabase)> {
     Some((postgres, postgres.database()))
 }
 
-/// Tables of whatever kind.
+/// The number of tables, including those that svc did not create.
 fn tables_in(postgres: &TestPostgres, database: &TestDatabase) -> String {
     let count = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
     postgres.sql(&database.name, count)
@@ -75,7 +75,7 @@ async fn everything_arrives_as_it_was() {
         return;
     };
     let source = Source::filled().await;
-    let (report, told) = moved(source.path(), &database.url).await;
+    let (report, reports) = moved(source.path(), &database.url).await;
     let report = report.expect("moved");
     assert_eq!(report.to, database.url);
     assert_eq!(report.tables.len(), 21);
@@ -87,7 +87,7 @@ async fn everything_arrives_as_it_was() {
     }
     assert_eq!(rows["events"], 1_000);
     assert_eq!(rows["deliveries"], 900);
-    // Read by others than those who compared.
+    // Read with independent queries, not with the code that compares.
     let text = postgres.sql(
         &database.name,
         "SELECT data FROM events WHERE id = 'e00777'",
@@ -95,24 +95,24 @@ async fn everything_arrives_as_it_was() {
     assert_eq!(text, "{\"text\":\"Grüße 🦀 777\"}");
     let token = "SELECT encode(hash, 'hex') || ' ' || (expires_at IS NULL) FROM api_tokens";
     assert_eq!(postgres.sql(&database.name, token), "00ff27 true");
-    // What no text may hold there is shown as lost.
+    // PostgreSQL cannot store NUL in text; it is replaced.
     let output = "SELECT output FROM attempts WHERE lane_id = 'l1' AND n = 7 AND attempt = 2";
     assert_eq!(postgres.sql(&database.name, output), "a\u{fffd}b");
     let role = "SELECT r.name FROM user_roles u JOIN roles r ON r.id = u.role_id";
     assert_eq!(postgres.sql(&database.name, role), "admin");
-    // Progress names every table twice, and goes up to its end.
+    // Progress is reported for both steps of a table, up to its last row.
     for step in [Step::Copy, Step::Check] {
-        let of_events: Vec<_> = told
+        let of_events: Vec<_> = reports
             .iter()
-            .filter(|told| (told.step, told.table) == (step, "events"))
-            .map(|told| told.rows)
+            .filter(|report| (report.step, report.table) == (step, "events"))
+            .map(|report| report.rows)
             .collect();
         assert_eq!(of_events, [0, 200, 400, 600, 800, 1_000], "{step:?}");
     }
 }
 
 #[tokio::test]
-async fn what_a_zone_decides_itself_is_not_copied() {
+async fn data_that_each_zone_creates_itself_is_not_copied() {
     let Some((postgres, database)) = target() else {
         return;
     };
@@ -127,7 +127,7 @@ async fn what_a_zone_decides_itself_is_not_copied() {
         sql("SELECT lease_owner IS NULL, lease_until, fence FROM lanes WHERE id = 'l1'"),
         "t|0|7"
     );
-    // The server of this folder goes on as the one it was.
+    // The server of this folder keeps its id and its spaces.
     assert_eq!(
         sql("SELECT node_id FROM spaces WHERE id = 'sp1'"),
         SERVER_ID
@@ -182,7 +182,7 @@ async fn an_older_source_is_brought_up_first() {
          DELETE FROM schema_migrations WHERE version > 4;
          INSERT INTO meta VALUES ('k', 'v')",
     );
-    // The file of the database will do as well as its folder.
+    // The path of the database file works like that of its folder.
     let file = source.path().join(DATABASE_FILE);
     let (report, _) = moved(&file, &database.url).await;
     report.expect("moved");
@@ -199,7 +199,7 @@ async fn a_difference_undoes_everything_and_names_its_table() {
         let Some((postgres, database)) = target() else {
             return;
         };
-        // A database with this schema whose rows become others.
+        // A database with this schema and a trigger that changes rows.
         let url = DatabaseUrl::parse(&database.url).expect("a URL");
         let store = Store::connect(url, Default::default()).await;
         store.expect("empty").close().await;

@@ -1,9 +1,9 @@
-//! The server's API for scripts that the server runs: the same router and the same authentication,
-//! without a connection, as the user the script runs for.
+//! The server's API for scripts that the server runs: the same router and the same checks, without
+//! a connection. A request acts as the user for whom the script runs.
 //!
-//! The HTTP layer above opens the port with its router when the server starts. Owns who a request
-//! acts for ([`ActsFor`], which only this file makes) and the bound on answers. A request from
-//! outside must never reach it.
+//! The HTTP layer opens the port with its router when the server starts. This module owns the user
+//! of a request ([`ActsFor`], created only here) and the size limit of answers. Requests from
+//! outside must never go through it.
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
@@ -14,11 +14,11 @@ use svc_core::UserId;
 use thiserror::Error;
 use tower_service::Service;
 
-/// Bytes of one answer.
+/// Largest answer.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The user a request acts for. Requests that come over a connection never hold one: extensions are
-/// no part of HTTP, and only [`InternalApi::ask`] makes this.
+/// The user for whom a request acts. Requests over a connection never have this extension:
+/// extensions are not sent over HTTP, and only [`InternalApi::send`] adds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ActsFor(UserId);
 
@@ -31,7 +31,7 @@ impl ActsFor {
 /// The router of this server, while it runs.
 #[derive(Default)]
 pub struct InternalApi {
-    /// The router holds the whole server, which holds this: closing takes it out again.
+    /// Removed on close: the router holds the whole server, which holds this value.
     router: RwLock<Option<Router>>,
 }
 
@@ -52,14 +52,16 @@ pub struct ApiReply {
     pub body: Bytes,
 }
 
-/// Why there is no reply.
+/// Why a request has no reply.
 #[derive(Debug, Error)]
 pub enum NoReply {
     #[error("the server is stopping")]
     Closed,
-    #[error("the answer has more than {ANSWER_BYTES_MAX} bytes; ask for less of it (`?limit=`)")]
+    #[error(
+        "the answer has more than {ANSWER_BYTES_MAX} bytes; request a smaller page (`?limit=`)"
+    )]
     TooLarge,
-    #[error("the answer broke off: {0}")]
+    #[error("the answer was interrupted: {0}")]
     Broken(String),
 }
 
@@ -72,8 +74,8 @@ impl InternalApi {
         *self.router.write() = None;
     }
 
-    /// What the API answers a user, with the permissions they have at this moment.
-    pub async fn ask(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
+    /// Sends a request as a user, with the user's current permissions.
+    pub async fn send(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
         let router = self.router.read().clone();
         let mut router = router.ok_or(NoReply::Closed)?;
         let is_json = from_script.body.is_some();

@@ -1,5 +1,5 @@
-//! Is what a person stores a script that can work? Everything is refused here, with the reason,
-//! rather than found out when it runs. Compiles, runs nothing.
+//! Checks a script before it is stored, so that errors are reported to its author and not at the
+//! first run. Compiles the source, but runs nothing.
 
 use serde_json::Value;
 use svc_core::{
@@ -13,14 +13,14 @@ use thiserror::Error;
 use super::{ScriptRunner, ScriptsError, Unavailable, report::outline};
 use crate::identity::{Caller, Credential};
 
-/// Bytes of a source.
+/// Largest source.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
 /// Characters of a description.
 const DESCRIPTION_MAX: usize = 1_000;
 /// Characters of a library's name.
 const LIBRARY_NAME_MAX: usize = 64;
 
-/// Modules that our own loader provides, or that stand for a script itself.
+/// Modules provided by the loader, and the name of the script itself.
 const RESERVED: &[&str] = &["svc", "subprocess", "sys", "__main__"];
 
 const KEYWORDS: &[&str] = &[
@@ -39,7 +39,7 @@ pub fn name(kind: ScriptKind, name: &str) -> Result<(), ScriptsError> {
     }
 }
 
-/// Others import a library by its name.
+/// Scripts import a library by its name.
 fn library_name(name: &str) -> Result<(), ScriptsError> {
     let refused = |why: &str| {
         let shown: String = name.chars().take(LIBRARY_NAME_MAX).collect();
@@ -47,14 +47,14 @@ fn library_name(name: &str) -> Result<(), ScriptsError> {
         Err(ScriptsError::invalid("invalid_name", message))
     };
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let goes_on = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !starts || !goes_on || name.len() > LIBRARY_NAME_MAX || KEYWORDS.contains(&name) {
+    let continues = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !starts || !continues || name.len() > LIBRARY_NAME_MAX || KEYWORDS.contains(&name) {
         return refused(
-            "scripts import it by its name, so that must be a Python name of at most 64 letters, digits and `_`",
+            "scripts import it by this name, so it must be a Python name of at most 64 letters, digits and `_`",
         );
     }
     if RESERVED.contains(&name) || svc_script::is_built_in(name) {
-        return refused("a module of this name is built in, and would hide it");
+        return refused("a built-in module with this name would hide it");
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ pub fn description(text: &str) -> Result<(), ScriptsError> {
     ))
 }
 
-/// What a tool's `main` takes; no other kind takes anything.
+/// Checks the schema of the params of a tool. Other kinds have no params.
 pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), ScriptsError> {
     let Some(params) = params else {
         return Ok(());
@@ -95,22 +95,22 @@ pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), Scr
     }
 }
 
-/// Why a source is not taken.
+/// Why a source is rejected.
 #[derive(Debug, Error)]
 pub enum Untaken {
-    /// It is nothing the embedded engine can run.
+    /// The embedded engine cannot run the source.
     #[error("{0}")]
     Source(String),
-    /// It would hold a worker, and wait for another.
-    #[error("a script on the server stores no scripts; use an API token")]
+    /// A running script holds a worker and would wait for another one.
+    #[error("a script that runs on the server cannot store scripts; use an API token")]
     OfScript,
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
 impl ScriptRunner {
-    /// Refuses what the engine could not even begin to run; the text says where and what. It is
-    /// compiled in a worker: what that takes is up to whoever wrote the source.
+    /// Rejects a source that does not compile; the error names the line and the problem. Compiles
+    /// in a worker, because a hostile source can use much time and memory.
     pub async fn check_source(
         &self,
         caller: &Caller,
@@ -127,10 +127,10 @@ impl ScriptRunner {
             return Err(Untaken::OfScript);
         }
         let compiled = self.compile(caller.user.id, Source { file, text }).await?;
-        compiled.map_err(|error| Untaken::Source(self.refusal(&error)))
+        compiled.map_err(|error| Untaken::Source(self.describe_error(&error)))
     }
 
-    fn refusal(&self, error: &ScriptError) -> String {
+    fn describe_error(&self, error: &ScriptError) -> String {
         let too_much = |limit: String| {
             format!(
                 "the source cannot be compiled within the limits of scripts: it takes more than {limit}"
@@ -147,7 +147,7 @@ impl ScriptRunner {
     }
 }
 
-/// `notes.py:3: SyntaxError: …: `def (:``, and the way out.
+/// `notes.py:3: SyntaxError: …: `def (:``, and the hint.
 fn located(error: &ScriptError) -> String {
     let mut text = outline(error);
     if let Some(line) = error.place().and_then(|place| place.source_line.as_deref()) {

@@ -1,4 +1,4 @@
-//! Why a request about scripts is refused.
+//! Errors of requests about scripts.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{fair_pool::PoolError, identity::IdentityError, limits::TooOften};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
-    /// Also for scripts of other users: nobody learns of them.
+    /// Also for scripts of other users, so that their existence is not revealed.
     #[error("the script does not exist")]
     NotFound,
     #[error(transparent)]
@@ -32,7 +32,7 @@ pub enum ScriptsError {
     InUse { name: String, by: String },
     #[error("a {0} script does not run on the server; only sink and tool scripts do")]
     NotRunnable(&'static str),
-    #[error("a script does not start another one; import what both need from a library")]
+    #[error("a script cannot start another one; import shared code from a library")]
     Nested,
     #[error("at most {per_minute} runs a minute; try again in {} seconds", retry_after.as_secs() + 1)]
     TooOften {

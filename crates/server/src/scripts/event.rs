@@ -1,11 +1,11 @@
-//! What a sink's script sees of its event.
+//! The event as a sink's script sees it.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
 use svc_core::event::{Event, EventSpace};
 
-/// An event as `svc.event` shows it to a sink's script.
+/// The JSON of `svc.event` in a sink's script.
 pub fn event_json(
     event: &Event,
     space: Option<&EventSpace>,

@@ -1,7 +1,7 @@
-//! Answers what a script on the server asks: libraries, and the API as the user it runs for.
+//! Answers the requests of a script that runs on the server: libraries, and the API as its user.
 //!
-//! Every operation looks the user up again: what they may no longer do, their script may not do
-//! either, in the middle of its run. Nothing here touches a file, a process or the network.
+//! Every operation checks the user again: a script loses a permission in the middle of its run when
+//! its user loses it. Nothing here may access a file, a process or the network.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct RunHost {
     pub api: Arc<InternalApi>,
     pub user: UserId,
     pub libraries: Libraries,
-    /// The event (JSON) that a sink's script runs for; `None` for tools.
+    /// The event (JSON) of a sink's script; `None` for tools.
     pub event: Option<String>,
 }
 
@@ -61,8 +61,8 @@ impl JobHost for RunHost {
             Ok(None)
         });
         let found = found.await.map_err(|failed| {
-            error!("a script's library was not read: {failed}");
-            Raise::runtime("the server could not read its libraries")
+            error!("cannot read a script's library: {failed}");
+            Raise::runtime("the server cannot read its libraries")
         })?;
         let found = found
             .transpose()
@@ -84,7 +84,7 @@ impl JobHost for RunHost {
                 .ok_or_else(|| Raise::runtime("a tool script runs for a caller, not for an event")),
             "register" | "unregister" | "process" => Err(Raise::new(
                 Exception::PermissionError,
-                "this works inside a space only, not in a script on the server",
+                "this works only inside a space, not in a script on the server",
             )),
             other => Err(Raise::new(
                 Exception::ValueError,
@@ -95,13 +95,10 @@ impl JobHost for RunHost {
 }
 
 impl RunHost {
-    /// The API of this server, without a connection.
+    /// Calls the API of this server, without a connection.
     async fn api(&self, argument: &str) -> Result<String, Raise> {
         let call: ApiCall = serde_json::from_str(argument).map_err(|error| {
-            Raise::new(
-                Exception::TypeError,
-                format!("this is no API request: {error}"),
-            )
+            Raise::new(Exception::TypeError, format!("not an API request: {error}"))
         })?;
         let invalid = |message: String| Raise::new(Exception::ValueError, message);
         let method = match call.method.as_str() {
@@ -119,12 +116,12 @@ impl RunHost {
             return Err(invalid("a script cannot follow a stream".to_owned()));
         }
         if self.event.is_some() && queues_events(uri.path()) {
-            return Err(no_emit());
+            return Err(emit_denied());
         }
         let body = call
             .body
             .map(|body| Box::<str>::from(body).into_string().into_bytes());
-        let reply = self.ask(ApiRequest { method, uri, body }).await?;
+        let reply = self.send(ApiRequest { method, uri, body }).await?;
         Ok(format!(
             r#"{{"status":{},"body":{}}}"#,
             reply.status,
@@ -132,13 +129,13 @@ impl RunHost {
         ))
     }
 
-    /// A custom event of the user's, from no space (spec 6.2).
+    /// Emits a custom event of the user, without a space (spec 6.2).
     async fn emit(&self, argument: &str) -> Result<String, Raise> {
         if self.event.is_some() {
-            return Err(no_emit());
+            return Err(emit_denied());
         }
         let reply = self
-            .ask(ApiRequest {
+            .send(ApiRequest {
                 method: Method::POST,
                 uri: Uri::from_static(EMIT),
                 body: Some(argument.as_bytes().to_vec()),
@@ -146,13 +143,13 @@ impl RunHost {
             .await?;
         match reply.status {
             200..300 => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
-            _ => Err(refused(&reply)),
+            _ => Err(to_exception(&reply)),
         }
     }
 
-    async fn ask(&self, request: ApiRequest) -> Result<ApiReply, Raise> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiReply, Raise> {
         self.api
-            .ask(self.user, request)
+            .send(self.user, request)
             .await
             .map_err(|error| Raise::runtime(error.to_string()))
     }
@@ -175,15 +172,15 @@ impl RunHost {
     }
 }
 
-/// Otherwise an event could keep itself going for ever.
-fn no_emit() -> Raise {
+/// Prevents endless loops: a script for an event must not cause further events.
+fn emit_denied() -> Raise {
     Raise::new(
         Exception::PermissionError,
-        "a script that runs for an event emits no events and delivers none again",
+        "a script that runs for an event cannot emit events or repeat deliveries",
     )
 }
 
-/// Routes that raise an event or deliver one again.
+/// Whether the route emits an event or repeats a delivery.
 fn queues_events(path: &str) -> bool {
     let again = path.ends_with("/replay") || path.ends_with("/resend");
     path == EMIT || again && path.starts_with(SINKS)
@@ -191,14 +188,15 @@ fn queues_events(path: &str) -> bool {
 
 fn parse_path(path: &str) -> Result<Uri, String> {
     let shown: String = path.chars().take(200).collect();
-    let wrong = || format!("`{shown}` is no path of the API, such as `/api/methods?q=notes`");
+    let wrong = || format!("`{shown}` is not an API path, such as `/api/methods?q=notes`");
     if !path.starts_with("/api/") {
         return Err(wrong());
     }
     path.parse().map_err(|_| wrong())
 }
 
-/// The bytes themselves where they are JSON, so that numbers and the order of keys survive.
+/// The body as JSON. JSON bytes are passed on unchanged, which preserves numbers and the order of
+/// keys.
 fn body_of(reply: &ApiReply) -> String {
     let text = String::from_utf8_lossy(&reply.body);
     if text.is_empty() {
@@ -210,7 +208,7 @@ fn body_of(reply: &ApiReply) -> String {
     json!(text).to_string()
 }
 
-fn refused(reply: &ApiReply) -> Raise {
+fn to_exception(reply: &ApiReply) -> Raise {
     let detail = serde_json::from_slice::<Problem>(&reply.body).map_or_else(
         |_| format!("the server answered {}", reply.status),
         |problem| problem.detail,

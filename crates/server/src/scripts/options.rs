@@ -5,17 +5,17 @@ use std::time::Duration;
 /// Scripts of users that the server runs: sinks and tools.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScriptOptions {
-    /// Time of one run.
+    /// Time limit of one run.
     pub time: Duration,
-    /// Memory of one run.
+    /// Memory limit of one run.
     pub memory_bytes: usize,
-    /// Scripts that run at once; at least 1.
+    /// Scripts that run at the same time; at least 1.
     pub workers: usize,
     /// How long a worker waits for the next script of its owner.
     pub idle: Duration,
-    /// After its time, a script that does not stop by itself is killed this much later.
+    /// A script that does not stop at its time limit is killed after this further time.
     pub kill_after: Duration,
-    /// How long a script waits for its turn.
+    /// How long a script waits for a slot.
     pub wait: Duration,
 }
 

@@ -1,7 +1,7 @@
-//! For whom a global script runs.
+//! Decides for which users a global script runs.
 //!
-//! It runs as each user who uses it, so it takes effect only for users who hold no more than the
-//! user who saved it last. A user's own script runs for that user alone.
+//! A global script runs as each user who uses it, so it runs only for users without permissions
+//! beyond those of the user who last saved it. A user's own script runs only for that user.
 
 use svc_core::{Permissions, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptOwner};
@@ -25,8 +25,12 @@ pub fn withheld_from(
     Ok(check_saved(saved, &what, held).err())
 }
 
-/// Records what the user who saves a global script holds.
-pub fn saved_by(tx: &mut Tx<'_>, actor: &Actor, script: &Script) -> Result<(), StoreError> {
+/// Records the permissions of the user who saves a global script.
+pub fn record_saved_power(
+    tx: &mut Tx<'_>,
+    actor: &Actor,
+    script: &Script,
+) -> Result<(), StoreError> {
     match script.owner {
         ScriptOwner::Global => {
             scripts::set_saved_power(tx, script.id, SavedPower::of(actor.permissions))

@@ -1,10 +1,10 @@
-//! How a script's failure is told: in one line for a log, in full for its author. Everything in it
-//! is the script's own text, and bounded.
+//! Reports of a script's failure: one line for a log, the full report for its author. All text
+//! comes from the script, so its length is limited.
 
 use svc_protocol::api::{ScriptFault, ScriptKind};
 use svc_script::ScriptError;
 
-/// Bytes that are kept of what a script prints (and of each text of its failure).
+/// Bytes kept of a script's output, and of each text of its failure.
 pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
 /// Characters of a one-line failure.
 const LINE_MAX: usize = 2_000;

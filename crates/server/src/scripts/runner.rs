@@ -1,4 +1,4 @@
-//! Runs scripts of users in worker processes, and answers what they ask.
+//! Runs scripts of users in worker processes and answers their requests.
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use super::{
     api::InternalApi,
     host::RunHost,
     options::ScriptOptions,
-    proof::Proof,
     report::{OUTPUT_BYTES_MAX, cut},
-    turns::{Turn, Turns, Waiting},
+    sandbox_test::SandboxTest,
+    slots::{ScriptSlot, ScriptSlots, Waiting},
 };
 use crate::{identity::Directory, metrics::Metrics};
 
-/// Bytes of what a tool returns.
+/// Largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// One script to run.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub what: What,
-    /// Whom it acts for.
+    /// The user for whom the script acts.
     pub user: UserId,
     pub libraries: Libraries,
     pub script: Source,
@@ -38,7 +38,7 @@ pub struct Run {
 pub enum What {
     /// Calls `main` with these params (JSON).
     Tool { params: String },
-    /// Runs the script for this event (JSON, as `svc.event` shows it).
+    /// Runs the script for this event (the JSON of `svc.event`).
     Sink { event: String },
 }
 
@@ -51,40 +51,40 @@ impl What {
     }
 }
 
-/// Where a script's imports are looked for.
+/// Where a script's imports are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Libraries {
-    /// The user's own, then global ones.
+    /// The user's own libraries, then global ones.
     Of(UserId),
-    /// For global scripts: whoever runs one cannot put something else in the place of what it
-    /// imports.
+    /// Only global libraries. For global scripts, so that their users cannot replace an imported
+    /// library.
     Global,
 }
 
-/// Why a script was not even started.
+/// Why a script was not run.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Unavailable {
-    /// The sandbox does not hold on this machine.
+    /// The sandbox failed its self-test on this machine.
     #[error("scripts do not run on this server: {0}")]
-    Unproved(String),
+    SandboxFailed(String),
     #[error("too many scripts are running; try again in a moment")]
     Busy,
-    /// Whom it would act for is gone, not active, or may not have it run any more.
+    /// The user is deleted, inactive, or lacks the permission for the script.
     #[error("{0}")]
     User(String),
-    /// There was no worker for it.
+    /// No worker ran the script.
     #[error("{0}")]
     NotRun(String),
-    /// The server stops, and may have cut it off.
+    /// The server is stopping and may have interrupted the script.
     #[error("scripts are not run any more: svc is stopping")]
     Stopping,
 }
 
 pub struct ScriptRunner {
     pool: Pool,
-    /// That the limits of a worker hold. Until then, nothing runs.
-    proof: Proof,
-    turns: Turns,
+    /// Whether the limits of a worker are effective. No script runs before the self-test succeeds.
+    sandbox: SandboxTest,
+    slots: ScriptSlots,
     store: Store,
     directory: Arc<Directory>,
     api: Arc<InternalApi>,
@@ -122,8 +122,8 @@ impl ScriptRunner {
         });
         Self {
             pool,
-            proof: Proof::default(),
-            turns: Turns::new(options.workers, wake),
+            sandbox: SandboxTest::default(),
+            slots: ScriptSlots::new(options.workers, wake),
             store,
             directory,
             api,
@@ -132,67 +132,70 @@ impl ScriptRunner {
         }
     }
 
-    /// Has a worker prove that its limits hold, once. After a failure a later script has it tried
-    /// again, and does not run before it holds.
-    pub async fn prove(&self) -> Result<(), Unavailable> {
+    /// Tests once that a worker enforces its limits. After a failure, a later script repeats the
+    /// test; no script runs before it succeeds.
+    pub async fn test_sandbox(&self) -> Result<(), Unavailable> {
         let test = async || {
             let tested = self.pool.self_test().await;
             match &tested {
                 Ok(()) => info!("the sandbox for scripts of users holds"),
                 Err(reason) => error!(
-                    "scripts of users do not run, because their sandbox does not hold: {reason}"
+                    "scripts of users do not run, because the sandbox failed its self-test: {reason}"
                 ),
             }
             tested
         };
-        self.proof.get(test).await.map_err(Unavailable::Unproved)
+        self.sandbox
+            .get(test)
+            .await
+            .map_err(Unavailable::SandboxFailed)
     }
 
-    /// Runs a script when it is its turn. One that fails is an outcome; an error says why none was
-    /// run.
+    /// Waits for a slot and runs a script. A failed script is an `Ok` outcome; an error means that
+    /// the script was not run.
     pub async fn run(&self, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
         match self.wait(run.user).await {
-            Ok(turn) => self.run_in(turn, run).await,
+            Ok(slot) => self.run_in(slot, run).await,
             Err(unavailable) => {
                 self.metrics
                     .scripts
-                    .ran(label, "unavailable", Duration::ZERO);
+                    .count_run(label, "unavailable", Duration::ZERO);
                 Err(unavailable)
             }
         }
     }
 
-    /// Waits for a turn, for a while.
-    pub async fn wait(&self, user: UserId) -> Result<Turn, Unavailable> {
+    /// Waits for a slot, up to [`ScriptOptions::wait`].
+    pub async fn wait(&self, user: UserId) -> Result<ScriptSlot, Unavailable> {
         self.check_user(user, None)?;
-        self.turn(user).await
+        self.slot(user).await
     }
 
-    async fn turn(&self, user: UserId) -> Result<Turn, Unavailable> {
-        let turn = async {
-            self.prove().await?;
-            Ok(self.turns.take(user).await)
+    async fn slot(&self, user: UserId) -> Result<ScriptSlot, Unavailable> {
+        let slot = async {
+            self.test_sandbox().await?;
+            Ok(self.slots.take(user).await)
         };
-        let waiting = tokio::time::timeout(self.options.wait, turn);
+        let waiting = tokio::time::timeout(self.options.wait, slot);
         waiting.await.map_err(|_| Unavailable::Busy)?
     }
 
-    /// A turn for what waits in a lane, or at once why there is none: `Busy` means that the lane
-    /// stands in line and is woken.
-    pub async fn enter(&self, user: UserId, waiting: Waiting) -> Result<Turn, Unavailable> {
-        self.prove().await?;
-        self.turns.enter(user, waiting).ok_or(Unavailable::Busy)
+    /// A slot for a delivery of a lane, without waiting. `Busy` means that the lane is queued and
+    /// will be woken.
+    pub async fn enter(&self, user: UserId, waiting: Waiting) -> Result<ScriptSlot, Unavailable> {
+        self.test_sandbox().await?;
+        self.slots.enter(user, waiting).ok_or(Unavailable::Busy)
     }
 
-    /// Compiles a source in a worker, as it is before it runs. An error of the outer kind says why
-    /// it was not even tried.
+    /// Compiles a source in a worker. The outer error means that the source was not compiled at
+    /// all.
     pub(super) async fn compile(
         &self,
         user: UserId,
         script: Source,
     ) -> Result<Result<(), ScriptError>, Unavailable> {
-        let _turn = self.turn(user).await?;
+        let _slot = self.slot(user).await?;
         let _running = self.metrics.scripts.running();
         let outcome = self.pool.check(user.0, script, self.options.time).await;
         match outcome.result {
@@ -201,24 +204,24 @@ impl ScriptRunner {
         }
     }
 
-    /// Runs a script whose turn it is.
-    pub async fn run_in(&self, turn: Turn, run: Run) -> Result<Outcome, Unavailable> {
+    /// Runs a script that has a slot.
+    pub async fn run_in(&self, slot: ScriptSlot, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
-        let outcome = self.attempt(turn, run).await;
+        let outcome = self.attempt(slot, run).await;
         let (name, took) = match &outcome {
             Ok(outcome) => (outcome_label(&outcome.result), outcome.elapsed),
             Err(_) => ("unavailable", Duration::ZERO),
         };
-        self.metrics.scripts.ran(label, name, took);
+        self.metrics.scripts.count_run(label, name, took);
         outcome
     }
 
-    async fn attempt(&self, _turn: Turn, run: Run) -> Result<Outcome, Unavailable> {
+    async fn attempt(&self, _slot: ScriptSlot, run: Run) -> Result<Outcome, Unavailable> {
         let (flavour, function, params, event) = match run.what {
             What::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
             What::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),
         };
-        // It may have been a while since they came into line.
+        // The wait for the slot may have been long.
         self.check_user(run.user, None)?;
         let host = self.host(run.user, run.libraries, event);
         let _running = self.metrics.scripts.running();
@@ -255,7 +258,7 @@ impl ScriptRunner {
         }
     }
 
-    /// A script runs for users who are active, and hold what it needs besides.
+    /// Checks that the user is active and holds the permission that the script needs.
     pub fn check_user(&self, id: UserId, needs: Option<Permission>) -> Result<(), Unavailable> {
         let host = self.host(id, Libraries::Global, None);
         host.check_user()
@@ -272,7 +275,7 @@ impl ScriptRunner {
         }
     }
 
-    /// Whoever answers a script that runs for this user.
+    /// The host for a script that runs for this user.
     pub(super) fn host(
         &self,
         user: UserId,
@@ -289,7 +292,7 @@ impl ScriptRunner {
         }
     }
 
-    /// Ends every worker; nothing runs after it.
+    /// Ends every worker. No script runs afterwards.
     pub async fn close(&self) {
         self.api.close();
         self.pool.close().await;

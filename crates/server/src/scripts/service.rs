@@ -1,12 +1,12 @@
-//! Scripts as people manage and try them.
+//! Manages scripts for users.
 //!
-//! A user has scripts of their own, and sees the global ones, which `manage_scripts` changes;
-//! another user's do not exist for them. A change and its audit entry are one transaction. The
-//! source is in no audit entry.
+//! Users see their own scripts and the global ones. Scripts of other users do not exist for them.
+//! Changing a global script requires `manage_scripts`. A change and its audit entry are one
+//! transaction. Audit entries never contain the source.
 //!
-//! A global script runs as each user who uses it. Changing it needs every permission of the user
-//! who made it and of those whose spaces and sinks use it. It takes effect only for users who hold
-//! no more than the user who saved it last.
+//! A global script runs as each user who uses it. Changing one requires every permission of the
+//! user who made it and of the users whose spaces and sinks use it. A global script runs only for
+//! users without permissions beyond those of the user who last saved it.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::{
     Libraries, ScriptRunner, StoredTools, check,
     error::ScriptsError,
-    power::{saved_by, withheld_from},
+    power::{record_saved_power, withheld_from},
     report::kind_name,
 };
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
     limits::TestLimit,
 };
 
-/// Names in the refusal to delete a script that is used.
+/// Names listed in the error for deleting a script that is in use.
 const USES_NAMED: usize = 5;
 
 pub struct Scripts {
@@ -43,9 +43,9 @@ pub struct Scripts {
     pub runner: Arc<ScriptRunner>,
     /// Checks schemas.
     pub compute: FairPool,
-    /// Hears of every change, for those who list tools.
+    /// The list of tools, refreshed after every change.
     pub tools: Arc<StoredTools>,
-    /// Runs take a worker's time, whoever wants them.
+    /// Limits test runs, because each occupies a worker.
     pub runs: TestLimit,
     pub quotas: Quotas,
 }
@@ -60,7 +60,7 @@ impl Scripts {
         let who = caller.clone();
         let list = self.store.read_list(caller.user.id, move |tx| {
             let mut page = scripts::list(tx, who.user.id, &query, page)?;
-            if runs_what_it_reads(&who) {
+            if is_agent(&who) {
                 let held = who.user.permissions;
                 let mut withheld = scripts::list_global_powers(tx)?;
                 withheld.retain(|(_, power)| power.check(held).is_err());
@@ -78,7 +78,7 @@ impl Scripts {
             let Some(script) = scripts::find_visible(tx, id, who.user.id)? else {
                 return Ok(Err(ScriptsError::NotFound));
             };
-            let withheld = match runs_what_it_reads(&who) {
+            let withheld = match is_agent(&who) {
                 true => withheld_from(tx, &script, who.user.id)?,
                 false => None,
             };
@@ -108,14 +108,15 @@ impl Scripts {
         let entry = entry(caller, "script.created", &script);
         let quotas = self.quotas;
         let script = self
-            .write_as(caller, move |tx, who| {
+            .writer
+            .write(caller, move |tx, who| {
                 let actor = Actor::read(tx, who)?;
                 check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
                 check_quota(tx, &quotas, &script)?;
                 scripts::insert(tx, &script)?;
-                saved_by(tx, &actor, &script)?;
-                tell(tx, &script)?;
+                record_saved_power(tx, &actor, &script)?;
+                announce_tools(tx, &script)?;
                 audit::append(tx, &entry)?;
                 Ok::<_, ScriptsError>(script)
             })
@@ -124,7 +125,7 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Whatever uses the script gets the new one from its next run on.
+    /// Changes a script. Its users get the new version at the next run.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -136,19 +137,19 @@ impl Scripts {
         let after = patched(before, patch.clone());
         check::name(after.kind, &after.name)?;
         self.check_description_and_schema(caller, &after).await?;
-        // Slow, so not while others wait for the store; what another patch changed meanwhile was
-        // checked by that one.
+        // Slow, so outside the transaction. A concurrent patch checks its own source.
         if patch.source.is_some() {
             self.check_source(caller, &after).await?;
         }
         let script = self
-            .write_as(caller, move |tx, who| {
+            .writer
+            .write(caller, move |tx, who| {
                 let (actor, before) = managed(tx, who, id)?;
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
                 scripts::update(tx, &after)?;
-                saved_by(tx, &actor, &after)?;
-                tell(tx, &after)?;
+                record_saved_power(tx, &actor, &after)?;
+                announce_tools(tx, &after)?;
                 audit::append(tx, &entry(who, "script.updated", &after))?;
                 Ok::<_, ScriptsError>(after)
             })
@@ -157,7 +158,7 @@ impl Scripts {
         Ok(script)
     }
 
-    /// A schema takes long to check if it is large.
+    /// Checks the schema on the compute pool: a large one takes long.
     async fn check_description_and_schema(
         &self,
         caller: &Caller,
@@ -172,14 +173,6 @@ impl Scripts {
         self.compute.run(caller.user.id, check).await?
     }
 
-    async fn write_as<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, ScriptsError> + Send + 'static,
-    ) -> Result<T, ScriptsError> {
-        self.writer.write(caller, work).await
-    }
-
     async fn check_source(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
         let file = format!("{}.py", script.name);
         let source = script.source.clone();
@@ -188,7 +181,8 @@ impl Scripts {
 
     pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), ScriptsError> {
         let script = self
-            .write_as(caller, move |tx, who| {
+            .writer
+            .write(caller, move |tx, who| {
                 let (_, script) = managed(tx, who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
                 if !uses.is_empty() {
@@ -198,9 +192,9 @@ impl Scripts {
                     });
                 }
                 scripts::delete(tx, id)?;
-                tell(tx, &script)?;
+                announce_tools(tx, &script)?;
                 audit::append(tx, &entry(who, "script.deleted", &script))?;
-                Ok(script)
+                Ok::<_, ScriptsError>(script)
             })
             .await?;
         self.tools.refresh(&script).await;
@@ -208,8 +202,8 @@ impl Scripts {
     }
 }
 
-/// Other servers list tools too.
-fn tell(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
+/// Announces a change of a tool script to the other servers of the zone.
+fn announce_tools(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     match script.kind {
         ScriptKind::Tool => {
             zone_changes::append(tx, &ZoneChange::Tools(scripts::owner_key(script)))
@@ -218,7 +212,7 @@ fn tell(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     }
 }
 
-/// Where the imports of a stored script are looked for.
+/// Where the imports of a stored script are found.
 pub fn libraries_of(script: &Script) -> Libraries {
     match script.owner {
         ScriptOwner::User => Libraries::Of(script.owner_id),
@@ -226,7 +220,7 @@ pub fn libraries_of(script: &Script) -> Libraries {
     }
 }
 
-/// A stored script by the name its tracebacks know it by.
+/// The source of a stored script, with the file name for tracebacks.
 pub fn source_of(script: Script) -> Source {
     Source {
         file: format!("{}.py", script.name),
@@ -243,7 +237,8 @@ fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsErr
     }
 }
 
-/// A script the caller may change. What they may not even see does not exist for them.
+/// Returns a script that the caller may change. A script that the caller cannot see does not exist
+/// for them.
 fn managed(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -262,7 +257,7 @@ fn managed(
 
 /// An agent reads startup scripts and libraries in order to run them. Other callers read them to
 /// review them.
-fn runs_what_it_reads(caller: &Caller) -> bool {
+fn is_agent(caller: &Caller) -> bool {
     matches!(caller.credential, Credential::Agent { .. })
 }
 
@@ -288,7 +283,7 @@ fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError>
     }
 }
 
-/// The global scripts are counted together, against the server's own value.
+/// Global scripts are counted together, against the server's quota.
 fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), ScriptsError> {
     let has = scripts::count(tx, &scripts::owner_key(script))?;
     match script.owner {
@@ -297,7 +292,7 @@ fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), 
     }
 }
 
-/// What the caller may know by name, the rest as a number.
+/// Lists uses that the caller may see by name, and the rest as a number.
 fn name_uses(caller: &Caller, uses: &[Use]) -> String {
     let known = |used: &&Use| used.owner.is_none_or(|owner| owner == caller.user.id);
     let mut named: Vec<_> = uses

@@ -1,4 +1,4 @@
-//! Managing scripts, and what a running one reaches: on a real server, with or without workers.
+//! Managing scripts, and the access of running scripts: on a real server, with or without workers.
 
 mod acting;
 mod managing;

@@ -1,4 +1,4 @@
-//! The tool scripts of the store, kept in memory as far as a list of tools shows them.
+//! Lists and runs tool scripts. Holds the listed fields of all tool scripts in memory.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -26,7 +26,7 @@ use crate::{
     methods::calls::Reply,
 };
 
-/// Code of a script that failed without choosing one.
+/// Error code of a script that failed without a code of its own.
 const SCRIPT_FAILED: i64 = -32000;
 
 /// A stored script that is offered as a tool.
@@ -34,7 +34,7 @@ const SCRIPT_FAILED: i64 = -32000;
 pub struct ScriptTool {
     pub id: ScriptId,
     pub name: String,
-    /// Whether it belongs to the user who sees it; else it is everyone's.
+    /// Whether the script belongs to the user who sees it; otherwise it is global.
     pub is_own: bool,
     pub description: String,
     pub params_schema: Option<Value>,
@@ -44,14 +44,14 @@ pub struct ScriptTool {
 pub struct StoredTools {
     store: Store,
     runner: Arc<ScriptRunner>,
-    /// Held while the store is read again, so that what is read last is what is kept.
+    /// Held while the store is read, so that the last read result is kept.
     reading: Mutex<()>,
-    /// By user; `None` holds those of everyone.
+    /// By owner; `None` for global scripts.
     known: RwLock<HashMap<Option<UserId>, OwnerTools>>,
     changed: watch::Sender<u64>,
 }
 
-/// The tool scripts of one owner, or of everyone.
+/// The tool scripts of one owner, or the global ones.
 struct OwnerTools {
     /// Never used twice.
     version: u64,
@@ -69,7 +69,7 @@ impl StoredTools {
         }
     }
 
-    /// Reads all of them, once, before anyone asks.
+    /// Reads all tool scripts, once at the start.
     pub async fn load(&self) -> Result<(), StoreError> {
         let rows = self.store.read(scripts::list_tools).await?;
         let mut of_owner: HashMap<String, Vec<ToolRow>> = HashMap::new();
@@ -82,16 +82,16 @@ impl StoredTools {
         Ok(())
     }
 
-    /// A script was made, changed or deleted.
+    /// Updates the list after a script was created, changed or deleted.
     pub async fn refresh(&self, script: &Script) {
         if script.kind == ScriptKind::Tool
             && let Err(failed) = self.reread(scripts::owner_key(script)).await
         {
-            error!("the list of tool scripts could not be read: {failed}");
+            error!("cannot read the list of tool scripts: {failed}");
         }
     }
 
-    /// Reads those of an owner again.
+    /// Reads the tool scripts of an owner again.
     pub async fn reread(&self, owner_key: String) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
         let key = owner_key.clone();
@@ -100,11 +100,11 @@ impl StoredTools {
         Ok(())
     }
 
-    /// Forgets those of users who are deleted, until the server stops.
+    /// Removes the tool scripts of deleted users, until the server stops.
     pub async fn follow(&self, directory: &Directory, shutdown: &CancellationToken) {
         let mut changes = directory.subscribe();
         loop {
-            // What changed before we listened, or was too much to be told.
+            // Covers changes before the subscription, and changes missed because of a lag.
             self.forget(directory);
             loop {
                 let change = tokio::select! {
@@ -144,7 +144,7 @@ impl StoredTools {
         });
     }
 
-    /// Another number whenever the list of this user may have changed.
+    /// A number that differs after every change of this user's list.
     pub fn version(&self, user: UserId) -> u64 {
         let known = self.known.read();
         let visible = [Some(user), None].map(|owner| known.get(&owner));
@@ -164,16 +164,16 @@ impl StoredTools {
         self.changed.subscribe()
     }
 
-    /// Runs one as the caller. Dropping the future ends it.
+    /// Runs a tool script as the caller. Dropping the future ends the run.
     pub async fn run(
         &self,
         caller: &Caller,
         script: &ScriptTool,
         arguments: &str,
     ) -> Result<Reply, RpcError> {
-        // Each would hold a worker while it waits for the next.
+        // Nested scripts would each hold a worker while they wait for the next one.
         if caller.credential == Credential::Script {
-            return Ok(failed("a script does not start another one"));
+            return Ok(failed("a script cannot start another one"));
         }
         let (id, user) = (script.id, caller.user.id);
         let found = self
@@ -192,8 +192,8 @@ impl StoredTools {
             Ok((_, Some(why))) => return Ok(failed(&why.to_string())),
             Ok((found, None)) => found,
             Err(error) => {
-                error!("a tool script could not be read: {error}");
-                return Ok(failed("the script could not be read"));
+                error!("cannot read a tool script: {error}");
+                return Ok(failed("the server cannot read the script"));
             }
         };
         let script = found.ok_or(RpcError::MethodNotFound)?;
@@ -227,7 +227,7 @@ impl From<ToolRow> for ScriptTool {
     }
 }
 
-/// A script's failure as a method server would tell it.
+/// A script's failure as the error object of a method server.
 fn describe(error: &ScriptError) -> String {
     match &error.kind {
         ErrorKind::Rpc(fault) => fault.to_json(),

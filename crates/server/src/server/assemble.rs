@@ -1,4 +1,4 @@
-//! Puts the parts of a server together: who knows whom.
+//! Builds the parts of a server and connects them.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -7,7 +7,7 @@ use svc_core::ServerId;
 use svc_store::Store;
 use tokio_util::sync::CancellationToken;
 
-use super::{StartError, open::Opened};
+use super::{StartError, open::OpenDatabase};
 use crate::{
     app::{App, Parts},
     events::{
@@ -44,15 +44,15 @@ use crate::{
     zone::Zone,
 };
 
-/// A server that is put together and not yet running.
-pub struct Assembled {
+/// A server that is built but not running.
+pub struct Assembly {
     pub app: App,
     pub engine: Engine<Deliverers>,
     /// To be opened with the router.
     pub internal_api: Arc<InternalApi>,
 }
 
-/// What nearly everything knows.
+/// Parts that nearly all other parts need.
 struct Base {
     store: Store,
     identity: Identity,
@@ -68,12 +68,12 @@ struct Base {
 
 pub fn assemble(
     options: &Options,
-    opened: Opened,
+    opened: OpenDatabase,
     identity: Identity,
     zone: Zone,
     clock: Clock,
     shutdown: CancellationToken,
-) -> Result<Assembled, StartError> {
+) -> Result<Assembly, StartError> {
     let base = Base::new(options, &opened, identity, shutdown);
     let internal_api = Arc::new(InternalApi::default());
     let runner = runner(&base, options, internal_api.clone());
@@ -126,7 +126,7 @@ pub fn assemble(
         compute: base.compute,
         shutdown: base.shutdown,
     });
-    Ok(Assembled {
+    Ok(Assembly {
         app,
         engine,
         internal_api,
@@ -136,7 +136,7 @@ pub fn assemble(
 impl Base {
     fn new(
         options: &Options,
-        opened: &Opened,
+        opened: &OpenDatabase,
         identity: Identity,
         shutdown: CancellationToken,
     ) -> Self {
@@ -234,7 +234,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         registry: base.registry.clone(),
         directory: base.directory.clone(),
         metrics: base.metrics.clone(),
-        openrpc: openrpc::Describe { discovery },
+        openrpc: openrpc::OpenRpc { discovery },
         rate_limit: RateLimit::new(options.limits.calls_per_second),
         stats: Arc::default(),
     }
@@ -337,7 +337,7 @@ fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine
         retry: options.events.retry,
         lease: options.events.lease,
         slots: Slots {
-            // Not less than one owner's scripts may run at once, of a quarter of all.
+            // An owner may use a quarter of the slots, which must be enough for all workers.
             script: options.events.slots.script.max(4 * options.scripts.workers),
             ..options.events.slots
         },

@@ -1,4 +1,4 @@
-//! Takes the address a server listens on.
+//! Binds the address on which a server listens.
 
 use std::{
     io,
@@ -9,17 +9,16 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use super::StartError;
 
-/// Connections that may wait to be accepted; the system has a limit of its own
-/// (`net.core.somaxconn`). After a restart all agents come back at once, and one that finds no
-/// room tries again a whole second later.
+/// Connections that may wait to be accepted; the system limits them too (`net.core.somaxconn`).
+/// After a restart all agents reconnect at once, and a rejected one retries only a second later.
 const WAITING_MAX: u32 = 16 * 1024;
 
-/// Listens on an address; says which, as port 0 becomes a free one.
+/// Listens on an address. Returns the actual address, because port 0 becomes a free port.
 pub fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     listen(address).map_err(|source| StartError::Listen { address, source })
 }
 
-/// Agents the server runs itself reach it without TLS: its certificate is made for another name.
+/// Listens without TLS for agents that the server runs: the certificate has another host name.
 pub fn bind_loopback() -> Result<(TcpListener, String), StartError> {
     let (tcp, address) = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     Ok((tcp, format!("http://{address}")))
@@ -30,7 +29,7 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A restarted server gets its port although connections of the old one linger.
+    // Lets a restarted server bind its port while connections of the old process linger.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let tcp = socket.listen(WAITING_MAX)?;
@@ -38,7 +37,7 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     Ok((tcp, address))
 }
 
-/// An address one can connect to, for a listener on all of them.
+/// An address to connect to, also for a listener on all addresses.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let mut reachable = address;
     if address.ip().is_unspecified() {

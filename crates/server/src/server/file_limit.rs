@@ -1,4 +1,4 @@
-//! File descriptors: raises the soft limit, and fits the number of connections into it.
+//! Raises the soft limit of file descriptors, and limits the connections accordingly.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
@@ -10,7 +10,7 @@ const BASE: usize = 96;
 /// Pipes of a script worker.
 const PER_WORKER: usize = 4;
 
-/// Connections this process can hold, at most as many as the setting says.
+/// The number of connections that this process can hold, at most the configured number.
 pub fn connections_max(options: &Options) -> usize {
     let wanted = options.limits.connections_max;
     let Some(files) = raise() else {
@@ -28,15 +28,15 @@ pub fn connections_max(options: &Options) -> usize {
     wanted.min(possible)
 }
 
-/// Descriptors that connections leave for everything else: each delivery to a webhook has a
-/// connection of its own.
+/// Descriptors reserved for everything except connections. Each delivery to a webhook uses one.
 fn reserve(options: &Options) -> usize {
     let database = options.database.as_ref().map_or(0, |it| it.readers + 2);
     let workers = options.scripts.workers * PER_WORKER;
     BASE + options.events.slots.webhook + workers + database
 }
 
-/// A small limit is shared by halves.
+/// The number of connections for this many files. If the reserve exceeds half of them, each gets a
+/// half.
 fn fit(files: usize, reserve: usize) -> usize {
     files.saturating_sub(reserve).max(files / 2).max(1)
 }
@@ -51,7 +51,7 @@ fn raise() -> Option<usize> {
     let files = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(error) => {
-            warn!("the limit on open files cannot be raised: {error}");
+            warn!("cannot raise the limit on open files: {error}");
             limit.current
         }
     };

@@ -1,4 +1,4 @@
-//! Opens the database: the embedded one of the data folder, or one that servers share.
+//! Opens the database: the embedded one of the data folder, or the shared one of a zone.
 
 use svc_core::ServerId;
 use svc_store::{FolderLock, Store, StoreOptions, zone_changes};
@@ -10,29 +10,29 @@ use crate::{
     zone,
 };
 
-/// A database that is ready, and which server this is.
-pub(super) struct Opened {
+/// An open database and the id of this server.
+pub(super) struct OpenDatabase {
     pub(super) store: Store,
     pub(super) server_id: ServerId,
-    /// The newest change of the zone, before anything was read into memory.
+    /// The newest change of the zone, before records were read into memory.
     pub(super) zone_position: i64,
-    /// The data folder, if the store does not hold it itself.
+    /// The lock of the data folder, unless the store holds it.
     pub(super) folder: Option<FolderLock>,
 }
 
-pub(super) async fn open(options: &Options) -> Result<Opened, StartError> {
+pub(super) async fn open(options: &Options) -> Result<OpenDatabase, StartError> {
     match &options.database {
         None => embedded(options).await,
         Some(database) => shared(options, database).await,
     }
 }
 
-async fn embedded(options: &Options) -> Result<Opened, StartError> {
+async fn embedded(options: &Options) -> Result<OpenDatabase, StartError> {
     let store = Store::open(&options.data_dir)?;
     let server_id = store
         .write(|tx| svc_store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
         .await?;
-    Ok(Opened {
+    Ok(OpenDatabase {
         store,
         server_id,
         zone_position: 0,
@@ -40,7 +40,7 @@ async fn embedded(options: &Options) -> Result<Opened, StartError> {
     })
 }
 
-async fn shared(options: &Options, database: &SharedDatabase) -> Result<Opened, StartError> {
+async fn shared(options: &Options, database: &SharedDatabase) -> Result<OpenDatabase, StartError> {
     if options.events.secret_key.is_none() {
         return Err(StartError::NoSecretKey);
     }
@@ -54,7 +54,7 @@ async fn shared(options: &Options, database: &SharedDatabase) -> Result<Opened, 
     };
     let store = Store::connect(database.url.clone(), store_options).await?;
     let zone_position = store.read(zone_changes::newest).await?;
-    Ok(Opened {
+    Ok(OpenDatabase {
         store,
         server_id,
         zone_position,

@@ -1,5 +1,5 @@
-//! Header values that an earlier version stored in clear are encrypted when the server starts; in a
-//! zone, once no server of an earlier version is left.
+//! Encrypts header values that an earlier version stored in plain text: when the server starts, or
+//! in a zone once no server of an earlier version runs.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use tracing::{info, warn};
 
 use crate::{app::App, events::sealed_headers::seal_stored};
 
-/// How often to look whether servers of an earlier version are gone.
+/// Interval of checking for servers of an earlier version.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// Whether all is encrypted now.
+/// Tries to encrypt the stored values. Returns whether all are encrypted now.
 pub(super) async fn try_once(app: &App) -> Result<bool, StoreError> {
     let deliverers = &app.event_sinks.deliverers;
     let (secrets, sealing) = (&deliverers.secrets, &deliverers.sealing);
     seal_stored(&app.store, secrets, sealing, app.server_id).await
 }
 
-/// Tries again until all is encrypted or the server stops.
+/// Retries until all values are encrypted or the server stops.
 pub(super) async fn run(app: App) {
     if app.event_sinks.deliverers.sealing.is_on() {
         return;
     }
     info!(
-        "a server of an earlier version is in the zone: header values of webhooks stay in clear until it is gone"
+        "a server of an earlier version is in the zone: header values of webhooks stay in plain text until it stops"
     );
-    // Twice: another server may have stored a value in clear until it looked for itself.
+    // Twice: another server may store a value in plain text until it notices the change itself.
     let mut times = 0;
     while times < 2 {
         tokio::select! {
@@ -36,7 +36,9 @@ pub(super) async fn run(app: App) {
         match try_once(&app).await {
             Ok(true) => times += 1,
             Ok(false) => times = 0,
-            Err(error) => warn!("the header values of webhooks are not encrypted yet: {error}"),
+            Err(error) => {
+                warn!("cannot encrypt the header values of webhooks; will retry: {error}")
+            }
         }
     }
     info!("the header values of webhooks are encrypted");

@@ -1,4 +1,4 @@
-//! The key of secrets at rest is the right one, or the server does not start.
+//! Checks the key of stored secrets. With a wrong key the server does not start.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use svc_store::Tx;
@@ -6,13 +6,13 @@ use svc_store::Tx;
 use super::StartError;
 use crate::app::App;
 
-/// Text that is kept encrypted, to tell the right key from a wrong one.
+/// A known text, stored encrypted to recognise the key.
 const CHECK: &[u8] = b"svc";
 const CHECK_NAME: &str = "secret_key_check";
 
-/// A wrong key is found at the start, and not at the first delivery that cannot be signed. With
-/// nothing encrypted yet, or the loss accepted, the new key takes the old one's place; where
-/// servers share a database, the first one's key stands.
+/// Reports a wrong key at the start, not at the first delivery that cannot be signed. If nothing is
+/// encrypted yet, or the loss is accepted, the new key replaces the old one. In a zone, the key of
+/// the first server stays unless the loss is accepted.
 pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartError> {
     let secrets = app.event_sinks.deliverers.secrets.clone();
     let is_shared = app.store.is_shared();

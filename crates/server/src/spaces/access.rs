@@ -1,4 +1,4 @@
-//! Who may act on a space, and what may run in it.
+//! Checks who may act on a space and which shared code may run in it.
 
 use svc_core::{Permission, Permissions, SpaceId, UserId};
 use svc_protocol::api::{NewSpace, Template};
@@ -11,7 +11,8 @@ use svc_store::{
 use super::SpaceError;
 use crate::identity::{Actor, Caller, Credential, power::check_saved};
 
-/// A space the caller may act on: their own, or that of a user who holds no more than they do.
+/// Returns a space that the caller may act on: the caller's own, or with `manage_spaces` the space
+/// of a user without permissions beyond the caller's.
 pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {
     let row = spaces::get(tx, id)?;
     let actor = Actor::read(tx, caller)?;
@@ -25,10 +26,10 @@ pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow
     Ok(row)
 }
 
-/// The user other than the owner who is behind a change to a space. An agent token that such a
-/// user made passes that on: with it the caller is the owner, and what it sets would otherwise
-/// outlive the maker's right.
-pub fn set_by(
+/// The user behind a change to a space, if that is not the owner. For an agent token that another
+/// user made, it is the maker: the caller is the owner, but the change must end when the maker
+/// loses the right to make it.
+pub fn find_foreign_maker(
     tx: &mut Tx<'_>,
     caller: &Caller,
     space: &SpaceRow,
@@ -42,7 +43,7 @@ pub fn set_by(
     }
 }
 
-/// Whether a space of a user who holds these permissions may run on the server.
+/// Checks that a space may run on the server. `owner` are the permissions of its owner.
 pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), SpaceError> {
     if !owner.contains(Permission::ManageSpaces) {
         return Err(SpaceError::LocalDenied);
@@ -53,8 +54,8 @@ pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), SpaceError> 
     }
 }
 
-/// A template's health check and startup script run on the owner's machine. They are taken over
-/// only from a user who held all that the owner holds.
+/// A template's health check and startup script run on the machine of the space's owner. They are
+/// used only if the user who last saved the template held every permission of the owner.
 pub fn check_template_power(
     tx: &mut Tx<'_>,
     new: &NewSpace,

@@ -1,4 +1,4 @@
-//! Agent tokens: the one an owner was shown, and the one a local agent gets at each start.
+//! Agent tokens: the token shown to the user, and the token that a local agent gets at each start.
 
 use serde_json::json;
 use svc_core::{Id, Permission, SpaceId, UserId, credential::CredentialKind};
@@ -11,14 +11,15 @@ use uuid::Uuid;
 
 use super::{
     SpaceError,
-    access::{managed, set_by},
+    access::{find_foreign_maker, managed},
 };
 use crate::{
-    identity::{Affected, Caller, Identity, IdentityError, Secret},
+    identity::{AffectedRecords, Caller, Identity, IdentityError, Secret},
     lifecycle::append,
 };
 
-/// A new token and its record, to be written in a transaction that says [`Affected::space`].
+/// A new token and its record. The transaction that stores it must return
+/// [`AffectedRecords::space`].
 pub fn new_agent_token(
     space_id: SpaceId,
     kind: AgentTokenKind,
@@ -37,7 +38,7 @@ pub fn new_agent_token(
     Ok((secret.text, row))
 }
 
-/// An agent token never expires, so that a credential that does cannot make one.
+/// Agent tokens never expire, so a token that expires must not create one.
 pub fn check_may_make(caller: &Caller) -> Result<(), SpaceError> {
     match caller.token() {
         Some((_, Some(expires_at))) => Err(SpaceError::ExpiringCredential(expires_at)),
@@ -45,7 +46,7 @@ pub fn check_may_make(caller: &Caller) -> Result<(), SpaceError> {
     }
 }
 
-/// Replaces the token that was shown. The new one is a credential of the space's owner.
+/// Replaces the shown token. The new one is a credential of the space's owner.
 pub async fn rotate(
     identity: &Identity,
     caller: &Caller,
@@ -56,7 +57,7 @@ pub async fn rotate(
     identity
         .change_as(caller, move |tx, caller| {
             let found = managed(tx, caller, space)?;
-            row.made_by = set_by(tx, caller, &found)?;
+            row.made_by = find_foreign_maker(tx, caller, &found)?;
             agent_tokens::replace(tx, &row)?;
             append(
                 tx,
@@ -65,14 +66,14 @@ pub async fn rotate(
                 space,
                 json!({"name": found.name}),
             )?;
-            Ok::<_, SpaceError>(((), Affected::space(space)))
+            Ok::<_, SpaceError>(((), AffectedRecords::space(space)))
         })
         .await?;
     Ok(token)
 }
 
-/// A token for one start of an agent the server runs itself; the one before it ends. Refused when
-/// the space's owner may not have code run on the server.
+/// Issues a token for one start of an agent that the server runs, and revokes the previous one.
+/// Returns an error if the space's owner may not run code on the server.
 pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, IdentityError> {
     let (token, row) = new_agent_token(space, AgentTokenKind::Local, None)?;
     identity
@@ -91,7 +92,7 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 });
             }
             agent_tokens::replace(tx, &row)?;
-            Ok::<_, IdentityError>(((), Affected::space(space)))
+            Ok::<_, IdentityError>(((), AffectedRecords::space(space)))
         })
         .await?;
     Ok(token)

@@ -1,4 +1,4 @@
-//! Why a request about spaces or templates is refused.
+//! Errors of requests about spaces and templates.
 
 use svc_core::{ServerId, Timestamp, name::NameError, quota::QuotaExceeded};
 use svc_store::StoreError;
@@ -11,7 +11,7 @@ pub enum SpaceError {
     #[error("the space does not exist")]
     NotFound,
     #[error(
-        "the agent of this space is linked to another server of the zone ({node}); ask that one: `svc server list` shows its address"
+        "the agent of this space is linked to another server of the zone ({node}); send the request to that server: `svc server list` shows its address"
     )]
     Elsewhere { node: ServerId },
     #[error(transparent)]

@@ -1,6 +1,6 @@
-//! Spaces the server runs itself: an agent as a child process, restarted when it dies, ended with
-//! the server. Running code on the server is why this needs `spaces.allow_local`, and an owner with
-//! `manage_spaces`.
+//! Spaces that the server runs itself. Their agents are child processes, restarted when they exit
+//! and stopped with the server. Because this runs code on the server, it requires
+//! `spaces.allow_local` and an owner with `manage_spaces`.
 
 use std::{
     collections::HashMap,
@@ -24,18 +24,18 @@ use tracing::{error, info, warn};
 use super::agent_tokens;
 use crate::identity::{Identity, IdentityError};
 
-/// Folder in the data folder that holds the spaces' own folders.
+/// Folder in the data folder with one folder per space.
 const FOLDER: &str = "spaces";
 /// A registration file of this name in a space's folder is registered when its agent starts.
 pub const METHODS_FILE: &str = "methods.toml";
-/// How long an agent may take to end before it is killed.
+/// How long an agent may take to stop before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(15);
-/// The same for an agent whose space may not run here any more.
+/// The same for an agent whose space is no longer allowed to run on this server.
 const STOP_SOON_MAX: Duration = Duration::from_secs(3);
-/// Between restarts of an agent that dies: doubles from the first to the last.
+/// Delay before an agent is restarted; doubles from the first value to the last.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
 const RESTART_LAST: Duration = Duration::from_secs(30);
-/// An agent that ran this long starts the backoff anew.
+/// A run of this length resets the delay.
 const STEADY: Duration = Duration::from_secs(60);
 
 pub struct LocalRuntime {
@@ -43,22 +43,22 @@ pub struct LocalRuntime {
     /// The `svc` program.
     pub program: PathBuf,
     pub data_dir: PathBuf,
-    /// Where agents reach this server; set once it listens.
+    /// The URL of this server for agents; set once it listens.
     pub server_url: OnceLock<String>,
-    running: Mutex<HashMap<SpaceId, Running>>,
+    running: Mutex<HashMap<SpaceId, LocalAgent>>,
 }
 
-struct Running {
+struct LocalAgent {
     owner: UserId,
-    stop: Stop,
+    stop: StopSignals,
     supervisor: JoinHandle<()>,
 }
 
-/// How an agent is asked to end.
+/// Signals for the supervisor of an agent.
 #[derive(Clone, Default)]
-struct Stop {
-    asked: CancellationToken,
-    /// Asked to end within [`STOP_SOON_MAX`].
+struct StopSignals {
+    requested: CancellationToken,
+    /// Requires the agent to stop within [`STOP_SOON_MAX`].
     soon: CancellationToken,
 }
 
@@ -78,7 +78,7 @@ impl LocalRuntime {
         self.data_dir.join(FOLDER).join(space.to_string())
     }
 
-    /// Starts a space's agent and keeps it alive; does nothing if it runs.
+    /// Starts a space's agent and restarts it when it exits. Does nothing if it is running.
     pub fn start(self: &Arc<Self>, space: SpaceId, owner: UserId) {
         let mut running = self.running.lock();
         if running
@@ -87,9 +87,9 @@ impl LocalRuntime {
         {
             return;
         }
-        let stop = Stop::default();
+        let stop = StopSignals::default();
         let supervisor = tokio::spawn(Arc::clone(self).supervise(space, stop.clone()));
-        let started = Running {
+        let started = LocalAgent {
             owner,
             stop,
             supervisor,
@@ -97,7 +97,7 @@ impl LocalRuntime {
         running.insert(space, started);
     }
 
-    /// The spaces that run here, and whose they are.
+    /// The spaces that run on this server, with their owners.
     pub fn running(&self) -> Vec<(SpaceId, UserId)> {
         let running = self.running.lock();
         running
@@ -106,8 +106,8 @@ impl LocalRuntime {
             .collect()
     }
 
-    /// [`stop`](Self::stop) for a space that may not run here any more: an agent that takes long to
-    /// end is killed.
+    /// [`stop`](Self::stop) for a space that is no longer allowed to run on this server: its agent
+    /// is killed earlier.
     pub async fn stop_soon(&self, space: SpaceId) {
         if let Some(running) = self.running.lock().get(&space) {
             running.stop.soon.cancel();
@@ -115,16 +115,16 @@ impl LocalRuntime {
         self.stop(space).await;
     }
 
-    /// Ends a space's agent and waits for it.
+    /// Stops a space's agent and waits for its end.
     pub async fn stop(&self, space: SpaceId) {
         let running = self.running.lock().remove(&space);
         if let Some(running) = running {
-            running.stop.asked.cancel();
+            running.stop.requested.cancel();
             let _ = running.supervisor.await;
         }
     }
 
-    /// Ends every agent the server runs.
+    /// Stops every agent that the server runs.
     pub async fn stop_all(&self) {
         let all: Vec<_> = self
             .running
@@ -132,7 +132,8 @@ impl LocalRuntime {
             .drain()
             .map(|(_, running)| running)
             .collect();
-        all.iter().for_each(|running| running.stop.asked.cancel());
+        all.iter()
+            .for_each(|running| running.stop.requested.cancel());
         for running in all {
             let _ = running.supervisor.await;
         }
@@ -143,24 +144,24 @@ impl LocalRuntime {
         match tokio::fs::remove_dir_all(self.folder_of(space)).await {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => warn!(space.id = %space, "the space's folder was not removed: {error}"),
+            Err(error) => warn!(space.id = %space, "cannot remove the folder of a space: {error}"),
         }
     }
 
-    async fn supervise(self: Arc<Self>, space: SpaceId, stop: Stop) {
+    async fn supervise(self: Arc<Self>, space: SpaceId, stop: StopSignals) {
         let mut backoff = RESTART_FIRST;
-        while !stop.asked.is_cancelled() {
+        while !stop.requested.is_cancelled() {
             let began = tokio::time::Instant::now();
             match self.spawn(space).await {
                 Ok((child, stdin)) => run(space, child, stdin, &stop).await,
-                Err(error) => error!(space.id = %space, "the agent did not start: {error}"),
+                Err(error) => error!(space.id = %space, "cannot start the agent: {error}"),
             }
             if began.elapsed() >= STEADY {
                 backoff = RESTART_FIRST;
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
-                () = stop.asked.cancelled() => {}
+                () = stop.requested.cancelled() => {}
             }
             backoff = (backoff * 2).min(RESTART_LAST);
         }
@@ -169,7 +170,7 @@ impl LocalRuntime {
     async fn spawn(&self, space: SpaceId) -> Result<(Child, ChildStdin), SpawnError> {
         let folder = self.folder_of(space);
         create_private(&folder)?;
-        // Only hashes are kept, so each start gets a token of its own.
+        // The server stores only hashes of tokens, so each start gets a new token.
         let token = agent_tokens::issue_local(&self.identity, space).await?;
         let url = self.server_url.get().ok_or(SpawnError::NotListening)?;
         let mut command = Command::new(&self.program);
@@ -184,7 +185,7 @@ impl LocalRuntime {
             .current_dir(&folder)
             .env(env::URL, url)
             .env(env::AGENT_TOKEN, token)
-            // What belongs to this process is not the agent's.
+            // Settings of this process must not reach the agent.
             .env_remove(env::TOKEN)
             .env_remove(env::CONFIG)
             .env_remove(env::CA_FILE)
@@ -233,17 +234,17 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
         .create(folder)
 }
 
-/// Waits for the agent's end, or ends it: closing its stdin asks it to stop by itself, and also
-/// reaches it should this process be killed.
-async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &Stop) {
+/// Waits until the agent exits, or stops it. Closing stdin tells the agent to stop; this also works
+/// if this process is killed.
+async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSignals) {
     let pid = child.id();
     let ended = tokio::select! {
         status = child.wait() => Some(status),
-        () = stop.asked.cancelled() => None,
+        () = stop.requested.cancelled() => None,
     };
     if let Some(status) = ended {
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        warn!(space.id = %space, "the agent ended by itself ({status}); it is started again");
+        warn!(space.id = %space, "the agent exited unexpectedly ({status}); it will be restarted");
         return;
     }
     drop(stdin);
@@ -262,7 +263,7 @@ async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &Stop) {
         () = too_long => false,
     };
     if !ended {
-        warn!(space.id = %space, "the agent did not end in time and is killed");
+        warn!(space.id = %space, "the agent did not stop in time and is killed");
         kill_group(pid);
         let _ = child.wait().await;
     }
@@ -273,7 +274,7 @@ fn kill_group(pid: Option<u32>) {
         .and_then(|pid| i32::try_from(pid).ok())
         .and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended just now.
+        // The agent may have just exited.
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }

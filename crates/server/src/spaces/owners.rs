@@ -1,5 +1,4 @@
-//! Stops spaces that run on the server when their owners may no longer run code on it: without
-//! `manage_spaces`, or deactivated.
+//! Stops spaces that run on the server when their owner is deactivated or loses `manage_spaces`.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -24,7 +23,7 @@ impl Spaces {
     pub async fn watch_owners(&self, shutdown: &CancellationToken) {
         let mut changes = self.directory.subscribe();
         loop {
-            // Also what changed before we listened, or was too much to be told.
+            // Covers changes before the subscription, and changes missed because of a lag.
             self.stop_disallowed().await;
             loop {
                 let change = tokio::select! {
@@ -47,13 +46,14 @@ impl Spaces {
         join_all(disallowed.map(|(space, _)| self.stop_local(space))).await;
     }
 
-    fn may_run(&self, owner: UserId) -> bool {
+    /// Whether the owner may run code on the server.
+    pub fn may_run(&self, owner: UserId) -> bool {
         self.directory.find_user(owner).is_some_and(|owner| {
             owner.active && owner.permissions.contains(Permission::ManageSpaces)
         })
     }
 
-    /// As if it had been asked to stop: its owner starts it again when they may.
+    /// Stops a space like a requested stop: its owner may start it again once allowed.
     async fn stop_local(&self, id: SpaceId) {
         warn!(space.id = %id, "a space on this server is stopped: its owner is not active or does not hold `manage_spaces`");
         let stopping = self.store.try_write(move |tx| {
@@ -66,8 +66,8 @@ impl Spaces {
         });
         match stopping.await {
             Ok(event) => self.hub.committed(event.as_slice()),
-            // The program ends all the same, and its agent gets no token for another start.
-            Err(error) => error!(space.id = %id, "the stop of a space was not recorded: {error}"),
+            // The agent is stopped anyway, and gets no token for another start.
+            Err(error) => error!(space.id = %id, "cannot record that a space stopped: {error}"),
         }
         self.links.cut(id, Goodbye::SpaceStopped).await;
         self.local.stop_soon(id).await;

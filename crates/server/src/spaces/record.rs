@@ -1,4 +1,4 @@
-//! A new space's record: what it takes from its template, and its defaults.
+//! Builds the record of a new space from the request, its template and defaults.
 
 use svc_core::{
     ScriptId, SpaceId, SpaceName, UserId,
@@ -10,7 +10,7 @@ use svc_store::{Tx, scripts, spaces::SpaceRow, templates};
 use super::SpaceError;
 use crate::identity::User;
 
-/// Bytes of the address or the command of a health check.
+/// Longest URL or command of a health check.
 const PROBE_BYTES_MAX: usize = 4_096;
 
 pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
@@ -22,7 +22,7 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
     template.map(Some).ok_or_else(missing)
 }
 
-/// The address or command of a probe is text of the user's, and kept for each space.
+/// Limits the URL or command of a health check, which is stored for each space.
 pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), SpaceError> {
     let (what, text) = match check.map(|check| &check.probe) {
         Some(Probe::Http { url }) => ("url", url),
@@ -38,7 +38,7 @@ pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), SpaceError>
     )))
 }
 
-/// A startup script of the owner's own, or a global one.
+/// Checks that the script is a startup script of the owner or a global one.
 pub fn check_startup_script(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -50,7 +50,7 @@ pub fn check_startup_script(
     match scripts::find_visible(tx, id, owner)? {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
         Some(script) => Err(SpaceError::Invalid(format!(
-            "script `{}` is no startup script",
+            "script `{}` is not a startup script",
             script.name
         ))),
         None => Err(SpaceError::Invalid(format!(

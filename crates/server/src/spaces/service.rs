@@ -1,4 +1,4 @@
-//! What people do with spaces: create, look, change, start, stop, delete.
+//! What users do with spaces: create, read, change, start, stop, delete.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use svc_core::{
 use svc_link::{Control, Goodbye};
 use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
 use svc_store::{
-    Page, PageRequest, Store,
+    Page, PageRequest, Store, StoreError, Tx,
     agent_tokens::{self, AgentTokenKind},
     spaces::{self, SpaceRow},
     users,
@@ -19,21 +19,21 @@ use uuid::Uuid;
 
 use super::{
     SpaceError,
-    access::{check_local, check_template_power, managed, set_by},
+    access::{check_local, check_template_power, find_foreign_maker, managed},
     agent_tokens::{self as tokens, new_agent_token},
     local::LocalRuntime,
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
     events::{hub::Hub, subscriptions},
-    identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
+    identity::{Actor, AffectedRecords, Caller, Directory, Identity, check_one_more},
     lifecycle::{self, announce, append},
     links::Links,
     live::SpaceLogs,
 };
 
-/// Records of deleted spaces that are kept for each owner: without a limit, creating and deleting
-/// spaces would fill the database.
+/// Records of deleted spaces kept per owner. Without a limit, creating and deleting spaces would
+/// fill the database.
 const DELETED_KEPT: u32 = 1_000;
 
 pub struct Spaces {
@@ -49,7 +49,7 @@ pub struct Spaces {
 }
 
 impl Spaces {
-    /// Creates a space; the answer holds its agent token, which is never shown again.
+    /// Creates a space. Only this answer contains its agent token.
     pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
         tokens::check_may_make(caller)?;
         let name = SpaceName::parse(&new.name)?;
@@ -94,7 +94,7 @@ impl Spaces {
                     row.id,
                     json!({"name": row.name, "runtime": runtime}),
                 )?;
-                let affected = Affected::space(row.id);
+                let affected = AffectedRecords::space(row.id);
                 Ok(((row, event), affected))
             })
             .await?;
@@ -146,23 +146,17 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
-                    let by = set_by(tx, caller, &row)?;
+                    let by = find_foreign_maker(tx, caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
-                    // What another check found says nothing about this one.
+                    // Results of the old check do not apply to the new one.
                     spaces::set_health(tx, id, Health::Unknown)?;
                 }
                 if let Some(script) = patch.startup_script_id {
                     check_startup_script(tx, row.owner_id, script)?;
                     spaces::update_startup_script(tx, id, script)?;
                 }
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.updated",
-                    id,
-                    json!({"name": row.name}),
-                )?;
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
+                append_audit(tx, caller, "space.updated", &row)?;
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
         if let Some(link) = self.links.find(id).and_then(|live| live.link()) {
@@ -172,7 +166,7 @@ impl Spaces {
         self.present(row)
     }
 
-    /// Lets a stopped space's agent in again, and starts it if the server runs it.
+    /// Accepts the agent of a stopped space again, and starts it if the server runs it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let allow_local = self.allow_local;
         let row = self
@@ -186,15 +180,9 @@ impl Spaces {
                     check_local(allow_local, permissions.unwrap_or_default())?;
                 }
                 spaces::set_stop_reason(tx, id, None)?;
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.started",
-                    id,
-                    json!({"name": row.name}),
-                )?;
-                // Its agent token acts again.
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
+                append_audit(tx, caller, "space.started", &row)?;
+                // The agent token of the space is accepted again.
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
         if row.runtime == Runtime::Local {
@@ -203,7 +191,7 @@ impl Spaces {
         self.present(row)
     }
 
-    /// Stops a space and refuses its agent until it is started again.
+    /// Stops a space and rejects its agent until the space is started again.
     pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let (row, event) = self
             .identity
@@ -211,15 +199,9 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 let by = caller.actor();
                 let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.stopped",
-                    id,
-                    json!({"name": row.name}),
-                )?;
-                // Its agent token acts no more.
-                let affected = Affected::space(id);
+                append_audit(tx, caller, "space.stopped", &row)?;
+                // The agent token of the space is no longer accepted.
+                let affected = AffectedRecords::space(id);
                 Ok::<_, SpaceError>(((spaces::get(tx, id)?, event), affected))
             })
             .await?;
@@ -240,14 +222,8 @@ impl Spaces {
                 subscriptions::withdraw_space(tx, id)?;
                 let by = caller.actor();
                 let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.deleted",
-                    id,
-                    json!({"name": row.name}),
-                )?;
-                Ok::<_, SpaceError>((event, Affected::space(id)))
+                append_audit(tx, caller, "space.deleted", &row)?;
+                Ok::<_, SpaceError>((event, AffectedRecords::space(id)))
             })
             .await?;
         self.hub.committed(&[event]);
@@ -258,7 +234,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Replaces the agent token that was shown; whoever holds the old one is cut off.
+    /// Replaces the shown agent token. The link of the old one is ended.
     pub async fn rotate_agent_token(
         &self,
         caller: &Caller,
@@ -274,7 +250,7 @@ impl Spaces {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<NumberedLine>, SpaceError> {
-        // A log is a view of what runs as the owner.
+        // A log shows what runs as the owner, so reading it requires the rights to act on the space.
         let reading = caller.clone();
         let space = self
             .store
@@ -286,7 +262,7 @@ impl Spaces {
         }
     }
 
-    /// A space whose owner was deleted a moment ago is gone too.
+    /// Converts a record for the API. A space whose owner was just deleted does not exist.
     fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
         let owner = self
             .directory
@@ -306,8 +282,8 @@ impl Spaces {
             space_urls: row.space_urls,
             node_id: row.node_id,
             linked: match row.node_id {
-                // Its own server would have said that it lost the link, at the latest when the
-                // grace period is over.
+                // The server of the space records a lost link, at the latest when the grace period
+                // is over.
                 Some(node) if node != self.links.server_id => true,
                 _ => self
                     .links
@@ -321,7 +297,17 @@ impl Spaces {
     }
 }
 
-/// What the caller may not see does not exist for them.
+fn append_audit(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    action: &'static str,
+    row: &SpaceRow,
+) -> Result<(), StoreError> {
+    let detail = json!({"name": row.name});
+    append(tx, &caller.user.name, action, row.id, detail)
+}
+
+/// A space that the caller may not see does not exist for them.
 fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), SpaceError> {
     let is_own = row.owner_id == caller.user.id;
     if is_own || caller.user.permissions.contains(Permission::ManageSpaces) {

@@ -1,8 +1,8 @@
-//! Templates: what spaces of one kind have in common.
+//! Templates: ports, startup script, health check and custom fields for new spaces.
 //!
-//! A template's startup script and health check run on the machines of those who make spaces from
-//! it. A change needs every permission of the users who have such spaces, and a new space takes
-//! them over only from a user who held all that its owner holds.
+//! The startup script and the health check of a template run on the machines of users who create
+//! spaces from it. So a change requires every permission of the users with such spaces, and a new
+//! space uses them only if the user who last saved the template held every permission of its owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const PORTS_MAX: usize = 100;
 const FIELDS_MAX: usize = 100;
 const FIELD_NAME_BYTES_MAX: usize = 128;
 const FIELD_BYTES_MAX: usize = 4_096;
-/// On the whole server.
+/// Templates of the whole server.
 const TEMPLATES_MAX: u64 = 1_000;
 
 pub struct Templates {
@@ -57,7 +57,7 @@ impl Templates {
                 let actor = Actor::read(tx, caller)?;
                 check_name_free(tx, &kept.name, None)?;
                 check_startup_script(tx, kept.startup_script_id)?;
-                check_room(tx)?;
+                check_limit(tx)?;
                 templates::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.created", &kept)?;
@@ -67,7 +67,7 @@ impl Templates {
         Ok(template)
     }
 
-    /// `patch` is a merge patch over the record's own fields.
+    /// `patch` is a merge patch of the writable fields.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -170,7 +170,7 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
             ));
         }
         if !names.insert(&port.name) {
-            return invalid(format!("port `{}` stands twice", port.name));
+            return invalid(format!("port `{}` is listed twice", port.name));
         }
     }
     if template.custom_fields.len() > FIELDS_MAX {
@@ -188,7 +188,7 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     check_health_check(template.health_check.as_ref())
 }
 
-fn check_room(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
+fn check_limit(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
     match templates::count(tx)? < TEMPLATES_MAX {
         true => Ok(()),
         false => Err(SpaceError::Conflict(format!(
@@ -197,7 +197,7 @@ fn check_room(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
     }
 }
 
-/// Spaces of any owner take it: a global one.
+/// The script must be global, because spaces of any owner use it.
 fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), SpaceError> {
     let Some(id) = id else {
         return Ok(());
@@ -206,7 +206,7 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Spa
     match found {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
         _ => Err(SpaceError::Invalid(format!(
-            "`{id}` is no global startup script"
+            "`{id}` is not a global startup script"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Lets somebody wait until this server knows what the others had committed when they asked.
+//! Lets requests wait until this server has read the commits that other servers made before.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -11,48 +11,48 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long to wait; whoever asks is answered from what is known then.
+/// Longest wait. After it, a request is answered from the records read so far.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Looks that may be asked for at once, and per second after that.
+/// Early looks that are allowed at once, and per second after that.
 const EARLY_BURST: f64 = 8.0;
 const EARLY_PER_SECOND: f64 = 4.0;
 
-/// Counts the looks that are taken at what other servers changed. All who wait share the next one.
-/// Anybody can ask, with a made-up credential: only a few looks are taken early, and whoever asks
-/// for more waits for the next regular one, which comes within half a second.
+/// Counts the looks at the changes of other servers. All waiting requests share the next look. Any
+/// client can request one, even with an invented credential, so only a few looks are made early;
+/// further requests wait for the next regular one, within half a second.
 #[derive(Debug, Default)]
 pub struct CatchUp {
     early: Mutex<EarlyLooks>,
     begun: AtomicU64,
-    /// The last look that is done, and the last that found everything.
+    /// The number of the last finished look, and of the last complete one.
     done: watch::Sender<(u64, u64)>,
-    asked: Notify,
+    requested: Notify,
 }
 
 impl CatchUp {
-    /// Waits for a look that begins after this call; whether it found everything, in time.
+    /// Waits for a look that begins after this call. Returns whether it was complete in time.
     pub async fn now(&self) -> bool {
         let next = self.begun.load(Ordering::Acquire) + 1;
         let mut done = self.done.subscribe();
         if self.early.lock().take(next, Instant::now()) {
-            self.asked.notify_one();
+            self.requested.notify_one();
         }
         let looked = timeout(WAIT_MAX, done.wait_for(|&(done, _)| done >= next)).await;
         looked.is_ok_and(|looked| looked.is_ok_and(|looked| looked.1 >= next))
     }
 
-    /// Until somebody waits; for the one who looks.
-    pub(super) async fn asked(&self) {
-        self.asked.notified().await;
+    /// Waits for a request. Called by the task that makes the looks.
+    pub(super) async fn requested(&self) {
+        self.requested.notified().await;
     }
 
-    /// A look begins; its number.
+    /// Begins a look and returns its number.
     pub(super) fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The look with this number is done; `all`: it found everything there was.
+    /// Ends the look with this number. `all` means that it read every change.
     pub(super) fn done(&self, number: u64, all: bool) {
         self.done.send_modify(|(done, found)| {
             *done = number;
@@ -63,13 +63,13 @@ impl CatchUp {
     }
 }
 
-/// How many looks may still be taken early.
+/// A token bucket for early looks.
 #[derive(Debug)]
 struct EarlyLooks {
     left: f64,
     counted_at: Option<Instant>,
-    /// The last look that was asked for: asking for it again costs nothing.
-    asked: u64,
+    /// The last look that was requested. Requesting it again costs nothing.
+    requested: u64,
 }
 
 impl Default for EarlyLooks {
@@ -77,15 +77,15 @@ impl Default for EarlyLooks {
         Self {
             left: EARLY_BURST,
             counted_at: None,
-            asked: 0,
+            requested: 0,
         }
     }
 }
 
 impl EarlyLooks {
-    /// Whether the look of this number may be taken early, and must be asked for.
+    /// Whether the look of this number may be made early and must still be requested.
     fn take(&mut self, number: u64, now: Instant) -> bool {
-        if number <= self.asked {
+        if number <= self.requested {
             return false;
         }
         let elapsed = self.counted_at.map_or(0.0, |at| (now - at).as_secs_f64());
@@ -95,7 +95,7 @@ impl EarlyLooks {
             return false;
         }
         self.left -= 1.0;
-        self.asked = number;
+        self.requested = number;
         true
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     fn a_flood_of_questions_brings_few_early_looks() {
         let mut early = EarlyLooks::default();
         let start = Instant::now();
-        // A thousand questions a second for ten seconds, each of which would be a look of its own.
+        // A thousand requests a second for ten seconds, each for a different look.
         let looks = (0..10_000_u32).filter(|&n| {
             let now = start + Duration::from_millis(n.into());
             early.take(u64::from(n) + 1, now)

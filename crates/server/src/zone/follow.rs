@@ -1,8 +1,8 @@
-//! Takes in what other servers changed of what this one keeps in memory.
+//! Applies changes of other servers to the records that this server holds in memory.
 //!
-//! A notification says when to look, and looking twice a second is what counts on: a revoked token
-//! is refused here within a second, whatever became of the notification. Spaces are followed by a
-//! task of their own: a link can be busy for a while, and nothing else may wait for it.
+//! A notification starts a look at once. Notifications may be lost, so the server also looks twice
+//! a second: a revoked token is rejected within a second. Spaces are followed by a separate task,
+//! because a link can be busy for a while and must not delay other changes.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -16,76 +16,76 @@ use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
 use super::ZoneHandles;
-use crate::identity::Affected;
+use crate::identity::AffectedRecords;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Between looks that requests ask for: strangers can ask too.
+/// Minimum time between requested looks, because strangers can request them too.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
-/// Changes taken in at once.
+/// Changes read at a time.
 const CHANGES_MAX: u32 = 1_000;
 
 /// Spaces that another server changed.
 #[derive(Default)]
-struct Changed {
+struct ChangedSpaces {
     spaces: Mutex<HashSet<SpaceId>>,
     added: Notify,
 }
 
-impl Changed {
+impl ChangedSpaces {
     fn add(&self, spaces: impl IntoIterator<Item = SpaceId>) {
         self.spaces.lock().extend(spaces);
         self.added.notify_one();
     }
 }
 
-/// Until the server stops.
+/// Follows changes until the server stops.
 pub(super) async fn run(handles: &ZoneHandles) {
-    let changed = Changed::default();
+    let changed = ChangedSpaces::default();
     tokio::join!(
         follow_records(handles, &changed),
         follow_spaces(handles, &changed)
     );
 }
 
-/// Looking begins from `position`, which was taken before the server read anything into
-/// memory.
-async fn follow_records(handles: &ZoneHandles, changed: &Changed) {
+/// Starts at [`ZoneHandles::position`], which was read before any record was read into memory.
+async fn follow_records(handles: &ZoneHandles, changed: &ChangedSpaces) {
     let mut position = handles.position;
     loop {
         let (number, began) = (handles.catch_up.begin(), Instant::now());
         let looked = look(handles, &mut position, changed).await;
-        // Whoever waits knows everything only if there is nothing more to take in.
+        // A look is complete only if no change is left.
         handles.catch_up.done(number, matches!(looked, Ok(false)));
         match looked {
             Ok(true) => continue,
             Ok(false) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => super::tell("changes of other servers could not be read", &error),
+            Err(error) => super::log_failure("cannot read the changes of other servers", &error),
         }
         tokio::select! {
             () = handles.store.hinted() => handles.hub.wake(),
-            () = asked(handles, began) => {}
+            () = requested_look(handles, began) => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = handles.shutdown.cancelled() => return,
         }
     }
 }
 
-async fn asked(handles: &ZoneHandles, began: Instant) {
-    handles.catch_up.asked().await;
+async fn requested_look(handles: &ZoneHandles, began: Instant) {
+    handles.catch_up.requested().await;
     tokio::time::sleep_until(began + LOOK_PAUSE).await;
 }
 
-/// Whether there may be more to take in. `position` moves only past what has been taken in.
+/// Applies the next changes. Returns whether there may be more. `position` advances only past
+/// applied changes.
 async fn look(
     handles: &ZoneHandles,
     position: &mut i64,
-    changed: &Changed,
+    changed: &ChangedSpaces,
 ) -> Result<bool, StoreError> {
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
-        // Numbers that were seen and are gone: a standby took over that had not got them yet.
+        // Numbers that were read before have disappeared: a standby that lacked them took over.
         let is_back = zone_changes::newest(tx)? < after;
         let is_cut = !changes.is_empty() && zone_changes::oldest(tx)? > after + 1;
         let from = if is_back {
@@ -97,35 +97,35 @@ async fn look(
     };
     let (changes, last, must_reload) = handles.store.read(read).await?;
     if must_reload {
-        warn!("changes of other servers were missed; everything is read again");
+        warn!("changes of other servers were missed; all records are read again");
         handles.identity.reload().await?;
         handles.tools.load().await?;
         changed.add(handles.links.spaces());
     }
     let more = changes.len() >= CHANGES_MAX as usize;
-    take_in(handles, changes, changed).await?;
+    apply(handles, changes, changed).await?;
     *position = last;
     Ok(more)
 }
 
-async fn take_in(
+async fn apply(
     handles: &ZoneHandles,
     changes: Vec<ZoneChange>,
-    changed: &Changed,
+    changed: &ChangedSpaces,
 ) -> Result<(), StoreError> {
     if changes.is_empty() {
         return Ok(());
     }
-    // The same record changed often is read once.
+    // A record that changed several times is read once.
     let changes: HashSet<_> = changes.into_iter().collect();
     handles
         .identity
-        .take_in(changes.iter().cloned().collect::<Affected>())
+        .refresh(changes.iter().cloned().collect::<AffectedRecords>())
         .await?;
     let mut spaces = Vec::new();
     for change in changes {
         match change {
-            // What could not be read stays to be taken in.
+            // On an error the position stays, so the change is read again.
             ZoneChange::Tools(owner) => handles.tools.reread(owner).await?,
             ZoneChange::Space(space) => spaces.push(space),
             ZoneChange::User(_) | ZoneChange::Groups => {}
@@ -135,11 +135,12 @@ async fn take_in(
     Ok(())
 }
 
-/// A link that must end, ends, however long the database was away meanwhile.
-async fn follow_spaces(handles: &ZoneHandles, changed: &Changed) {
+/// Follows changed spaces. A space is retried while the database is unreachable, so that a link
+/// that must end does end.
+async fn follow_spaces(handles: &ZoneHandles, changed: &ChangedSpaces) {
     loop {
         let spaces = std::mem::take(&mut *changed.spaces.lock());
-        // Gathers what comes at once; with the database away, it is not asked all the time.
+        // Collects changes that arrive together. Longer while the database is unreachable.
         let mut pause = LOOK_PAUSE;
         for space in spaces {
             match handles.links.follow(space).await {
@@ -150,7 +151,7 @@ async fn follow_spaces(handles: &ZoneHandles, changed: &Changed) {
                     changed.add([space]);
                 }
                 Err(error) => {
-                    error!(space.id = %space, "a space that another server changed could not be read: {error}");
+                    error!(space.id = %space, "cannot read a space that another server changed: {error}");
                 }
             }
         }

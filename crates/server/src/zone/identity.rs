@@ -1,5 +1,5 @@
-//! Which server this is: an id in the data folder, so that a server that was killed takes up its
-//! own work again.
+//! The id of this server. It is stored in the data folder, so that a restarted server resumes its
+//! own spaces and lanes.
 
 use std::{
     fs, io,
@@ -16,13 +16,13 @@ pub(super) const FILE: &str = "server.id";
 
 #[derive(Debug, Error)]
 pub enum ServerIdError {
-    #[error("could not read or make `{}`", path.display())]
+    #[error("cannot read or create `{}`", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("`{}` does not hold the id of a server; remove it to have one made", path.display())]
+    #[error("`{}` does not contain a server id; remove the file to create a new id", path.display())]
     Damaged { path: PathBuf },
 }
 
-/// The id of the data folder's server, made on its first start.
+/// The id of the data folder's server; created at its first start.
 pub fn own_id(data_dir: &Path) -> Result<ServerId, ServerIdError> {
     match find_id(data_dir)? {
         Some(id) => Ok(id),
@@ -46,13 +46,13 @@ pub(crate) fn find_id(data_dir: &Path) -> Result<Option<ServerId>, ServerIdError
     }
 }
 
-/// Gives the data folder's server an id.
+/// Sets the id of the data folder's server.
 pub(crate) fn set_id(data_dir: &Path, id: ServerId) -> Result<(), ServerIdError> {
     let path = data_dir.join(FILE);
     write_whole(&path, &id.to_string()).map_err(|source| ServerIdError::File { path, source })
 }
 
-/// Under another name first: a crash leaves no half of an id.
+/// Writes under another name first, so that a crash leaves no partial id.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let partial = path.with_extension("id.partial");
     let mut file = fs::OpenOptions::new()

@@ -1,5 +1,5 @@
-//! Open streams see the events of the whole zone: while one is open here, what other servers
-//! committed is looked for and told to the hub.
+//! Shows open streams the events of the whole zone: while a stream is open on this server, events
+//! committed by other servers are read and passed to the hub.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use svc_store::{StoreError, Tx, events};
 use super::ZoneHandles;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How far back to look: the ids of events tell the time of the server that made them, whose clock
-/// may differ, and a transaction may take a moment.
+/// How far back to look. The id of an event contains the time of its server, whose clock may
+/// differ, and a transaction takes a moment to commit.
 const LOOK_BACK: Duration = Duration::from_secs(10);
-/// Events looked at in one go, and how often: at 2,000 events a second some are missed. Whoever needs
-/// them all uses a sink.
+/// Events per page, and pages per look. At more than 2,000 events a second a stream misses some;
+/// receivers that need all events use a sink.
 const EVENTS_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 20;
 
-/// Until the server stops.
+/// Reads events of other servers until the server stops.
 pub(super) async fn run(handles: &ZoneHandles) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = handles.stream_catch_up.asked() => {}
+            () = handles.stream_catch_up.requested() => {}
             () = handles.shutdown.cancelled() => return,
         }
         let number = handles.stream_catch_up.begin();
@@ -30,7 +30,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
             match look(handles).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
-                Err(error) => super::tell("events of other servers could not be read", &error),
+                Err(error) => super::log_failure("cannot read the events of other servers", &error),
             }
         } else {
             handles.hub.forget_shown();

@@ -14,10 +14,10 @@ use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, t
 use super::snapshot::UserRecords;
 use crate::{identity::caller::Credential, random_key::RandomKeyMap};
 
-/// "Never": before any time there is.
+/// Not used yet: earlier than any time.
 const NEVER: i64 = i64::MIN;
-/// A time of last use is not moved by less, so that a busy credential's record stays in every
-/// core's cache.
+/// A time of last use changes by at least this much, so that the record of a busy credential stays
+/// in the cache of every core.
 const USE_GRAIN_MILLIS: i64 = 1_000;
 
 /// One credential.
@@ -28,15 +28,15 @@ pub(super) struct Record {
     used: Arc<LastUse>,
 }
 
-/// Shared by the records of one credential when it is read from the store again.
+/// Kept when the record of a credential is read from the store again.
 struct LastUse {
     at: AtomicI64,
     written: AtomicI64,
 }
 
-/// A time of last use on its way to the store.
+/// A time of last use to be stored.
 #[derive(Clone)]
-pub(in crate::identity) struct Used {
+pub(in crate::identity) struct LastUseUpdate {
     key: Hash,
     credential: Credential,
     at: Timestamp,
@@ -89,7 +89,7 @@ impl Record {
         tokens.chain(sessions).collect()
     }
 
-    /// A space's agent tokens; they act as its owner.
+    /// A space's agent tokens. They act as the owner of the space.
     pub(super) fn of_space(tokens: &[OwnedAgentToken]) -> Vec<(Hash, Self)> {
         tokens
             .iter()
@@ -135,26 +135,16 @@ impl Credentials {
         self.of_space.keys().copied().collect()
     }
 
-    /// Makes these the tokens and sessions of a user; whether an earlier one is gone.
+    /// Replaces the tokens and sessions of a user. Returns whether an earlier one was removed.
     pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
-        let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
-        let before = if keys.is_empty() {
-            self.of_user.remove(&id)
-        } else {
-            self.of_user.insert(id, keys)
-        };
-        self.replace(before.unwrap_or_default(), records)
+        let before = set_keys(&mut self.of_user, id, &records);
+        self.replace(before, records)
     }
 
-    /// Makes these the agent tokens of a space; whether an earlier one is gone.
+    /// Replaces the agent tokens of a space. Returns whether an earlier one was removed.
     pub(super) fn set_of_space(&mut self, id: SpaceId, records: Vec<(Hash, Record)>) -> bool {
-        let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
-        let before = if keys.is_empty() {
-            self.of_space.remove(&id)
-        } else {
-            self.of_space.insert(id, keys)
-        };
-        self.replace(before.unwrap_or_default(), records)
+        let before = set_keys(&mut self.of_space, id, &records);
+        self.replace(before, records)
     }
 
     fn replace(&mut self, before: Vec<Hash>, records: Vec<(Hash, Record)>) -> bool {
@@ -171,12 +161,12 @@ impl Credentials {
         !earlier.is_empty()
     }
 
-    pub(super) fn take_used(&self) -> Vec<Used> {
+    pub(super) fn take_used(&self) -> Vec<LastUseUpdate> {
         let mut used = Vec::new();
         for (key, record) in &self.by_hash {
             let at = record.used.at.load(Ordering::Relaxed);
             if record.used.written.swap(at, Ordering::Relaxed) != at {
-                used.push(Used {
+                used.push(LastUseUpdate {
                     key: *key,
                     credential: record.credential.clone(),
                     at: Timestamp(at),
@@ -186,15 +176,32 @@ impl Credentials {
         used
     }
 
-    pub(super) fn put_back_used(&self, used: &[Used]) {
+    pub(super) fn put_back_used(&self, used: &[LastUseUpdate]) {
         for record in used.iter().filter_map(|used| self.by_hash.get(&used.key)) {
             record.used.written.store(NEVER, Ordering::Relaxed);
         }
     }
 }
 
-/// Writes times of last use. Agent tokens have none: their links tell more.
-pub(in crate::identity) fn write_used(tx: &mut Tx<'_>, used: &[Used]) -> Result<(), StoreError> {
+/// Sets the keys of an owner and returns the earlier ones.
+fn set_keys<K: Eq + std::hash::Hash>(
+    keys_of: &mut HashMap<K, Vec<Hash>>,
+    owner: K,
+    records: &[(Hash, Record)],
+) -> Vec<Hash> {
+    let before = if records.is_empty() {
+        keys_of.remove(&owner)
+    } else {
+        keys_of.insert(owner, records.iter().map(|(key, _)| *key).collect())
+    };
+    before.unwrap_or_default()
+}
+
+/// Stores times of last use. Agent tokens have none: the state of the link is more useful.
+pub(in crate::identity) fn write_used(
+    tx: &mut Tx<'_>,
+    used: &[LastUseUpdate],
+) -> Result<(), StoreError> {
     for used in used {
         match &used.credential {
             Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,

@@ -1,4 +1,4 @@
-//! What the directory reads from the store: everything at the start, one user at a time later.
+//! Reads the directory from the store: all records at the start, later one user at a time.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use svc_store::{
     users::{self, Profile},
 };
 
-/// A user with everything that lets them in.
+/// A user with their tokens and sessions.
 pub(in crate::identity) struct UserRecords {
     pub(super) id: UserId,
     /// `None` once deleted.
@@ -22,7 +22,7 @@ pub(in crate::identity) struct UserRecords {
 }
 
 impl UserRecords {
-    /// A user who is no more.
+    /// The records of a deleted user.
     pub(super) fn deleted(id: UserId) -> Self {
         Self {
             id,

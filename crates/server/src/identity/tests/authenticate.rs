@@ -10,7 +10,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
-use crate::identity::{Affected, Credential, Denied, DirectoryChange, Identity, Secret};
+use crate::identity::{AffectedRecords, Credential, Denied, DirectoryChange, Identity, Secret};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -66,7 +66,7 @@ async fn made_up_and_mistyped_credentials_are_unknown() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_is_refused_at_once_and_listeners_hear_of_it() {
+async fn a_revoked_token_is_rejected_at_once_and_reported_to_listeners() {
     let fixture = Fixture::new().await;
     let directory = fixture.identity.directory();
     let token = fixture.token(&fixture.admin, &[]).await;
@@ -99,7 +99,7 @@ async fn a_change_takes_effect_even_if_its_request_is_dropped() {
     let text = token.token.expect("shown once");
     let request = fixture.identity.delete_token(&fixture.admin, token.id);
     // Polled once, so that the change has begun, then dropped like the request of a client that
-    // went away.
+    // disconnected.
     tokio::select! {
         biased;
         _ = request => panic!("a commit cannot be there at once"),
@@ -207,7 +207,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
         };
         let replace = move |tx: &mut svc_store::Tx<'_>| {
             agent_tokens::replace(tx, &row)?;
-            Ok::<_, StoreError>(((), Affected::space(space_id)))
+            Ok::<_, StoreError>(((), AffectedRecords::space(space_id)))
         };
         fixture.identity.change(replace).await.expect("committed");
         secret.text
@@ -233,7 +233,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     let at = fixture.now();
     let delete = move |tx: &mut svc_store::Tx<'_>| {
         spaces::mark_deleted(tx, space_id, at)?;
-        Ok::<_, StoreError>(((), Affected::space(space_id)))
+        Ok::<_, StoreError>(((), AffectedRecords::space(space_id)))
     };
     fixture.identity.change(delete).await.expect("committed");
     assert_eq!(

@@ -112,7 +112,7 @@ async fn a_changed_role_changes_its_holders_at_once() {
 }
 
 #[tokio::test]
-async fn nobody_puts_into_a_role_what_they_do_not_hold() {
+async fn a_user_cannot_add_a_permission_to_a_role_that_they_do_not_hold() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let held = [Permission::ManageRoles, Permission::UseSpaces];
@@ -136,7 +136,8 @@ async fn nobody_puts_into_a_role_what_they_do_not_hold() {
     let added = patch(&[Permission::UseSpaces, Permission::ManageUsers]);
     let refused = identity.update_role(&clerk, created.id, added).await;
     assert_code(refused, "exceeds_own_power");
-    // A role with what an administrator has put there is out of reach, in both directions.
+    // The clerk cannot change a role with a permission that the clerk does not hold: neither add to
+    // it nor remove from it.
     let wider = patch(&[Permission::ViewAudit]);
     let widened = identity
         .update_role(&fixture.admin, created.id, wider)
@@ -187,7 +188,7 @@ async fn every_change_is_audited_by_name_without_secrets() {
     for secret in ["svc_pat_", "svc_ses_", "argon2", super::PASSWORD] {
         assert!(!text.contains(secret), "{secret}");
     }
-    // A change that is refused leaves no trace.
+    // A rejected change is not recorded.
     let refused = fixture
         .identity
         .create_group(&fixture.admin, group("ops"))
@@ -200,7 +201,7 @@ async fn every_change_is_audited_by_name_without_secrets() {
     assert!(fixture.actions().await.is_empty());
 }
 
-/// Both are read by every server into memory.
+/// Every server holds both in memory.
 #[tokio::test]
 async fn a_server_has_a_limited_number_of_groups_and_roles() {
     let fixture = Fixture::new().await;

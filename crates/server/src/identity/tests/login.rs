@@ -85,7 +85,7 @@ async fn failed_logins_slow_down_and_the_right_password_gets_in_after_a_short_wa
         assert_code(attempt("wrong password").await, "too_many_attempts");
     }
     assert_eq!(fixture.actions().await.len(), audited, "not audited");
-    // Neither other users at the address nor the user elsewhere have to wait.
+    // The same user at another address does not have to wait.
     let elsewhere = credentials("admin", PASSWORD);
     let elsewhere = fixture.identity.log_in(elsewhere, client(8)).await;
     elsewhere.expect("another address");

@@ -139,7 +139,7 @@ async fn a_password_reset_ends_all_sessions_of_the_user() {
 }
 
 #[tokio::test]
-async fn the_last_active_administrator_stays_and_nobody_removes_themselves() {
+async fn the_last_active_administrator_stays_and_users_cannot_remove_themselves() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let id = admin.user.id;
@@ -150,7 +150,7 @@ async fn the_last_active_administrator_stays_and_nobody_removes_themselves() {
     assert_code(demote, "last_admin");
 
     let root = fixture.user("root", &["admin"]).await;
-    // Holds everything, and is no administrator.
+    // Holds every permission, but is not an administrator.
     let steward = fixture.caller("steward", Permission::ALL).await;
     let off = identity.update_user(admin, root.id, active(false)).await;
     off.expect("there is another");
@@ -230,7 +230,7 @@ async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn nobody_grants_what_they_do_not_hold() {
+async fn a_user_cannot_grant_a_permission_that_they_do_not_hold() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let clerk = fixture.caller("clerk", &[Permission::ManageUsers]).await;
@@ -260,7 +260,7 @@ async fn nobody_grants_what_they_do_not_hold() {
 }
 
 #[tokio::test]
-async fn nobody_handles_a_user_who_holds_more() {
+async fn a_user_cannot_act_on_a_user_with_more_permissions() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let clerk = fixture.caller("clerk", &[Permission::ManageUsers]).await;

@@ -1,8 +1,8 @@
 //! One page of `GET /api/methods`: the methods with the next names after a cursor.
 //!
-//! The cursor is the last name of the page before, so that methods that come or go between two
-//! pages neither repeat nor hide others. Only what is on the page is described: the rest is
-//! counted and compared by name.
+//! The cursor is the last name of the previous page, so a method that is added or removed between
+//! two requests neither repeats nor hides another one. Only the methods of the page are described;
+//! the others are compared by name and counted.
 
 use std::{
     borrow::Cow,
@@ -16,7 +16,7 @@ use svc_store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX};
 use super::{Discovery, Filter, mentions};
 use crate::{fair_pool::Cancelled, identity::Caller};
 
-/// Which page of the list.
+/// The requested page of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MethodPage {
     /// The page begins with the first name after this one.
@@ -25,7 +25,7 @@ pub struct MethodPage {
 }
 
 impl MethodPage {
-    /// From `?cursor=` and `?limit=`; `None` without either: the whole list.
+    /// Parses `?cursor=` and `?limit=`. Returns `None` without either: the whole list.
     pub fn parse(cursor: Option<String>, limit: Option<u32>) -> Result<Option<Self>, InvalidPage> {
         if cursor.is_none() && limit.is_none() {
             return Ok(None);
@@ -41,10 +41,10 @@ impl MethodPage {
     }
 }
 
-/// The smallest names after the cursor, at most one more than the page has.
+/// The smallest names after the cursor: those of the page, and one more.
 struct Selection<'a> {
     page: &'a MethodPage,
-    /// The largest on top, to be replaced by a smaller one.
+    /// The largest name on top, so that a smaller one can replace it.
     names: BinaryHeap<String>,
     /// Matches on all pages.
     count: usize,
@@ -93,7 +93,7 @@ impl Discovery {
         let more = names.len() > page.limit;
         names.truncate(page.limit);
         let next_cursor = names.last().filter(|_| more).cloned();
-        // A method that was withdrawn meanwhile is left out.
+        // A method that was withdrawn in the meantime is omitted.
         let methods = names.iter().filter_map(|name| {
             let (owner, entry) = self.find(caller, name)?;
             self.describe(caller, owner, &entry)
@@ -112,7 +112,7 @@ impl Discovery {
         selection: &mut Selection<'_>,
         cancelled: &Cancelled,
     ) {
-        // The active owners; nobody sees the methods of the others.
+        // Owners by id; `None` if inactive, because no caller sees their methods.
         let mut owners = HashMap::new();
         for (owner, definition) in self.registry.list_visible_definitions(caller.viewer()) {
             if cancelled.is_set() {
@@ -135,7 +135,7 @@ impl Discovery {
 mod tests {
     use super::*;
 
-    /// The names on a page of five methods, and how many there are.
+    /// The names selected from five methods, and the number of matches.
     fn page(after: &str, limit: usize) -> (Vec<String>, usize) {
         let page = MethodPage {
             after: after.to_owned(),

@@ -1,4 +1,5 @@
-//! Shared methods by who may see them, so that a list costs what it shows and not what exists.
+//! Indexes shared methods by audience, so that the cost of a list depends on the methods that it
+//! shows, not on all that exist.
 
 use std::collections::{HashMap, HashSet};
 
@@ -49,7 +50,7 @@ impl SharedIndex {
         }
     }
 
-    /// At least as many as [`Self::visible_to`] has.
+    /// An upper bound of the length of [`Self::visible_to`].
     pub fn visible_max(&self, viewer: Viewer<'_>) -> usize {
         let of_groups = viewer
             .groups
@@ -58,7 +59,7 @@ impl SharedIndex {
         self.with_everyone.len() + of_groups.map(HashSet::len).sum::<usize>()
     }
 
-    /// Candidates for a viewer, each once; the caller still asks the visibility rule.
+    /// Candidates for a viewer, each once. The caller must still apply the visibility rule.
     pub fn visible_to(&self, viewer: Viewer<'_>) -> HashSet<&Key> {
         let of_groups = viewer
             .groups

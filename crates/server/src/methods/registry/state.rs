@@ -1,4 +1,4 @@
-//! The maps behind the registry, and the one operation that changes them as a whole.
+//! The maps of the registry, and the operations that keep them consistent.
 
 mod limits;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{methods::provider::Provider, random_key::RandomKeyMap};
 
-/// One method and who offers it, in the order of registration. Never without a provider.
+/// One method and its providers, in the order of registration. Has at least one provider.
 #[derive(Clone)]
 pub struct Entry {
     pub definition: Arc<Definition>,
@@ -24,18 +24,18 @@ pub struct Entry {
 #[derive(Default)]
 pub struct State {
     owners: RandomKeyMap<UserId, Namespace>,
-    /// Canonical names each space has registered.
+    /// The owner and the registered canonical names of each space.
     spaces: HashMap<SpaceId, (UserId, Vec<CanonicalName>)>,
     shared: SharedIndex,
     pub tools: ToolVersions,
 }
 
-/// One owner's methods: two owners never conflict.
+/// The methods of one owner. Methods of different owners never conflict.
 #[derive(Default)]
 struct Namespace {
     methods: HashMap<CanonicalName, Entry>,
     tools: HashMap<String, CanonicalName>,
-    /// Of the definitions of `methods`.
+    /// Total size of the definitions of `methods`.
     bytes: u64,
 }
 
@@ -65,7 +65,7 @@ impl State {
             .sum()
     }
 
-    /// Returns the other spaces' methods it took over.
+    /// Returns the methods that were removed from other spaces.
     pub fn publish(
         &mut self,
         publication: &Publication,
@@ -108,7 +108,7 @@ impl State {
         names.len()
     }
 
-    /// At least as many methods as the viewer sees.
+    /// An upper bound of the number of methods that the viewer sees.
     pub fn visible_max(&self, viewer: Viewer<'_>) -> usize {
         let own = self.owners.get(&viewer.id);
         own.map_or(0, |own| own.methods.len()) + self.shared.visible_max(viewer)
@@ -137,17 +137,18 @@ impl State {
         }
     }
 
-    /// The other spaces' methods to remove before the publication; an error if it is refused.
+    /// Checks a publication. Returns the methods of other spaces to remove before it.
     pub fn check(
         &self,
         publication: &Publication,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
-        let in_the_way = self.find_conflicts(publication)?;
-        self.check_limits(publication, &in_the_way)?;
-        Ok(in_the_way)
+        let conflicting = self.find_conflicts(publication)?;
+        self.check_limits(publication, &conflicting)?;
+        Ok(conflicting)
     }
 
-    /// The other spaces' methods that stand in the way: a refusal, or what to remove.
+    /// Finds conflicting methods of other spaces: an error, or with `replace_conflicting` the
+    /// methods to remove.
     fn find_conflicts(
         &self,
         publication: &Publication,
@@ -164,7 +165,7 @@ impl State {
                 .cloned()
                 .collect()
         };
-        let mut in_the_way = Vec::new();
+        let mut conflicting = Vec::new();
         for (definition, _) in &publication.methods {
             if let Some(entry) = namespace.methods.get(&definition.name)
                 && !entry.definition.is_identical(definition)
@@ -177,7 +178,7 @@ impl State {
                         space: other.space.name.to_string(),
                     });
                 }
-                in_the_way.extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
+                conflicting.extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
             }
             if let Some(tool) = &definition.tool_name
                 && let Some(name) = namespace.tools.get(tool).filter(|n| **n != definition.name)
@@ -193,13 +194,13 @@ impl State {
                         tool: tool.clone(),
                     });
                 }
-                in_the_way.extend(others.iter().map(|p| (p.space.id, name.clone())));
+                conflicting.extend(others.iter().map(|p| (p.space.id, name.clone())));
             }
         }
-        Ok(in_the_way)
+        Ok(conflicting)
     }
 
-    /// Counts of calls in flight that outlive a new registration of the same space.
+    /// The counters of calls in flight, which a new registration of the same space keeps.
     fn counters_of(
         &self,
         space: SpaceId,

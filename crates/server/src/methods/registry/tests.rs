@@ -111,7 +111,7 @@ fn d1_several_spaces_may_offer_one_definition() {
             space: "s1".into()
         })
     );
-    // What stood before still stands.
+    // The earlier registration is still in effect.
     assert_eq!(registry.count_of(two.id), 1);
 }
 
@@ -196,7 +196,7 @@ fn d2_a_place_that_is_kept_stays_first() {
     again.place = Some(place);
     publish(&registry, &again).expect("re-registered");
     assert_eq!(picked(&registry, "a"), Ok(one.id));
-    // A registration anew goes to the end.
+    // A new registration goes to the end.
     publish(&registry, &publication(&one, &method, None)).expect("anew");
     assert_eq!(picked(&registry, "a"), Ok(two.id));
 }
@@ -277,15 +277,15 @@ fn an_owner_publishes_as_many_distinct_methods_as_the_quota_allows() {
     };
     assert_eq!(publish(&one, &["a", "b", "c", "d"], 3), exceeded(4, 3));
     assert_eq!(publish(&one, &["a", "b"], 3), Ok(()));
-    // A method that two spaces offer is one.
+    // A method that two spaces offer counts once.
     assert_eq!(publish(&two, &["b", "c", "d"], 3), exceeded(4, 3));
     assert_eq!(publish(&two, &["b", "c"], 3), Ok(()));
-    // What a registration replaces is free for it, unless another space offers it too.
+    // Replaced methods do not count, unless another space offers them too.
     assert_eq!(publish(&one, &["d", "e"], 3), exceeded(4, 3));
     assert_eq!(publish(&one, &["d"], 3), Ok(()));
-    // Others are not affected.
+    // Other owners are not affected.
     assert_eq!(publish(&of_bob, &["a", "b", "c"], 3), Ok(()));
-    // A lower quota takes nothing away, and lets in what adds nothing.
+    // A lowered quota removes nothing, and accepts a registration that adds nothing.
     assert_eq!(publish(&one, &["d"], 1), Ok(()));
     assert_eq!(publish(&one, &["e"], 1), Ok(()));
     assert_eq!(publish(&one, &["e", "f"], 1), exceeded(4, 1));
@@ -304,7 +304,7 @@ fn methods_taken_from_another_space_do_not_count_twice() {
         ),
     )
     .expect("first");
-    // `a_b` is the same MCP tool as `a.b`, which ends with the replacement.
+    // `a_b` is the same MCP tool as `a.b`, which the replacement removes.
     let taking = Publication {
         replace_conflicting: true,
         quotas: Quotas {
@@ -346,7 +346,7 @@ fn the_definitions_of_an_owner_have_a_limit_in_bytes() {
     );
     assert!(refused.to_string().contains("quotas.methods"), "{refused}");
     assert_eq!(megabytes(&two, "b", 1), Ok(()));
-    // Larger definitions of the same method count by what they add.
+    // A larger definition of the same method counts by its additional bytes.
     assert!(megabytes(&two, "b", 2).is_err());
     assert_eq!(megabytes(&one, "a", 2), Ok(()));
     assert_eq!(megabytes(&two, "b", 2), Ok(()));

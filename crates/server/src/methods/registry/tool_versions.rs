@@ -1,7 +1,7 @@
-//! When the MCP tools of an owner, of a group or of everyone last changed.
+//! Versions of the MCP tools of each owner, of each group and of all users.
 //!
-//! A number is never used twice, so that equal numbers mean equal tools. What one user sees
-//! depends on few of them, however many methods, spaces and users there are.
+//! Every change gets a new number, so equal numbers mean equal tools. The version for one user
+//! depends on few numbers, regardless of how many methods, spaces and users exist.
 
 use std::collections::HashMap;
 
@@ -20,16 +20,16 @@ pub struct ToolVersions {
     of_everyone: u64,
 }
 
-/// When the tools one user sees last changed.
+/// The version of the tools that one user sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ToolsVersion {
     pub own: u64,
-    /// Of others' shared tools: the newest number decides, because numbers only grow.
+    /// The largest number of the shared tools of other owners. Numbers only grow.
     pub shared: u64,
 }
 
 impl ToolVersions {
-    /// A method came or went.
+    /// Records that a method was added or removed.
     pub fn changed(&mut self, owner: UserId, definition: &Definition) {
         if definition.tool_name.is_none() {
             return;
@@ -47,7 +47,7 @@ impl ToolVersions {
         }
     }
 
-    /// The number of the last change of all.
+    /// The number of the latest change.
     pub fn latest(&self) -> u64 {
         self.latest
     }

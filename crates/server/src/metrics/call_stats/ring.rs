@@ -1,5 +1,6 @@
-//! Sixty minutes of counters. A minute's place is taken again an hour later: whoever comes first
-//! empties it, and a call that ends at that very moment may not be counted. It is a chart.
+//! Counters of the last sixty minutes. The entry of a minute is reused an hour later; the first call
+//! of the new minute resets it. A call that ends during the reset may not be counted, which is
+//! acceptable for a chart.
 
 use std::{
     sync::{
@@ -15,12 +16,12 @@ use svc_protocol::api::CallMinute;
 use super::MINUTE_MS;
 
 pub const MINUTES: usize = 60;
-/// Steps of latency: two per doubling, from 64 µs to beyond a minute.
+/// Steps of latency: two per doubling, from 64 µs to more than a minute.
 const STEPS: usize = 40;
-/// The first step ends where its second half would begin: at 1.5 · 2⁶ µs.
+/// The first step covers everything below 1.5 · 2⁶ µs.
 const FIRST_OCTAVE: u32 = 6;
 
-/// A minute without a call takes no room.
+/// Sixty minutes; a minute without calls uses no memory.
 pub struct Ring {
     minutes: [OnceLock<Box<Minute>>; MINUTES],
     last: AtomicI64,
@@ -30,7 +31,7 @@ struct Minute {
     /// Minutes since 1970.
     number: AtomicI64,
     errors: AtomicU32,
-    /// How many calls took how long; together they are the calls.
+    /// Calls by latency. Their sum is the number of calls.
     steps: [AtomicU32; STEPS],
 }
 
@@ -48,8 +49,8 @@ impl Ring {
         if self.last.load(Relaxed) != number {
             self.last.store(number, Relaxed);
         }
-        let minute = self.minutes[place(number)].get_or_init(|| Box::new(Minute::new(number)));
-        minute.turn_to(number);
+        let minute = self.minutes[index(number)].get_or_init(|| Box::new(Minute::new(number)));
+        minute.reset_to(number);
         minute.steps[step(took)].fetch_add(1, Relaxed);
         if failed {
             minute.errors.fetch_add(1, Relaxed);
@@ -62,13 +63,14 @@ impl Ring {
         (first..=last).map(|number| self.minute(number)).collect()
     }
 
-    /// Whether nothing of it lies within an hour of this minute; a clock may have been ahead.
+    /// Whether the last call is an hour or more away from this minute. The difference is absolute,
+    /// because the clock may have been ahead.
     pub fn is_idle(&self, number: i64) -> bool {
         self.last.load(Relaxed).abs_diff(number) >= MINUTES as u64
     }
 
     fn minute(&self, number: i64) -> CallMinute {
-        let found = self.minutes[place(number)].get();
+        let found = self.minutes[index(number)].get();
         let found = found.filter(|minute| minute.number.load(Relaxed) == number);
         let counts: [u32; STEPS] = match found {
             Some(minute) => std::array::from_fn(|step| minute.steps[step].load(Relaxed)),
@@ -93,8 +95,8 @@ impl Minute {
         }
     }
 
-    /// Empties what another hour left here: an earlier one, or one that a clock was ahead by.
-    fn turn_to(&self, number: i64) {
+    /// Resets an entry of another hour: an earlier one, or a later one if the clock was ahead.
+    fn reset_to(&self, number: i64) {
         let held = self.number.load(Relaxed);
         if held == number {
             return;
@@ -107,7 +109,7 @@ impl Minute {
     }
 }
 
-fn place(number: i64) -> usize {
+fn index(number: i64) -> usize {
     usize::try_from(number.rem_euclid(MINUTES as i64)).unwrap_or(0)
 }
 
@@ -122,7 +124,7 @@ fn step(took: Duration) -> usize {
     step.min(STEPS - 1)
 }
 
-/// Where a step begins, in milliseconds.
+/// The lower bound of a step in milliseconds.
 fn begin(step: usize) -> f64 {
     if step == 0 {
         return 0.0;
@@ -132,7 +134,7 @@ fn begin(step: usize) -> f64 {
     octave * part / 1_000.0
 }
 
-/// The latency that this share of the calls did not exceed, as near as the steps tell it.
+/// The latency that this share of the calls did not exceed, interpolated within a step.
 fn percentile(counts: &[u32; STEPS], share: f64) -> Option<f64> {
     let total: f64 = counts.iter().copied().map(f64::from).sum();
     if total == 0.0 {
@@ -169,7 +171,10 @@ mod tests {
             assert!(begin(step) <= ms && ms < begin(step + 1), "{number} µs");
         }
         assert_eq!(step(Duration::from_secs(3_600)), STEPS - 1);
-        assert!(begin(STEPS - 1) > 30_000.0, "a default timeout is told");
+        assert!(
+            begin(STEPS - 1) > 30_000.0,
+            "the steps cover a default timeout"
+        );
     }
 
     #[test]
@@ -189,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_later_a_place_is_empty() {
+    fn an_entry_is_empty_an_hour_later() {
         let ring = Ring::default();
         ring.record(100, true, micros(500));
         assert_eq!(ring.minutes(100).last().map(|minute| minute.calls), Some(1));

@@ -1,4 +1,4 @@
-//! What cannot be moved, or not there.
+//! Sources that cannot be moved, and targets that cannot be used.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use svc_store::{
 use super::{Source, moved, tables_in, target};
 use crate::migrate::{MigrateError, TransferError};
 
-/// Nobody listens there.
+/// No server listens on this port.
 const NOWHERE: &str = "postgres://svc@127.0.0.1:1/svc";
 
 /// The message, with its cause.
@@ -102,7 +102,7 @@ async fn a_target_that_is_not_empty_is_refused_and_left_alone() {
         return;
     };
     let source = Source::filled().await;
-    // Tables of somebody else.
+    // A table that svc did not create.
     postgres.sql(&database.name, "CREATE TABLE users (name TEXT)");
     let error = source.moved_to(&database.url).await.expect_err("foreign");
     assert!(said(&error).contains("users"), "{}", said(&error));

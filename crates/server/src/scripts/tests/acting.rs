@@ -1,4 +1,4 @@
-//! A running script is its user, and less: what the host answers it.
+//! The host's answers to a running script, which has at most the access of its user.
 
 use serde_json::{Value, json};
 use svc_script::{Exception, worker::JobHost};
@@ -60,7 +60,7 @@ async fn a_script_is_its_user_and_reaches_no_credentials() {
         (200, &json!("ann"), &json!("script"))
     );
 
-    // Not even an administrator's script.
+    // These are closed even for an administrator's script.
     let powerful = fixture.tool_of(&admin);
     let closed = [
         ("GET", "/api/tokens"),
@@ -89,7 +89,7 @@ async fn a_script_is_its_user_and_reaches_no_credentials() {
         );
     }
 
-    // And no more than its user may.
+    // A script has no more permissions than its user.
     assert_eq!(api(&powerful, "GET", "/api/audit", None).await.0, 200);
     let (status, problem) = api(&host, "GET", "/api/audit", None).await;
     assert_eq!(
@@ -130,7 +130,7 @@ async fn paths_outside_the_api_and_streams_are_refused() {
 }
 
 #[tokio::test]
-async fn a_user_who_is_deactivated_meanwhile_is_refused() {
+async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann").await;
     let host = fixture.tool_of(&ann);
@@ -158,13 +158,13 @@ async fn a_user_who_is_deactivated_meanwhile_is_refused() {
         matches!(unstarted, Err(Unavailable::User(_))),
         "{unstarted:?}"
     );
-    // The middleware looks for itself.
-    let asked = crate::scripts::api::ApiRequest {
+    // The middleware checks the user too.
+    let request = crate::scripts::api::ApiRequest {
         method: http::Method::GET,
         uri: http::Uri::from_static("/api/methods"),
         body: None,
     };
-    let reply = host.api.ask(ann.user.id, asked).await.expect("answered");
+    let reply = host.api.send(ann.user.id, request).await.expect("answered");
     assert_eq!(reply.status, 401);
     fixture.close().await;
 }

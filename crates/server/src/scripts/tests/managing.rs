@@ -1,4 +1,4 @@
-//! Who sees and changes which scripts, and what is refused.
+//! Who may see and change which scripts, and which requests are rejected.
 
 use serde_json::{Value, json};
 use svc_protocol::api::{AuditQuery, RunScript, ScriptPatch, ScriptQuery};
@@ -60,7 +60,7 @@ async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
         scripts.delete(&ben, mine.id).await,
         Err(ScriptsError::NotFound)
     ));
-    // An administrator sees no script of others either.
+    // An administrator does not see scripts of other users either.
     assert!(matches!(
         scripts.get(&admin, mine.id).await,
         Err(ScriptsError::NotFound)
@@ -112,7 +112,7 @@ async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused() {
+async fn invalid_scripts_are_rejected() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let code = async |body: Value| match fixture.create(&ann, body).await {
@@ -182,7 +182,7 @@ async fn what_cannot_work_is_refused() {
 }
 
 #[tokio::test]
-async fn an_owner_has_room_for_so_many() {
+async fn scripts_of_an_owner_are_limited_and_listed_in_pages() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let first = fixture.create(&ann, tool("first")).await.expect("created");
@@ -203,7 +203,7 @@ async fn an_owner_has_room_for_so_many() {
     let over = fixture.create(&ann, tool("over")).await;
     assert!(matches!(over, Err(ScriptsError::Quota(_))), "{over:?}");
 
-    // 20 MB of sources come in pages that end before there is too much of them.
+    // 20 MB of sources are listed in pages of limited size.
     let (mut page, mut seen, mut pages) = (PageRequest::default(), 0, 0);
     loop {
         let listed = fixture
@@ -254,7 +254,7 @@ async fn only_sinks_and_tools_run() {
     fixture.close().await;
 }
 
-/// The program of this server's workers does not exist: closed, with the reason.
+/// The program of this server's workers does not exist.
 #[tokio::test]
 async fn without_workers_nothing_is_stored_and_nothing_runs() {
     let fixture = Fixture::new().await;
@@ -297,7 +297,7 @@ async fn without_workers_nothing_is_stored_and_nothing_runs() {
     fixture.close().await;
 }
 
-/// Whatever a source does to the compiler, it does to a worker, within its limits.
+/// A source is compiled in a worker, within its limits.
 #[tokio::test]
 async fn a_source_that_explodes_in_the_compiler_is_refused() {
     let fixture = Fixture::with_workers().await;
@@ -318,14 +318,14 @@ async fn a_source_that_explodes_in_the_compiler_is_refused() {
     );
     fixture.create(&ann, tool("t")).await.expect("it goes on");
 
-    // There is no other engine to move to.
+    // The error does not suggest another engine: scripts on the server have only this one.
     let body = json!({"name": "y", "kind": "library", "source": "def f():\n    yield 1\n"});
     let refused = fixture.create(&ann, body).await.expect_err("unsupported");
     let refused = refused.to_string();
     assert!(refused.contains("on the server"), "{refused}");
     assert!(!refused.contains("python3"), "{refused}");
 
-    // It would wait for a worker while it holds one.
+    // A script holds a worker and would wait for another one.
     let nested = fixture.create(&as_script(&ann.user), tool("u")).await;
     assert!(
         matches!(nested, Err(ScriptsError::Source(Untaken::OfScript))),

@@ -1,4 +1,4 @@
-//! Who uses which scripts, and keeps them.
+//! Scripts in use cannot be deleted.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn spaces_and_templates_name_startup_scripts_and_keep_them() {
         wrong
             .expect_err("no startup script")
             .to_string()
-            .contains("no startup script")
+            .contains("not a startup script")
     );
     let space = spaces
         .create(&ann, new_space("lab", &own, false))

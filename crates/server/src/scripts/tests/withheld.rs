@@ -1,4 +1,4 @@
-//! What is queued for a script that cannot be run spends no attempt, and somebody learns why.
+//! Deliveries to a script that cannot run spend no attempt, and the audit log has the reason.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Fixture {
         (id, lane)
     }
 
-    /// Why nothing is delivered from a sink, once that is known.
+    /// Waits for the recorded reason why a sink delivers nothing.
     async fn reason(&self, sink: SinkId) -> String {
         let deadline = Instant::now() + SOON;
         loop {
@@ -76,10 +76,10 @@ impl Fixture {
                 .iter()
                 .filter(|entry| entry.target_id == sink.to_string());
             if let Some(entry) = of_sink.next() {
-                assert_eq!(of_sink.count(), 0, "it is said once");
+                assert_eq!(of_sink.count(), 0, "the reason is recorded once");
                 return entry.detail["reason"].as_str().expect("text").to_owned();
             }
-            assert!(Instant::now() < deadline, "nobody says why");
+            assert!(Instant::now() < deadline, "no reason is recorded");
             sleep(Duration::from_millis(10)).await;
         }
     }
@@ -112,7 +112,7 @@ async fn a_sandbox_that_does_not_hold_spends_no_attempt() {
     fixture.close().await;
 }
 
-/// A global sink sees everyone's events: only for those who could make it now.
+/// A global sink sees the events of all users, so its owner must still hold the permission for it.
 #[tokio::test]
 async fn the_script_of_a_global_sink_needs_an_owner_who_may_have_one() {
     let fixture = Fixture::new().await;

@@ -232,7 +232,7 @@ async fn a_space_takes_only_a_startup_script_that_its_owner_may_use() {
         assert!(refused.text().contains(says), "{}", refused.text());
     };
     refuse(&ben, &own.id, "does not exist").await;
-    refuse(&ann, &tool.id, "no startup script").await;
+    refuse(&ann, &tool.id, "not a startup script").await;
     refuse(&ann, nothing, "does not exist").await;
     // The script of a template is used by all users, so it must be global.
     let global = admin.global_script("startup", "g", "x = 1").await;

@@ -1,4 +1,4 @@
-//! How much one owner may publish on a server: distinct methods, and bytes of their definitions.
+//! Limits of one owner's methods on a server: their number, and the bytes of their definitions.
 
 use std::{collections::HashSet, ops::AddAssign};
 
@@ -9,17 +9,17 @@ use crate::methods::registry::{Conflict, Publication};
 
 /// Bytes of definitions for each method that the quota allows.
 const BYTES_PER_METHOD: u64 = 4 * 1024;
-/// A user with a small quota can still publish one registration of any size that is accepted.
+/// Lowest limit in bytes: one registration file of the largest size.
 const BYTES_MIN: u64 = svc_protocol::registration_file::FILE_BYTES_MAX as u64;
 
-/// Distinct methods of an owner.
+/// A number of distinct methods and the bytes of their definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Published {
+struct MethodTotals {
     methods: u64,
     bytes: u64,
 }
 
-impl AddAssign<usize> for Published {
+impl AddAssign<usize> for MethodTotals {
     /// Adds one method whose definition has this many bytes.
     fn add_assign(&mut self, bytes: usize) {
         self.methods += 1;
@@ -28,16 +28,18 @@ impl AddAssign<usize> for Published {
 }
 
 impl State {
-    /// Counts what the owner publishes after the publication, of which `in_the_way` is no longer a
-    /// part. A publication that does not add anything is accepted, even if a quota was lowered
-    /// below what is there.
+    /// Checks the methods that the owner has after the publication, without those in `conflicting`.
+    /// A publication that adds nothing is accepted even if the owner exceeds a lowered quota.
     pub(super) fn check_limits(
         &self,
         publication: &Publication,
-        in_the_way: &[(SpaceId, CanonicalName)],
+        conflicting: &[(SpaceId, CanonicalName)],
     ) -> Result<(), Conflict> {
-        let (ended, added) = self.ended_and_added(publication, in_the_way);
-        let methods = self.count_of_owner(publication) as u64;
+        let (ended, added) = self.ended_and_added(publication, conflicting);
+        let owned = self.owners.get(&publication.space.owner);
+        let (methods, bytes) = owned.map_or((0, 0), |namespace| {
+            (namespace.methods.len() as u64, namespace.bytes)
+        });
         let quotas = &publication.quotas;
         if added.methods > ended.methods {
             quotas.check(Quota::Methods, methods + added.methods - ended.methods)?;
@@ -46,7 +48,6 @@ impl State {
             .methods
             .saturating_mul(BYTES_PER_METHOD)
             .max(BYTES_MIN);
-        let bytes = self.bytes_of_owner(publication);
         let wanted = (bytes + added.bytes).saturating_sub(ended.bytes);
         match added.bytes > ended.bytes && wanted > limit {
             true => Err(Conflict::DefinitionBytes { wanted, limit }),
@@ -54,25 +55,15 @@ impl State {
         }
     }
 
-    fn count_of_owner(&self, publication: &Publication) -> usize {
-        let owned = self.owners.get(&publication.space.owner);
-        owned.map_or(0, |namespace| namespace.methods.len())
-    }
-
-    fn bytes_of_owner(&self, publication: &Publication) -> u64 {
-        let owned = self.owners.get(&publication.space.owner);
-        owned.map_or(0, |namespace| namespace.bytes)
-    }
-
-    /// The methods that end with the publication, and those that begin with it. A method that
-    /// another space goes on offering is neither.
+    /// The methods that the publication removes, and those that it adds. A method that another
+    /// space still offers is in neither.
     fn ended_and_added(
         &self,
         publication: &Publication,
-        in_the_way: &[(SpaceId, CanonicalName)],
-    ) -> (Published, Published) {
+        conflicting: &[(SpaceId, CanonicalName)],
+    ) -> (MethodTotals, MethodTotals) {
         let (space, owner) = (publication.space.id, publication.space.owner);
-        let displaced: HashSet<_> = in_the_way.iter().map(|(_, name)| name).collect();
+        let displaced: HashSet<_> = conflicting.iter().map(|(_, name)| name).collect();
         let stays = |name: &CanonicalName| {
             !displaced.contains(name)
                 && self.find(owner, name).is_some_and(|entry| {
@@ -82,13 +73,13 @@ impl State {
         };
         let own = self.spaces.get(&space).map_or(&[][..], |(_, names)| names);
         let own: HashSet<_> = own.iter().filter(|name| !stays(name)).collect();
-        let mut ended = Published::default();
+        let mut ended = MethodTotals::default();
         for name in own.union(&displaced) {
             if let Some(entry) = self.find(owner, name) {
                 ended += entry.definition.bytes;
             }
         }
-        let mut added = Published::default();
+        let mut added = MethodTotals::default();
         for (definition, _) in &publication.methods {
             if !stays(&definition.name) {
                 added += definition.bytes;

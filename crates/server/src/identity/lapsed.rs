@@ -1,8 +1,9 @@
-//! Ends what users set on other users' spaces once they could not set it any more.
+//! Removes health checks and agent tokens that a user made for another user's space, once that user
+//! could no longer make them.
 //!
-//! A health check and an agent token that another user made yield the power of the space's owner.
-//! They end, in the transaction of the change, when their maker loses `manage_spaces`, is
-//! deactivated or deleted, or when the owner comes to hold more than the maker.
+//! Both act with the permissions of the space's owner. They are removed when their maker loses
+//! `manage_spaces`, is deactivated or deleted, or when the owner gains a permission that the maker
+//! does not hold; in the same transaction.
 
 use std::collections::HashMap;
 
@@ -15,8 +16,9 @@ use svc_store::{
     users::{self, UserPower},
 };
 
-/// Looks at everything that involves these users; the spaces where something ended.
-pub(super) fn settle(
+/// Checks the health checks and agent tokens that involve these users. Returns the spaces where
+/// one was removed.
+pub(super) fn remove_lapsed(
     tx: &mut Tx<'_>,
     users: &[UserId],
     at: Timestamp,
@@ -40,7 +42,7 @@ pub(super) fn settle(
     Ok(ended)
 }
 
-/// What users hold, read once each.
+/// The permissions of users; each user is read once.
 #[derive(Default)]
 struct Powers(HashMap<UserId, Option<UserPower>>);
 

@@ -1,4 +1,4 @@
-//! Trying a script out, as whoever asks for it.
+//! Test runs of scripts, as the caller.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -19,19 +19,19 @@ use super::{
 use crate::identity::{Caller, Credential};
 
 impl Scripts {
-    /// Runs a tool or a sink's script as the caller. A script that fails is an answer.
+    /// Runs a tool or sink script as the caller. A failed script is an `Ok` answer.
     pub async fn run(
         &self,
         caller: &Caller,
         id: ScriptId,
-        asked: RunScript,
+        request: RunScript,
     ) -> Result<RanScript, ScriptsError> {
-        // Each would hold a worker while it waits for the next.
+        // Nested scripts would each hold a worker while they wait for the next one.
         if caller.credential == Credential::Script {
             return Err(ScriptsError::Nested);
         }
         let script = self.get(caller, id).await?;
-        let what = what_to_run(caller, script.kind, asked)?;
+        let what = run_input(caller, script.kind, request)?;
         self.check_runs_for(caller, &script).await?;
         self.runs.take(caller.user.id, Instant::now())?;
         let run = Run {
@@ -64,12 +64,12 @@ impl Scripts {
     }
 }
 
-fn what_to_run(caller: &Caller, kind: ScriptKind, asked: RunScript) -> Result<What, ScriptsError> {
+fn run_input(caller: &Caller, kind: ScriptKind, request: RunScript) -> Result<What, ScriptsError> {
     let misplaced = |message| Err(ScriptsError::invalid("invalid", message));
     match kind {
         ScriptKind::Tool => {
-            let params = asked.params.unwrap_or_else(|| json!({}));
-            if asked.event_type.is_some() {
+            let params = request.params.unwrap_or_else(|| json!({}));
+            if request.event_type.is_some() {
                 return misplaced("`event_type` is for sink scripts; a tool takes `params`");
             }
             if !params.is_object() {
@@ -80,13 +80,13 @@ fn what_to_run(caller: &Caller, kind: ScriptKind, asked: RunScript) -> Result<Wh
             })
         }
         ScriptKind::Sink => {
-            if asked.params.is_some() {
+            if request.params.is_some() {
                 return misplaced(
                     "`params` is for tools; a sink script gets an event (`event_type`)",
                 );
             }
             let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
-            let event_type = asked.event_type;
+            let event_type = request.event_type;
             let event = sample::event_by(
                 user.id,
                 user.name.as_str(),

@@ -1,25 +1,25 @@
-//! Whether the sandbox holds on this machine. Tried until it does, but not by everybody who waits.
+//! Caches the result of the sandbox self-test. A success is final, a failure expires; concurrent
+//! requests share one test.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-/// How long a failure stands for those who ask: a machine does not change in a moment, and a test
-/// takes longer than anybody should wait for several.
-const REMEMBERED: Duration = Duration::from_secs(10);
+/// How long a failure is cached. A test is slow, and requests must not wait for several of them.
+const FAILURE_CACHED_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
-pub struct Proof {
+pub struct SandboxTest {
     holds: OnceCell<()>,
     failed: Mutex<Option<(Instant, String)>>,
 }
 
-impl Proof {
-    /// Has it tried, unless it has been; those who ask meanwhile wait for what comes of it.
+impl SandboxTest {
+    /// Runs the test unless a result is cached. Concurrent callers wait for the running test.
     pub async fn get(&self, test: impl AsyncFnOnce() -> Result<(), String>) -> Result<(), String> {
         let test = || async {
-            if let Some(reason) = self.remembered() {
+            if let Some(reason) = self.cached_failure() {
                 return Err(reason);
             }
             let tested = test().await;
@@ -32,10 +32,10 @@ impl Proof {
         self.holds.get_or_try_init(test).await.copied()
     }
 
-    fn remembered(&self) -> Option<String> {
+    fn cached_failure(&self) -> Option<String> {
         let failed = self.failed.lock();
         let (at, reason) = failed.as_ref()?;
-        (at.elapsed() < REMEMBERED).then(|| reason.clone())
+        (at.elapsed() < FAILURE_CACHED_FOR).then(|| reason.clone())
     }
 }
 
@@ -46,24 +46,24 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_failure_stands_for_all_who_wait_and_a_proof_for_ever() {
-        let (proof, tested) = (&Proof::default(), &AtomicUsize::new(0));
+    async fn a_failure_is_cached_for_a_while_and_a_success_forever() {
+        let (sandbox, tested) = (&SandboxTest::default(), &AtomicUsize::new(0));
         let ask = |outcome: Result<(), &'static str>| {
-            proof.get(async move || {
+            sandbox.get(async move || {
                 tested.fetch_add(1, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 outcome.map_err(str::to_owned)
             })
         };
         let no = || ask(Err("no filter"));
-        let asked = tokio::join!(no(), no(), no());
+        let results = tokio::join!(no(), no(), no());
         let failed = || Err("no filter".to_owned());
-        assert_eq!(asked, (failed(), failed(), failed()));
+        assert_eq!(results, (failed(), failed(), failed()));
         assert_eq!(tested.load(Ordering::Relaxed), 1);
 
-        let long_ago = Instant::now().checked_sub(REMEMBERED);
+        let long_ago = Instant::now().checked_sub(FAILURE_CACHED_FOR);
         let long_ago = long_ago.expect("the machine has run for a while");
-        *proof.failed.lock() = Some((long_ago, "no filter".to_owned()));
+        *sandbox.failed.lock() = Some((long_ago, "no filter".to_owned()));
         assert_eq!(ask(Ok(())).await, Ok(()));
         assert_eq!(no().await, Ok(()));
         assert_eq!(tested.load(Ordering::Relaxed), 2);
