@@ -1,4 +1,6 @@
-//! Delivers one event to one receiver: by type of sink, or to a subscribed method.
+//! Makes one attempt to deliver an event to one receiver: a webhook, a script or a subscribed method.
+//!
+//! Never retries and never touches the queue: the lane does both.
 
 mod maker;
 pub mod method;
@@ -38,9 +40,9 @@ pub struct Deliverers {
     pub webhook: Webhook,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
-    /// What was said of sinks from which nothing is delivered.
+    /// Reported reasons why sinks do not deliver.
     pub withheld: script::Told,
-    /// Renders templates.
+    /// Threads that render templates.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
 }
@@ -88,21 +90,21 @@ impl Deliverers {
     }
 }
 
-/// Why there is no body to send.
+/// Why a body was not rendered.
 pub enum Unrendered {
-    /// Trying again cannot help.
+    /// A retry cannot succeed.
     Template(String),
     Store(StoreError),
-    /// The user has too much else in progress.
+    /// The user has too many computations in progress.
     Busy(PoolError),
 }
 
-/// Who waits for a rendering.
+/// For whom a body is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rendering {
-    /// A delivery for this user. It waits for its turn: the engine bounds how many there are.
+    /// A delivery of this user. It waits as long as necessary: the engine limits deliveries.
     Delivery(UserId),
-    /// A request of this user, which is refused when there are too many of them.
+    /// A request of this user. It is refused if the user has too many in progress.
     Request(UserId),
 }
 
@@ -141,7 +143,8 @@ fn detail(error: String) -> AttemptDetail {
 }
 
 impl Deliverers {
-    /// `waiting` for a delivery from its lane; a try has none, and waits for its turn.
+    /// `waiting` identifies the delivery to wake up when a script slot is free. `None` for a test
+    /// delivery, which waits for the slot itself.
     pub(super) async fn to_sink(
         &self,
         sink: &SinkRow,
@@ -192,14 +195,14 @@ impl Deliverers {
                 }
             }
             SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
-            // A formatter has no lane, so nothing is ever queued for it.
+            // A json-rpc sink has no lane, so this is never reached from a queue.
             SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
                 "a json-rpc sink formats events and receives none".to_owned(),
             )),
         }
     }
 
-    /// The secrets that sign, the current one first; the one before it while it overlaps.
+    /// The signing secrets, the current one first; the previous one while both are valid.
     pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, String> {
         let previous = sink.previous_secret.as_ref();
         let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
@@ -211,13 +214,13 @@ impl Deliverers {
             .map_err(|error| error.to_string())
     }
 
-    /// The headers that a webhook adds, with their values.
+    /// The custom headers of a webhook with their plain values.
     pub fn headers_of(&self, sink: &SinkRow) -> Result<BTreeMap<String, String>, String> {
         sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())
     }
 
-    /// The body a template makes of an event; the default body without a template. A template is a
-    /// user's program, bounded but not short: it runs on the threads for computations.
+    /// Renders the body for an event; without a template, the default body. A template is a user's
+    /// program and may run for a while (its limits are in [`template`]), so it runs on `compute`.
     pub async fn render(
         &self,
         source: Option<&str>,
@@ -277,7 +280,7 @@ impl Deliverers {
     }
 }
 
-/// What a template sees besides the event.
+/// The variables of a template besides the event.
 #[derive(Default)]
 struct Surroundings {
     space: Option<EventSpace>,

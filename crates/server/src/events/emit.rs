@@ -1,7 +1,7 @@
-//! Emit: custom events, as callers raise them (spec 6.2).
+//! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! Answers only after event, deliveries, drops and audit entries are durable. Whether the caller
-//! may emit at all is the route's concern.
+//! Returns only after the event, its deliveries, drops and audit entries are durable. The route, not
+//! this module, checks the permission to emit.
 
 use std::{
     collections::HashMap,
@@ -32,7 +32,7 @@ use crate::{
     limits::{OverLimit, RateLimit},
 };
 
-/// How long an idempotency key stands for its first use.
+/// How long an idempotency key is remembered.
 const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Characters of an idempotency key.
 const KEY_MAX: usize = 255;
@@ -58,24 +58,25 @@ pub enum EmitServiceError {
     Store(#[from] StoreError),
 }
 
-/// How much may be stored.
+/// How many bytes of events may be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StorageLimits {
-    /// Of users: `event_bytes`.
+    /// Limit of each user: `event_bytes`.
     pub quotas: Quotas,
     /// Bytes of events that only global sinks still need.
     pub server_bytes: u64,
 }
 
-/// Lanes that an event may go to at the price of one emit; for more, the emitter pays.
+/// Lanes of an event that are included in the cost of one emit (rate limit).
 const LANES_FREE: usize = 100;
-/// And so many of those cost as much as one emit.
+/// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
-/// Drops at the price of one emit. Each further one, which is an audit entry, costs as much as an emit.
+/// Drops that are included in the cost of one emit. Each further drop writes an audit entry and
+/// costs as much as one emit.
 const DROPS_FREE: usize = 4;
-/// After a refusal because of `event_bytes`: how long no search for events to remove is made.
+/// How long no search for removable events is made after a refusal because of `event_bytes`.
 const FULL_FOR: Duration = Duration::from_secs(1);
-/// Users remembered for that before old refusals are forgotten.
+/// Refusals remembered before expired ones are removed.
 const FULL_USERS_MAX: usize = 1_000;
 
 pub struct Emitter {
@@ -85,9 +86,9 @@ pub struct Emitter {
     clock: Clock,
     limit: Arc<RateLimit>,
     storage: StorageLimits,
-    /// When users were refused because of `event_bytes`.
+    /// The last refusal of each user because of `event_bytes`.
     full: Arc<Mutex<HashMap<UserId, Instant>>>,
-    /// Emits on their way: one whose caller has gone still tells the hub.
+    /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     running: TaskTracker,
 }
 
@@ -112,7 +113,7 @@ impl Emitter {
         }
     }
 
-    /// Raises a custom event of the caller: from their space when an agent asks, else from none.
+    /// Creates a custom event of the caller. It belongs to a space only if an agent emits it.
     pub async fn emit(
         &self,
         caller: &Caller,
@@ -152,8 +153,8 @@ impl Emitter {
         let (directory, clock, caller) =
             (self.directory.clone(), self.clock.clone(), caller.clone());
         let running = self.running.spawn(async move {
-            // By the directory, which in a zone may be a second behind the database: emits are too
-            // many to read the caller from the database for each.
+            // Uses the directory, which in a zone may be a second behind the database: emits are
+            // too frequent to read the caller from the database each time.
             let written = store.try_write(move |tx| {
                 if directory.has_changed_since(&caller) {
                     directory.readmit(&caller, clock.now())?;
@@ -179,8 +180,8 @@ impl Emitter {
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Whether events may be searched for that can be removed: not again right after a search that
-    /// found too few, because it is what an emit costs most.
+    /// Whether this emit may search for removable events. Not right after a search that found too
+    /// few, because the search is the most expensive part of an emit.
     fn may_search(&self, user: UserId) -> bool {
         let mut full = self.full.lock();
         if full.len() >= FULL_USERS_MAX {
@@ -189,14 +190,14 @@ impl Emitter {
         full.get(&user).is_none_or(|at| at.elapsed() >= FULL_FOR)
     }
 
-    /// Waits for emits whose callers have gone.
+    /// Waits for emits whose callers have disconnected.
     pub async fn close(&self) {
         self.running.close();
         self.running.wait().await;
     }
 }
 
-/// An idempotency key and the body it stands for.
+/// An idempotency key and the hash of its request body.
 struct Key {
     text: String,
     body_hash: Hash,
@@ -221,7 +222,8 @@ enum Outcome {
     Repeated(Emitted),
 }
 
-/// The id is made here, where writers take turns: the order of ids is the order of commits.
+/// Creates the event's id inside the transaction: write transactions run one at a time, so the order
+/// of ids is the order of commits.
 fn write(
     tx: &mut Tx<'_>,
     mut event: Event,
@@ -250,24 +252,24 @@ fn write(
     Ok(Outcome::New(Arc::new(event), dispatched))
 }
 
-/// What an event costs beside one emit, because each lane is a write.
+/// The cost of an event beyond one emit: each lane is a write.
 fn extra_cost(dispatched: Dispatched) -> usize {
     let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
-/// How much an emitter may store.
+/// How many bytes of events one user may store.
 #[derive(Clone, Copy)]
 struct Room {
     quotas: Quotas,
     server_bytes: u64,
-    /// Whether events may be searched for that can be removed.
+    /// Whether to search for removable events.
     may_search: bool,
 }
 
 impl Room {
-    /// Makes room for an event that was just written, or refuses it.
+    /// Removes old events to make room for an event that was just written, or refuses the event.
     fn check(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), EmitServiceError> {
         let owner = event.owner_id;
         let bytes = usage::bytes_of(tx, Some(owner))?;

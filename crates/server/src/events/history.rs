@@ -1,8 +1,8 @@
-//! Events of the past, and those that happen now: a user's own, everyone's with `view_audit`.
+//! Stored events and live streams: a user's own events, with `view_audit` those of all users.
 //!
-//! A stream is a hint for people and tools: it starts with what happens after it was opened, and
-//! a reader that falls behind is told how much it missed. Whoever must not miss anything uses a
-//! sink.
+//! A stream is a hint for people and tools. It starts with the first event after it was opened, and
+//! reports to a slow reader how many events it missed. A receiver that must not miss events needs
+//! a sink.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,10 +33,10 @@ use crate::{
     streams::{OpenStream, Streams},
 };
 
-/// How often an open stream asks whether its credential still holds.
+/// How often an open stream checks that its credential is still valid.
 pub const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Patterns one question may have; a sink has no more either.
+/// Patterns in one query; the same limit as for a sink.
 const PATTERNS_MAX: usize = 100;
 
 pub struct History {
@@ -91,8 +91,8 @@ impl History {
             .ok_or(HistoryError::NotFound(id))
     }
 
-    /// Who the event was for and what became of it there: of receivers the caller manages, and
-    /// with `view_audit` of all, though others' attempts are theirs.
+    /// The deliveries of an event, one for each receiver that the caller manages, with `view_audit`
+    /// for all receivers. Attempts are included only where `may_read_attempts` allows it.
     pub async fn deliveries(
         &self,
         caller: &Caller,
@@ -114,7 +114,7 @@ impl History {
         Ok(received.into_iter().map(shown).collect())
     }
 
-    /// What happens from now on and matches one of the patterns; none match everything.
+    /// Streams the events from now on that match one of the patterns; without patterns, all.
     pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, HistoryError> {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
@@ -133,7 +133,7 @@ impl History {
     }
 }
 
-/// Each pattern is compared with every event that is listed or streamed.
+/// Limits the patterns, because each one is compared with every event that is listed or streamed.
 fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
     match patterns.len() {
         count if count > PATTERNS_MAX => Err(HistoryError::TooManyPatterns(count)),
@@ -153,24 +153,24 @@ pub struct Stream {
     _open: OpenStream,
 }
 
-/// What a stream tells.
+/// An item of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
     Event(Arc<Streamed>),
-    /// So many went by unread; some may not have matched the patterns of this stream.
+    /// The number of missed events, including events that the patterns do not match.
     Lagged(u64),
 }
 
 impl Stream {
-    /// Leaves out what has happened since it was made.
+    /// Skips the events since the stream was opened.
     pub fn begin_now(&mut self) {
         self.events = self.hub.subscribe(only_of(&self.caller));
     }
 
-    /// `None` once the credential is refused or the server stops.
+    /// The next item; `None` once the credential is invalid or the server stops.
     pub async fn next(&mut self) -> Option<Message> {
         loop {
-            // A reader that was slow is checked before it gets anything more.
+            // Biased: a slow reader's credential is checked before it gets another event.
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return None,
@@ -197,12 +197,12 @@ impl Stream {
     }
 }
 
-/// Whose events alone a caller sees; `None` for everyone's.
+/// The only user whose events the caller sees; `None` if the caller sees all events.
 fn only_of(caller: &Caller) -> Option<UserId> {
     (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
 }
 
-/// Which receivers of an event a caller manages.
+/// The receivers of an event that a caller sees.
 fn reach(caller: &Caller, event: &Event) -> Reach {
     Reach {
         methods: event.owner_id == caller.user.id,
@@ -215,7 +215,8 @@ fn reach(caller: &Caller, event: &Event) -> Reach {
     }
 }
 
-/// Attempts of a global sink show what its script printed as the user who made the sink.
+/// Whether a caller may read attempts of a receiver. Attempts of a global sink show the output of a
+/// script that ran as the user who created the sink, so they require that user's power.
 fn may_read_attempts(
     tx: &mut Tx<'_>,
     caller: &Caller,

@@ -1,7 +1,7 @@
-//! [`Hub`]: told of every commit that made an event or queued something.
+//! [`Hub`]: wakes the delivery engine, feeds streams and counts events after each commit.
 //!
-//! It wakes the engine, feeds streams and counts. All of it is a hint: an event that the hub never
-//! hears of is delivered all the same, because the engine looks by itself.
+//! Everything here is a hint. An event that was never reported to the hub is delivered all the
+//! same, because the engine scans for due lanes.
 
 mod feed;
 
@@ -19,8 +19,8 @@ use self::feed::Feed;
 pub use self::feed::{Missed, Reader};
 use crate::metrics::EventCounters;
 
-/// An event as streams carry it: written out, because a payload in memory can take thirty times
-/// its JSON, and a reader that does not read makes the buffer keep it.
+/// An event as streams send it. It is serialised, because a parsed payload can take thirty times
+/// the memory of its JSON, and the buffer keeps events for slow readers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Streamed {
     pub id: EventId,
@@ -49,27 +49,26 @@ pub struct Hub(Arc<Shared>);
 struct Shared {
     wake: Notify,
     wakes: Mutex<Wakes>,
-    /// What streams read, by the owner of the events; `None` has everybody's.
+    /// The feeds of open streams, by owner of the events; `None` holds the events of all owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
-    /// Events that streams were shown, or that are older than they are, and since when that is
-    /// known; kept while somebody looks for those of other servers, who finds our own as well.
+    /// Ids of events that were streamed or are older than the streams, with the time of that
+    /// finding. Used to skip duplicates while the zone reads events of all servers, this one
+    /// included; `None` at other times.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
 }
 
-/// What the engine is to look at.
+/// Wake-ups for the engine.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
-    /// Lanes that need not wait any longer.
     pub(super) lanes: Vec<Woken>,
-    /// Owners of events that were committed here.
+    /// Owners of events that this server committed.
     pub(super) owners: HashSet<UserId>,
-    /// Something else may be due: lanes of any owner.
+    /// Lanes of any owner may be due.
     pub(super) all: bool,
 }
 
-/// A lane that need not wait any longer, if what is at its head has failed this often and not
-/// once more.
+/// Ends the pause of a lane, if the delivery at its head has failed exactly `failures` times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Woken {
     pub(super) lane: LaneId,
@@ -87,7 +86,8 @@ impl Hub {
         }))
     }
 
-    /// These events are durable: streams see them, and the engine looks for what they queued.
+    /// Reports events that are durable: streams show them, and the engine looks for their
+    /// deliveries.
     pub fn committed(&self, events: &[Arc<Event>]) {
         if events.is_empty() {
             return;
@@ -101,13 +101,12 @@ impl Hub {
         self.0.wake.notify_one();
     }
 
-    /// Whether anybody listens to events.
     pub fn has_streams(&self) -> bool {
         let feeds = self.0.feeds.lock();
         feeds.values().any(|feed| feed.strong_count() > 0)
     }
 
-    /// Shows an event to the streams, unless it has been shown.
+    /// Sends an event to the streams, unless it was sent before.
     pub fn show(&self, event: &Event) {
         if let Some(shown) = &mut *self.0.shown.lock()
             && shown.insert(event.id, svc_clock::now()).is_some()
@@ -137,8 +136,9 @@ impl Hub {
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
-    /// Those of the zone's newest events that have not been shown. The first time, all of them are
-    /// older than the streams. What was shown before `forget` is not among the newest any more.
+    /// Those of the zone's newest events that have not been streamed. The first call returns none:
+    /// all of them are older than the streams. Ids recorded before `forget` are removed, because
+    /// they can no longer be among the newest.
     pub fn not_shown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
@@ -152,29 +152,29 @@ impl Hub {
         fresh
     }
 
-    /// Nobody is there to be shown anything.
+    /// Forgets which events were streamed; called when no stream is open.
     pub fn forget_shown(&self) {
         *self.0.shown.lock() = None;
     }
 
-    /// Something may be due, of whatever owner.
+    /// Wakes the engine to look at the lanes of all owners.
     pub fn wake(&self) {
         self.0.wakes.lock().all = true;
         self.0.wake.notify_one();
     }
 
-    /// A lane that was paused may go on at once. A wait between attempts is not cut short.
+    /// Ends the pause of a lane. A back-off between attempts is not cut short.
     pub fn wake_lane(&self, lane: LaneId) {
         self.wake_attempt(lane, 0);
     }
 
-    /// A lane that was paused before an attempt may make it now; not if it has failed since.
+    /// Ends the pause of a lane before its next attempt, unless another attempt has failed since.
     pub fn wake_attempt(&self, lane: LaneId, failures: u32) {
         self.0.wakes.lock().lanes.push(Woken { lane, failures });
         self.0.wake.notify_one();
     }
 
-    /// Events from now on: of one owner, or everybody's.
+    /// Reads events from now on: those of one owner, or with `None` those of all.
     pub fn subscribe(&self, owner: Option<UserId>) -> Reader {
         let mut feeds = self.0.feeds.lock();
         let feed = feeds.get(&owner).and_then(Weak::upgrade);
@@ -191,12 +191,12 @@ impl Hub {
         &self.0.counters
     }
 
-    /// Until somebody wakes; for the engine alone.
+    /// Waits for a wake-up. Only the engine may call this.
     pub(super) async fn woken(&self) {
         self.0.wake.notified().await;
     }
 
-    /// Everything to look at; of the lanes at most so many, the rest stays for the next time.
+    /// Takes all wake-ups, but those of at most `lanes_max` lanes. The rest stays for the next call.
     pub(super) fn take_wakes(&self, lanes_max: usize) -> Wakes {
         let mut wakes = self.0.wakes.lock();
         let taken = lanes_max.min(wakes.lanes.len());

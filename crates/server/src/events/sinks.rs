@@ -1,10 +1,11 @@
-//! Sinks as people manage them: create, change, delete, try, look at deliveries, send again.
+//! Management of sinks: create, change, delete, test, list deliveries, resend, replay.
 //!
-//! A user manages their own sinks; with `manage_global_event_sinks` also the global ones, and
-//! nobody another user's (spec 6.6). A global sink acts for the user who made it: other users need
-//! every permission of that user to change it, try it, send with it or read what it did. Every change and its audit entry are one transaction; a
-//! secret is in no entry and in no answer but the one that makes it. Nothing here delivers from a
-//! lane: what is queued is the engine's.
+//! A user manages their own sinks, with `manage_global_event_sinks` also the global ones, and never
+//! those of another user (spec 6.6). A global sink acts for the user who created it: other users
+//! need every permission of that user to change it, test it, resend with it or read its deliveries.
+//!
+//! Every change and its audit entry are one transaction. A secret is in no audit entry, and only in
+//! the answer that creates it. This module never delivers from a lane: the engine does.
 
 pub mod check;
 mod error;
@@ -44,7 +45,7 @@ use crate::{
     limits::TestLimit,
 };
 
-/// How long an old secret signs beside the new one, unless the caller says otherwise.
+/// How long the old secret stays valid after a rotation, unless the request says otherwise.
 const OVERLAP_HOURS: u32 = 24;
 const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 
@@ -52,7 +53,7 @@ pub struct SinksService {
     pub store: Store,
     pub writer: CallerWriter,
     pub hub: Hub,
-    /// Renders and sends; also holds the key that secrets are stored under.
+    /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
     pub tests: TestLimit,
     pub quotas: Quotas,
@@ -82,7 +83,7 @@ impl SinksService {
         found.await?.ok_or(SinkError::NotFound)
     }
 
-    /// The answer is the only one that holds the webhook's secret.
+    /// Creates a sink. Only this answer contains the webhook's secret.
     pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, SinkError> {
         if new.owner == SinkOwner::Global && !caller.may(Permission::ManageGlobalEventSinks) {
             return Err(SinkError::GlobalDenied);
@@ -145,7 +146,7 @@ impl SinksService {
         Ok(sink)
     }
 
-    /// Applies to what is queued as well (a merge patch).
+    /// Applies a merge patch, also to deliveries that are queued.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -189,8 +190,8 @@ impl SinksService {
         Ok(changed)
     }
 
-    /// The template that a patch brings. Checked here and not in the transaction: that would hold
-    /// up every other change. What another patch changes meanwhile was checked by that one.
+    /// Checks the template in a patch. Not done in the transaction, because that would delay all
+    /// other writes. A template of a concurrent patch is checked by that patch.
     async fn check_new_template(
         &self,
         caller: &Caller,
@@ -207,7 +208,7 @@ impl SinksService {
         self.check_template(caller, kind, Some(source)).await
     }
 
-    /// Tries a template out, on the threads for computations.
+    /// Checks a template on the compute pool, because rendering may take a while.
     async fn check_template(
         &self,
         caller: &Caller,
@@ -221,7 +222,7 @@ impl SinksService {
         self.deliverers.compute.run(caller.user.id, check).await?
     }
 
-    /// What was queued goes with it; the audit log says how much that was.
+    /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
         self.write_as(caller, move |tx, who| {
             let (_, row) = managed(tx, who, id)?;
@@ -233,7 +234,7 @@ impl SinksService {
         Ok(())
     }
 
-    /// A new secret; the old one goes on signing beside it for a while.
+    /// Creates a new secret. The old one also signs until the overlap ends.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,
@@ -254,7 +255,7 @@ impl SinksService {
             let (_, mut row) = managed(tx, who, id)?;
             if row.kind != SinkType::Webhook {
                 return Err(SinkError::Conflict(format!(
-                    "sink `{}` is no webhook; only webhooks have a secret",
+                    "sink `{}` is not a webhook; only webhooks have a secret",
                     row.name
                 )));
             }
@@ -280,7 +281,7 @@ impl SinksService {
         }
     }
 
-    /// A transaction on behalf of a caller.
+    /// Runs a transaction on behalf of a caller.
     async fn write_as<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -289,7 +290,7 @@ impl SinksService {
         self.writer.write(caller, work).await
     }
 
-    /// A webhook secret as it is stored: its key, encrypted, tied to its sink.
+    /// Encrypts the key in a webhook secret for its sink.
     fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
         let key = secrets::parse_webhook_secret(text)
             .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
@@ -297,13 +298,13 @@ impl SinksService {
     }
 }
 
-/// The stored values do not open, because the key was lost.
+/// The stored values cannot be decrypted, because the key was lost.
 fn unreadable_headers(error: SealError) -> SinkError {
-    let message = format!("{error}; give the value of every header anew");
+    let message = format!("{error}; set the value of every header again");
     SinkError::Conflict(message)
 }
 
-/// Whose sinks a caller manages.
+/// The owner keys of the sinks that a caller manages.
 pub fn owner_keys(caller: &Caller) -> Vec<String> {
     let own = sinks::owner_key(caller.user.id);
     if caller.may(Permission::ManageGlobalEventSinks) {
@@ -313,7 +314,7 @@ pub fn owner_keys(caller: &Caller) -> Vec<String> {
     }
 }
 
-/// A sink the caller manages; any other does not exist for them.
+/// A sink that the caller manages; `None` for any other.
 fn find_managed(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -323,7 +324,7 @@ fn find_managed(
     Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
-/// A sink the caller may act on.
+/// A sink that the caller may act on: for a global sink this requires the power of its creator.
 fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
     let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
     let actor = Actor::read(tx, caller)?;
@@ -339,8 +340,8 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
     }
 }
 
-/// Every sink costs each event of its owner a look, and a write where it matches. The global sinks
-/// are counted together, against the server's own value.
+/// Limits sinks, because every event of the owner is compared with each sink and written for each
+/// match. Global sinks are counted together, against the server's default quota.
 fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
     let has = sinks::count(tx, &row.owner_key)?;
     match row.owner_key == GLOBAL {
@@ -356,7 +357,7 @@ fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
     }
 }
 
-/// Whether more than `active` changed.
+/// Whether a field other than `active` changed.
 fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
     let active = after.active;
     SinkRow {

@@ -13,7 +13,7 @@ use svc_store::{
 
 use super::audit::subscription_removed;
 
-/// Declares the subscriptions of a space, in place of those it declared before; their lanes.
+/// Replaces the subscriptions that a space declares. Returns their lanes.
 pub fn declare(
     tx: &mut Tx<'_>,
     owner: UserId,

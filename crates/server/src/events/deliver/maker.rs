@@ -1,5 +1,5 @@
-//! A global sink sees everybody's events. A webhook goes on only while the user who made it may
-//! have one; a script sink checks that when it looks for its user.
+//! A global sink receives the events of all users. A global webhook delivers only while the user who
+//! created it holds the permission to do so. A script sink checks the same in `attempt_script`.
 
 use svc_core::Permission;
 use svc_store::{sinks::SinkRow, users};
@@ -8,8 +8,8 @@ use super::Deliverers;
 use crate::scripts::Waiting;
 
 impl Deliverers {
-    /// Why nothing is sent from a webhook now; `None` if it is. One whose maker was deleted stays
-    /// with those who manage global sinks.
+    /// Why a webhook does not deliver; `None` if it does. A global webhook whose creator was deleted
+    /// still delivers: the users who manage global sinks are responsible for it.
     pub(super) async fn withheld_webhook(
         &self,
         sink: &SinkRow,
@@ -30,7 +30,7 @@ impl Deliverers {
             return None;
         }
         let why = format!(
-            "user `{}`, who made this global sink, does not hold the permission `{needed}`; another user who holds it can make the sink anew",
+            "user `{}`, who created this global sink, does not hold the permission `{needed}`; a user who holds it can create the sink again",
             maker.username
         );
         if waiting.is_some() {

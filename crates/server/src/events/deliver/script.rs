@@ -1,4 +1,5 @@
-//! The script sink: runs a script for an event, as the sink's owner and without `emit` (spec 6.3).
+//! Delivery to script sinks: runs a script for an event, as the sink's owner and without `emit`
+//! (spec 6.3).
 
 use std::collections::HashMap;
 
@@ -21,7 +22,7 @@ use crate::{
 };
 
 impl Deliverers {
-    /// One attempt: the sink's script, fresh, for one event.
+    /// Makes one attempt: runs the sink's script in a new evaluator.
     pub(super) async fn run_script(
         &self,
         sink: &SinkRow,
@@ -41,14 +42,15 @@ impl Deliverers {
         sent
     }
 
-    /// An error if the script was not run at all: nothing was tried.
+    /// Returns an error if the script was not run: no attempt is spent.
     async fn attempt_script(
         &self,
         sink: &SinkRow,
         event: &Event,
         waiting: Option<Waiting>,
     ) -> Result<Sent, Unavailable> {
-        // A global sink sees everyone's events: whoever may not make one any more sees none.
+        // A global sink receives the events of all users, so its owner must still hold the
+        // permission to create one.
         let needs = sink
             .is_global()
             .then_some(Permission::ManageGlobalEventSinks);
@@ -76,7 +78,7 @@ impl Deliverers {
         self.scripts.run_in(turn, run).await.map(judge)
     }
 
-    /// Says once why nothing is delivered from a sink, where its managers look for it.
+    /// Reports once, in the log and the audit log, why a sink does not deliver.
     pub(super) async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
         if !self.withheld.is_news(sink.id, why) {
             return;
@@ -84,7 +86,7 @@ impl Deliverers {
         tracing::warn!(
             sink.id = %sink.id,
             sink.name = %sink.name,
-            "deliveries of a sink wait: {why}"
+            "the deliveries of a sink are withheld: {why}"
         );
         let entry = audit::Entry {
             at: svc_clock::now(),
@@ -96,17 +98,17 @@ impl Deliverers {
         };
         let append = self.store.write(move |tx| audit::append(tx, &entry));
         if let Err(error) = append.await {
-            tracing::error!(%error, "an audit entry could not be written");
+            tracing::error!(%error, "cannot write the audit entry `event_sink.withheld`");
         }
     }
 
-    /// What a script sees of an event, as JSON.
+    /// The event as a script receives it, as JSON.
     pub async fn event_of(&self, event: &Event) -> Result<String, StoreError> {
         let around = self.surroundings_of(event).await?;
         Ok(event_json(event, around.space.as_ref(), &around.custom))
     }
 
-    /// The text to run and where its imports are; or why there is none.
+    /// The source of the sink's script and the libraries that it may import.
     async fn script_of(
         &self,
         sink: &SinkRow,
@@ -129,7 +131,7 @@ impl Deliverers {
         };
         let found = self.store.read(move |tx| {
             let Some(script) = scripts::find_visible(tx, id, owner)? else {
-                let why = "does not exist any more; give the sink another one";
+                let why = "does not exist any more; choose another script for the sink";
                 return Ok(Err(NoScript::Missing(format!("script `{id}` {why}"))));
             };
             match withheld_from(tx, &script, owner)? {
@@ -144,14 +146,14 @@ impl Deliverers {
     }
 }
 
-/// Why there is nothing to run.
+/// Why a sink has no script to run.
 enum NoScript {
     Missing(String),
-    /// A script that does not run for the sink's owner.
+    /// The script may not run as the sink's owner.
     Withheld(String),
 }
 
-/// Sinks of which it has been said why nothing is delivered from them.
+/// The reported reasons why sinks do not deliver; each reason is reported once.
 #[derive(Debug, Default)]
 pub struct Told(Mutex<HashMap<SinkId, String>>);
 
@@ -161,7 +163,7 @@ impl Told {
         before.as_deref() != Some(why)
     }
 
-    /// It runs again.
+    /// Called when the sink delivers again.
     pub(super) fn forget(&self, sink: SinkId) {
         self.0.lock().remove(&sink);
     }

@@ -132,7 +132,7 @@ async fn a_key_used_again_answers_the_same_event() {
     let other = fixture.emit("x", json!({"a": 2}), Some("k")).await;
     assert_eq!(other, Err(EmitServiceError::IdempotencyConflict));
     assert_eq!(fixture.stored().await.len(), 1);
-    // The key is free again after a day.
+    // After a day the key can be used again.
     let day = i64::try_from(KEY_LIFE.as_millis()).expect("short");
     fixture.now.fetch_add(day, Ordering::SeqCst);
     let later = fixture.emit("x", json!({"a": 2}), Some("k")).await;
@@ -188,7 +188,7 @@ fn storage(event_bytes: u64) -> StorageLimits {
     }
 }
 
-/// A webhook sink of the caller's, or a global one, from which nothing is delivered.
+/// A webhook sink that never delivers, because no engine runs.
 async fn add_sink(fixture: &Fixture, owner_key: String) {
     let row = SinkRow {
         id: SinkId(Uuid::now_v7()),
@@ -262,7 +262,7 @@ async fn an_emit_is_refused_when_lanes_need_everything() {
     let emitting = fixture.store.write(move |tx| emit_in(tx, &event));
     emitting.await.expect("committed");
     assert_eq!(fixture.stored().await.len(), before + 1);
-    // Delivered, they give way.
+    // Delivered events can be removed.
     let delivering = fixture.store.write(|tx| {
         testing::execute_script(
             tx,
@@ -281,14 +281,13 @@ async fn an_emit_is_refused_when_lanes_need_everything() {
 async fn a_slow_global_sink_takes_nothing_from_the_emitter() {
     let fixture = Fixture::with(None, storage(10_000));
     add_sink(&fixture, sinks::GLOBAL.to_owned()).await;
-    // The lane is full after a hundred; all of these wait.
+    // Fewer than the queue's capacity of 100: all of them wait.
     for _ in 0..90 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
     }
     assert_eq!(fixture.stored().await.len(), 90);
 }
 
-/// An event for very many lanes costs the emitter more than one emit.
 #[tokio::test]
 async fn an_event_for_many_lanes_costs_more() {
     let fixture = Fixture::with(Some(10), StorageLimits::default());

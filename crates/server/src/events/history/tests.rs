@@ -50,7 +50,7 @@ impl Fixture {
         }
     }
 
-    /// Someone with a token of their own.
+    /// A user with a token, created if necessary.
     async fn caller(&self, name: &str) -> Caller {
         let directory = &self.history.directory;
         let admin = directory.find_user_by_name("admin").expect("there");

@@ -1,7 +1,7 @@
-//! [`Feed`]: the newest events of one owner, or of everybody, for the streams that show them.
+//! [`Feed`]: a buffer of the newest events of one owner, or of all owners, which streams read.
 //!
-//! Each owner has a feed of their own: a user who emits much makes nobody else's stream miss
-//! anything, and wakes nobody else's. What a reader that does not read holds is bounded in bytes.
+//! Each owner has a separate feed: a user who emits many events neither wakes the streams of other
+//! users nor makes them miss events. A slow reader holds a bounded number of events and bytes.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -10,25 +10,26 @@ use tokio::sync::watch;
 
 use super::Streamed;
 
-/// Events that a slow reader may be behind before it misses some, and bytes of them.
+/// Events that a feed keeps for slow readers.
 const EVENTS_MAX: usize = 256;
+/// Bytes of these events.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(super) struct Feed {
     newest: Mutex<Newest>,
-    /// Events so far.
+    /// Number of events ever put into the feed.
     count: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Newest {
-    /// The number of the first event that is kept.
+    /// The number of the oldest event in the buffer.
     first: u64,
     events: VecDeque<Arc<Streamed>>,
     bytes: usize,
 }
 
-/// Reads a feed from where it was when the reader was made.
+/// Reads the events that are put into a feed after the reader was created.
 pub struct Reader {
     feed: Arc<Feed>,
     /// The number of the next event to read.
@@ -36,7 +37,7 @@ pub struct Reader {
     count: watch::Receiver<u64>,
 }
 
-/// So many events went by unread.
+/// The number of events that were removed before the reader read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Missed(pub u64);
 
@@ -52,7 +53,7 @@ impl Feed {
         let mut newest = self.newest.lock();
         newest.bytes += event.record.len();
         newest.events.push_back(event);
-        // The newest one is kept however large it is.
+        // The newest event is kept, whatever its size.
         while newest.events.len() > EVENTS_MAX
             || (newest.bytes > BYTES_MAX && newest.events.len() > 1)
         {
@@ -82,15 +83,15 @@ impl Newest {
 }
 
 impl Reader {
-    /// Waits for the next event. Nothing is lost when the wait is broken off.
+    /// Waits for the next event. Cancel safe.
     pub async fn next(&mut self) -> Result<Arc<Streamed>, Missed> {
         loop {
-            // Noted before the look, so that an event after it wakes.
+            // Before `find_next`, so that an event put in between ends the wait below.
             self.count.borrow_and_update();
             if let Some(next) = self.find_next() {
                 return next;
             }
-            // The sender is in the feed, which this reader holds.
+            // Never an error: the reader holds the feed, which owns the sender.
             let _ = self.count.changed().await;
         }
     }
@@ -150,10 +151,10 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(reader.next().await, Ok(event(large)));
         }
-        // One that is larger than all of it is kept alone.
+        // An event above the limit is kept alone.
         feed.put(event(BYTES_MAX + 1));
         assert_eq!(reader.next().await, Ok(event(BYTES_MAX + 1)));
-        // A new reader begins with what comes next.
+        // A new reader begins with the next event.
         let mut later = feed.read();
         feed.put(event(7));
         assert_eq!(later.next().await, Ok(event(7)));

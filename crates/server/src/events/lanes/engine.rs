@@ -1,9 +1,9 @@
-//! [`Engine`]: looks for lanes that are due, claims them, and owns the workers that deliver.
+//! [`Engine`]: finds due lanes, claims them, and owns the workers that deliver.
 //!
-//! [`Schedule`] decides whose lanes are claimed. The engine tells it which owners may have something
-//! due: those of events committed here, those of deliveries that ended, those of lanes that were
-//! woken, and now and then, by a scan, all owners there are. The scan is what nothing is lost
-//! without; its time is bounded to a tenth of the engine's.
+//! [`Schedule`] decides which owner's lanes are claimed. The engine reports to it the owners that may
+//! have due lanes: owners of events committed here, of deliveries that ended, of lanes that were
+//! woken, and by a regular scan all owners with due lanes. Wake-ups may be lost, the scan finds every
+//! lane. Scans take at most a tenth of the engine's time.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ use crate::events::hub::{Hub, Woken};
 
 /// Lanes woken in one transaction, so that it stays short.
 const ROUSE_MAX: usize = 128;
-/// After a scan, this many times as long passes before the next one.
+/// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE: u32 = 9;
 
-/// Delivers until its shutdown token is cancelled.
+/// The delivery engine of this server.
 pub struct Engine<D> {
     shared: Arc<Shared<D>>,
     /// Wake-ups that arrived while the lane was held; replayed when it is released.
@@ -41,20 +41,20 @@ pub struct Engine<D> {
     scan: Mutex<Scan>,
 }
 
-/// When to look at all owners.
+/// The time of the next scan.
 struct Scan {
-    /// Not before, so that scans take a small part of the time.
+    /// The next scan if one was requested.
     earliest: Instant,
-    /// Then at the latest.
+    /// The next scan if none was requested.
     latest: Instant,
     is_wanted: bool,
 }
 
-/// What was claimed with a grant.
+/// The lanes that were claimed with a grant.
 struct Claimed {
     grant: Grant,
     turns: Vec<Turn>,
-    /// How long until more of the owner is due; `None` if nothing is.
+    /// How long until another lane of the owner is due; `None` if no lane has deliveries.
     next: Option<Duration>,
 }
 
@@ -88,8 +88,8 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Runs until shutdown; then deliveries in flight get a moment to end, and every lane is
-    /// given back.
+    /// Runs until the shutdown token is cancelled. Then deliveries in flight get
+    /// [`LanePolicy::drain`] to end, and every lane is released.
     pub async fn run(self) {
         let policy = &self.shared.policy;
         let pruning = retention::run(self.shared.store.clone(), policy.retention);
@@ -118,8 +118,8 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Frees what this server held when it was killed: its id is its data folder's, and that has
-    /// one server at a time.
+    /// Releases the lanes that this server held when it was killed. No other process can hold them:
+    /// the server id belongs to the data folder, which only one server uses at a time.
     async fn take_over(&self) {
         let server = self.shared.server_id;
         loop {
@@ -130,21 +130,21 @@ impl<D: Deliver> Engine<D> {
             match self.shared.store.write(releasing).await {
                 Ok(_) | Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "lanes of an earlier run could not be taken over; it is tried again");
+                    tracing::error!(%error, "cannot release the lanes of an earlier run; retrying");
                     sleep(self.shared.policy.poll).await;
                 }
             }
         }
     }
 
-    /// Starts a worker for each lane that is due and gets a slot; how long to wait before looking
-    /// again, unless woken.
+    /// Starts a worker for each due lane that gets a slot. Returns how long to wait before the next
+    /// call, unless a wake-up arrives earlier.
     async fn look(&self, workers: &mut JoinSet<LaneId>) -> Duration {
         match self.try_look(workers).await {
             Ok(()) => self.wait(),
             Err(error) => {
                 if error != StoreError::Closed && !error.is_outage() {
-                    tracing::error!(%error, "could not look for due deliveries; it is tried again");
+                    tracing::error!(%error, "cannot look for due deliveries; retrying");
                 }
                 self.scan.lock().is_wanted = true;
                 self.shared.policy.poll
@@ -159,7 +159,7 @@ impl<D: Deliver> Engine<D> {
         if grants.is_empty() {
             return Ok(());
         }
-        // Should anything fail, the slots are free again, and the scan finds the lanes.
+        // On an error the slots are released, and the next scan finds the lanes.
         let mut granted = Granted {
             schedule: &self.shared.schedule,
             grants,
@@ -189,7 +189,7 @@ impl<D: Deliver> Engine<D> {
         due.map_or(until_scan, |due| due.min(until_scan))
     }
 
-    /// Reports to the schedule what the hub heard of.
+    /// Reports the hub's wake-ups to the schedule.
     async fn take_wakes(&self) -> Result<(), StoreError> {
         let wakes = self.shared.hub.take_wakes(ROUSE_MAX);
         if wakes.all {
@@ -209,7 +209,7 @@ impl<D: Deliver> Engine<D> {
         self.rouse(wakes.lanes).await
     }
 
-    /// Makes the lanes due that were woken; those that are held, once they are given back.
+    /// Makes woken lanes due. A lane that is held is woken again when it is released.
     async fn rouse(&self, woken: Vec<Woken>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());
@@ -236,7 +236,7 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Asks for all owners with something to deliver, if that is wanted and not too soon.
+    /// Reports all owners with deliveries to the schedule, if it is time for a scan.
     async fn scan_if_time(&self) -> Result<(), StoreError> {
         let began = Instant::now();
         {
@@ -276,7 +276,8 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Settles the grants of owners with nothing due: a read, so that they cost no write.
+    /// Settles the grants of owners with nothing due. This is a read, so that such grants cost no
+    /// write.
     async fn drop_idle(&self, granted: &mut Granted<'_>) -> Result<(), StoreError> {
         let (server, asked) = (self.shared.server_id, granted.grants.clone());
         let asking = move |tx: &mut Tx<'_>| {
@@ -311,7 +312,7 @@ impl<D: Deliver> Engine<D> {
             grants
                 .into_iter()
                 .map(|grant| {
-                    // What a worker gave back because the server stops is not begun again.
+                    // The server stops: do not start again what a worker just released.
                     if shutdown.is_cancelled() {
                         return Ok(Claimed {
                             grant,
@@ -326,7 +327,7 @@ impl<D: Deliver> Engine<D> {
         shared.store.write(claiming).await
     }
 
-    /// Starts a worker for each delivery that has begun.
+    /// Starts a worker for each delivery that was begun.
     fn start(&self, claimed: Claimed, workers: &mut JoinSet<LaneId>) {
         let Claimed { grant, turns, next } = claimed;
         let mut begun = Vec::new();
@@ -345,7 +346,7 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// A worker that panicked leaves its lane held; the lease runs out, and the lane goes on.
+    /// Replays wake-ups of the released lane. After a panic the lane stays held until its lease ends.
     fn note_end(&self, ended: Result<LaneId, JoinError>) {
         match ended {
             Ok(lane) => {
@@ -369,7 +370,7 @@ impl<D: Deliver> Engine<D> {
         }
         tracing::info!(
             deliveries = workers.len(),
-            "deliveries in flight are cut off; they are made again by another server, or at the next start"
+            "cutting off deliveries in flight; another server, or this one after its next start, repeats them"
         );
         self.shared.cut_off.cancel();
         while let Some(ended) = workers.join_next().await {
@@ -378,7 +379,7 @@ impl<D: Deliver> Engine<D> {
     }
 }
 
-/// Grants that are not used yet; dropped, their slots are free again.
+/// Grants that are not used yet. Dropping the value releases their slots.
 struct Granted<'a> {
     schedule: &'a Mutex<Schedule>,
     grants: Vec<Grant>,
@@ -393,7 +394,7 @@ impl Drop for Granted<'_> {
     }
 }
 
-/// How long until something of the grant's owner is due; `None` if nothing is.
+/// How long until a lane of the grant's owner is due; `None` if no lane has deliveries.
 fn wait_of(
     tx: &mut Tx<'_>,
     server: ServerId,
@@ -416,7 +417,7 @@ fn claim_of(
     let next = if held.len() < grant.slots {
         wait_of(tx, server, &grant, moment.now)?
     } else {
-        // There may be more.
+        // More lanes may be due.
         Some(Duration::ZERO)
     };
     let begin = |held| turn::begin(tx, held, moment).transpose();

@@ -1,4 +1,4 @@
-//! Delivery, on a real store, with a receiver that does as it is told.
+//! The delivery engine, on a real store, with a scripted receiver.
 
 mod attempts;
 mod fairness;
@@ -40,7 +40,6 @@ use crate::events::{dispatch::emit_in, hub::Hub};
 const DEADLINE: Duration = Duration::from_secs(20);
 const START: i64 = 1_700_000_000_000;
 
-/// Waits for a condition.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !holds() {
@@ -55,18 +54,18 @@ enum Answer {
     Fail,
     Die,
     Pause,
-    /// Pauses once the receiver is told to let go.
+    /// Pauses after `let_go` is set.
     PauseLater,
-    /// Takes until the receiver is told to let go.
+    /// Delivers after `let_go` is set.
     Hang,
 }
 
-/// Records what it gets.
+/// Records each attempt and answers as the test has set.
 struct Receiver {
     seen: Mutex<Vec<Job>>,
     answer: Mutex<Answer>,
     in_flight: Mutex<HashMap<LaneId, usize>>,
-    /// The most deliveries a lane ever had in flight.
+    /// The highest number of deliveries that one lane had in flight.
     most_in_flight: Mutex<usize>,
     let_go: watch::Sender<bool>,
 }
@@ -94,7 +93,7 @@ impl Receiver {
         self.seen.lock().len()
     }
 
-    /// The deliveries of a lane by number, as they came.
+    /// The numbers of a lane's deliveries, in the order of arrival.
     fn numbers(&self, lane: LaneId) -> Vec<u64> {
         let seen = self.seen.lock();
         let of_lane = seen.iter().filter(|job| job.lane == lane);
@@ -124,7 +123,7 @@ impl Deliver for Receiver {
             *most = (*most).max(*count);
         }
         let _in_flight = InFlight(self, lane);
-        // Decided before anyone can see it: what is set afterwards is for later ones.
+        // Read before `seen` shows the job: a later `set` is for later jobs.
         let answer = *self.answer.lock();
         self.seen.lock().push(job);
         tokio::task::yield_now().await;
@@ -157,7 +156,7 @@ impl Deliver for Receiver {
     }
 }
 
-/// A store with a clock that stands still unless moved.
+/// A store with a clock that moves only by [`Fixture::advance`].
 struct Fixture {
     folder: tempfile::TempDir,
     store: Store,
@@ -176,7 +175,7 @@ fn open(folder: &std::path::Path, clock: &Clock) -> Store {
     Store::open_with(folder, options).expect("opens")
 }
 
-/// An engine at work.
+/// A running engine.
 struct Running {
     task: JoinHandle<()>,
     shutdown: CancellationToken,
@@ -188,7 +187,7 @@ impl Running {
         self.task.await.expect("no panic");
     }
 
-    /// As kill -9 does: nothing is given back.
+    /// Like `kill -9`: no lane is released.
     async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
@@ -279,7 +278,7 @@ impl Fixture {
         }
     }
 
-    /// A sink of the owner's, and its lane.
+    /// A sink of the fixture's owner, and its lane.
     async fn sink(&self, name: &str, patterns: &str) -> (SinkRow, LaneId) {
         self.add(self.sink_row(&sinks::owner_key(self.owner), name, patterns))
             .await
@@ -307,7 +306,7 @@ impl Fixture {
         self.store.write(work).await.expect("committed")
     }
 
-    /// Claims webhook lanes of the owner that are due, as a server of its own.
+    /// Claims the owner's due webhook lanes as another server.
     async fn claim(&self, until: Timestamp) -> Vec<Held> {
         let (key, now) = (sinks::owner_key(self.owner), self.now());
         self.write(move |tx| {
@@ -330,7 +329,7 @@ impl Fixture {
         }
     }
 
-    /// Emits an event of the owner's.
+    /// Emits an event of the fixture's owner.
     async fn emit(&self, event_type: &str) -> EventId {
         self.emit_of(self.owner, event_type).await
     }
@@ -343,7 +342,7 @@ impl Fixture {
         event.id
     }
 
-    /// Emits many at once.
+    /// Emits events in one transaction.
     async fn emit_many(&self, count: usize) {
         let events: Vec<_> = (0..count)
             .map(|_| Arc::new(self.event(self.owner, "custom.x")))

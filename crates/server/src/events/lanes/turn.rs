@@ -1,5 +1,5 @@
-//! The transactions of a lane's holder: begin the delivery at the head, finish it and begin the
-//! next. A busy lane costs one commit per delivery.
+//! The transactions of the worker that holds a lane: begin the delivery at the head; finish it and
+//! begin the next one. A busy lane costs one commit per delivery.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use svc_store::{
 use super::{AttemptDetail, Job, Target};
 use crate::events::audit::target_of;
 
-/// A delivery whose start is written: what is to be sent.
+/// A delivery whose start is recorded, and the attempt to make.
 #[derive(Clone, Debug)]
 pub(super) struct Begun {
     pub(super) held: Held,
@@ -27,16 +27,16 @@ pub(super) struct Begun {
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
     Delivered(AttemptDetail),
-    /// Failed, and to be tried again.
+    /// Failed, with a retry after this time.
     RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
-    /// Nothing was attempted; there is nothing to record.
+    /// No attempt was made, so none is recorded.
     Unattempted {
         rest: Duration,
     },
 }
 
-/// A delivery that was given up, for the log.
+/// A delivery that ended as dead, for the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Buried {
     pub(super) receiver: Receiver,
@@ -45,15 +45,15 @@ pub(super) struct Buried {
     pub(super) error: String,
 }
 
-/// What is next in a lane.
+/// The result of a transaction: the next delivery of the lane.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turn {
-    /// `None`: the lane has been given back.
+    /// `None` if the lane was released.
     pub(super) begun: Option<Begun>,
     pub(super) buried: Vec<Buried>,
 }
 
-/// When a transaction of a holder happens.
+/// The time of a transaction, by the clock that all servers of the database share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Timestamp,
@@ -62,7 +62,6 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// By the clock that all servers of the database share.
     pub(super) fn of(tx: &mut Tx<'_>, lease: Duration) -> Result<Self, StoreError> {
         let now = tx.now()?;
         Ok(Self {
@@ -72,7 +71,7 @@ impl Moment {
     }
 }
 
-/// The first turn of a lane that was just claimed; `None` if it is lost already.
+/// Begins the first delivery of a lane that was just claimed; `None` if the lane is no longer held.
 pub(super) fn begin(
     tx: &mut Tx<'_>,
     held: Held,
@@ -84,8 +83,8 @@ pub(super) fn begin(
     begin_held(tx, lane, Turn::default(), moment).map(Some)
 }
 
-/// Ends the delivery in flight and, if `go_on`, begins the next; `None` if the lane is no longer
-/// held: then nothing is written.
+/// Ends the delivery in flight and, if `go_on`, begins the next one. Returns `None` and writes
+/// nothing if the lane is no longer held.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     (held, n): (Held, u64),
@@ -132,8 +131,7 @@ pub(super) fn finish(
     Ok(Some(turn))
 }
 
-/// The delivery has ended already, by a commit whose answer was lost: the lane is still held, and
-/// goes on.
+/// Continues a held lane whose delivery has ended already, by a commit whose answer was lost.
 fn go_on_with(
     tx: &mut Tx<'_>,
     lane: HeldLane,
@@ -147,7 +145,7 @@ fn go_on_with(
     Ok(Turn::default())
 }
 
-/// Begins the delivery at the head, or gives the lane back if there is none to be sent.
+/// Begins the delivery at the head, or releases the lane if nothing is left to send.
 fn begin_held(
     tx: &mut Tx<'_>,
     mut lane: HeldLane,
@@ -157,13 +155,13 @@ fn begin_held(
     let id = lane.held.lane;
     while lane.active && lane.depth > 0 {
         let Some(head) = deliveries::find_head(tx, id)? else {
-            tracing::error!(lane.id = %id, "a lane counts deliveries that are not there");
+            tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
             lanes::recount(tx, id)?;
             break;
         };
         let given_up = if lane.starts >= STARTS_MAX {
             Some(format!(
-                "given up after {STARTS_MAX} starts, each cut off by an end of the server"
+                "given up after {STARTS_MAX} starts, each ended by a crash of the server"
             ))
         } else {
             match job(tx, &lane, &head)? {
@@ -173,7 +171,7 @@ fn begin_held(
                     turn.begun = Some(Begun { held, job });
                     return Ok(turn);
                 }
-                None => Some("the event does not exist any more".to_owned()),
+                None => Some("the event no longer exists".to_owned()),
             }
         };
         let detail = AttemptDetail {
@@ -187,14 +185,14 @@ fn begin_held(
     Ok(turn)
 }
 
-/// What the lane's row says after [`lanes::advance`].
+/// Makes the same changes as [`lanes::advance`] made to the lane's row.
 fn advanced(lane: &mut HeldLane) {
     lane.depth = lane.depth.saturating_sub(1);
     lane.failures = 0;
     lane.starts = 0;
 }
 
-/// `None` if the event or its receiver is gone.
+/// The attempt to make; `None` if the event or its receiver no longer exists.
 fn job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, StoreError> {
     let Some(event) = head.event.clone() else {
         return Ok(None);
@@ -219,7 +217,7 @@ fn job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, Sto
     }))
 }
 
-/// Ends the delivery at the head as dead: kept, and audited.
+/// Ends the delivery at the head as dead. The delivery is kept, and an audit entry is written.
 fn bury(
     tx: &mut Tx<'_>,
     lane: &HeldLane,

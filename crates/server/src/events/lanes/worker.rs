@@ -1,4 +1,5 @@
-//! A worker: delivers from one lane for as long as it is held and something may be sent.
+//! A worker delivers from one claimed lane until the lane is empty, must wait, gives way to other
+//! lanes, or is lost. It must never record a result without the fence of its claim.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -21,37 +22,36 @@ use crate::{
     metrics::EventCounters,
 };
 
-/// How long to wait before writing again what the store could not take.
+/// Time between two attempts to record the end of a delivery, if the store fails.
 const STORE_RETRY: Duration = Duration::from_millis(200);
 
 /// How long a worker may stay with one lane while other lanes wait for a slot.
 const TURN_MAX: Duration = Duration::from_secs(1);
 
-/// What workers share.
+/// State of the engine that all workers use.
 pub(super) struct Shared<D> {
     pub(super) store: Store,
     pub(super) server_id: ServerId,
     pub(super) deliver: Arc<D>,
     pub(super) policy: LanePolicy,
     pub(super) hub: Hub,
-    /// Whose lanes get the slots.
     pub(super) schedule: Mutex<Schedule>,
-    /// No further deliveries are begun.
+    /// Cancelled: no further deliveries begin.
     pub(super) shutdown: CancellationToken,
-    /// Those in flight are cut off.
+    /// Cancelled: deliveries in flight are cut off.
     pub(super) cut_off: CancellationToken,
 }
 
-/// How sending ended.
+/// How an attempt ended.
 enum Sending {
     Done(Sent),
-    /// The server stops and will not wait.
+    /// The server stops and does not wait any longer.
     CutOff,
-    /// The lane is somebody else's.
+    /// Another server holds the lane, or the lane was removed.
     Lost,
 }
 
-/// A delivery slot of an owner, until it is dropped.
+/// A delivery slot of an owner. Dropping the value releases the slot.
 pub(super) struct Slot<D: Deliver> {
     shared: Arc<Shared<D>>,
     kind: DeliveryKind,
@@ -66,7 +66,7 @@ impl<D: Deliver> Drop for Slot<D> {
 }
 
 impl<D: Deliver> Slot<D> {
-    /// The slot that the schedule has granted.
+    /// Takes a slot that the schedule has granted.
     pub(super) fn new(shared: Arc<Shared<D>>, kind: DeliveryKind, owner: OwnerKey) -> Self {
         Self {
             shared,
@@ -75,8 +75,8 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// Delivers what has begun, and whatever the lane holds after it; the lane, which is not held
-    /// by this any more.
+    /// Makes the delivery that was begun and those queued behind it. Returns the id of the lane,
+    /// which this worker no longer holds.
     pub(super) async fn work(self, begun: Begun) -> LaneId {
         let lane = begun.held.lane;
         self.deliver_from(begun).await;
@@ -108,7 +108,7 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// What an attempt means for its delivery (spec 6.5).
+    /// Decides from an attempt's result how the delivery ends (spec 6.5).
     fn ending(&self, sent: Sent, attempt: u32) -> Ending {
         let shared = &self.shared;
         let counters = shared.hub.counters();
@@ -144,14 +144,15 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// While other lanes wait for a slot, a lane gives its own back after a while, so that a few
-    /// slow receivers hold up no other for long.
+    /// Whether this lane must release its slot: other lanes wait for one, and this lane has had its
+    /// slot for [`TURN_MAX`]. Otherwise a few slow receivers could delay all others.
     fn must_give_way(&self, began: Instant) -> bool {
         began.elapsed() >= TURN_MAX && self.shared.schedule.lock().has_waiting(self.kind)
     }
 
-    /// Writes how a delivery ended, trying as long as the lease may last; `None` if the lane is
-    /// not ours any more. Then the delivery is made again: at least once, never lost.
+    /// Records how a delivery ended, and retries for the duration of a lease. Returns `None` if the
+    /// lane is no longer held or the store keeps failing. The delivery is then repeated: events are
+    /// delivered at least once.
     async fn finish(&self, held: Held, n: u64, ending: Ending, began: Instant) -> Option<Turn> {
         let shared = &self.shared;
         let deadline = Instant::now() + shared.policy.lease;
@@ -165,18 +166,18 @@ impl<D: Deliver> Slot<D> {
             match finished.await {
                 Ok(Some(turn)) => return Some(turn),
                 Ok(None) => {
-                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; what came of it is not written");
+                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; the result is discarded");
                     return None;
                 }
                 Err(StoreError::Closed) => return None,
                 Err(error) if Instant::now() < deadline => {
                     if !error.is_outage() {
-                        tracing::warn!(%error, "the end of a delivery could not be written; it is tried again");
+                        tracing::warn!(%error, "cannot record the end of a delivery; retrying");
                     }
                     sleep(STORE_RETRY).await;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "the end of a delivery could not be written");
+                    tracing::error!(%error, "cannot record the end of a delivery; the delivery will be repeated");
                     return None;
                 }
             }
@@ -185,7 +186,7 @@ impl<D: Deliver> Slot<D> {
 }
 
 impl<D: Deliver> Shared<D> {
-    /// Sends, and renews the lease for as long as that takes.
+    /// Makes the attempt, and renews the lease meanwhile.
     async fn send(&self, begun: Begun) -> Sending {
         let Begun { held, job } = begun;
         let mut sending = pin!(self.deliver.deliver(job));
@@ -205,8 +206,8 @@ impl<D: Deliver> Shared<D> {
                     match renewed.await {
                         Ok(Some(_)) => {}
                         Ok(None) => return Sending::Lost,
-                        // The lease still lasts; the next tick tries again.
-                        Err(error) => tracing::warn!(%error, "a lease could not be renewed"),
+                        // The lease is still valid; the next tick tries again.
+                        Err(error) => tracing::warn!(%error, "cannot renew the lease of a lane; retrying"),
                     }
                 }
             }
@@ -223,7 +224,7 @@ impl<D: Deliver> Shared<D> {
                 receiver.kind = target_type,
                 receiver.id = %target_id,
                 error = %delivery.error,
-                "a delivery is given up"
+                "a delivery was given up"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Is what a person asks for a sink that can work? Everything is refused here, with the reason,
-//! rather than found out at the first delivery.
+//! Checks of a sink's fields. A sink that cannot work is refused here, with the reason, and not at its
+//! first delivery.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::events::{
     template::{self, Scope, TemplateError},
 };
 
-/// Patterns one sink may have.
+/// Patterns of one sink.
 const PATTERNS_MAX: usize = 100;
 /// Characters of a description.
 const DESCRIPTION_MAX: usize = 1_000;
@@ -38,7 +38,7 @@ pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkErr
     Ok(())
 }
 
-/// Patterns from an array, or from one text with commas.
+/// Parses patterns from an array, or from one text with commas.
 pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     let patterns = match input {
         PatternsInput::Text(text) => Pattern::parse_list(text)?,
@@ -60,13 +60,13 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     Ok(patterns)
 }
 
-/// What a new sink sends with: the part of its type, and no other.
 pub struct NewConfig {
     pub config: SinkConfig,
-    /// The webhook secret that was given, decoded.
+    /// The webhook secret in the request; valid.
     pub secret: Option<String>,
 }
 
+/// Checks the configuration of a new sink: the part of its type, and no other part.
 pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
@@ -118,13 +118,13 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
     let Value::Object(patch) = patch else {
         return Err(SinkError::invalid(
             "invalid_config",
-            "the part of the sink's type is changed member by member; give an object",
+            "the configuration of a sink is changed member by member; send an object",
         ));
     };
     let unreadable = |error: serde_json::Error| {
         SinkError::invalid(
             "invalid_config",
-            format!("this is not what the sink takes: {error}"),
+            format!("the configuration is not valid for this sink: {error}"),
         )
     };
     match current {
@@ -136,7 +136,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             if patch.contains_key("secret") {
                 return Err(SinkError::invalid(
                     "invalid_secret",
-                    "a secret is not changed by a patch; POST to `rotate-secret`, which lets the old one sign on for a while",
+                    "a patch cannot change the secret; POST to `rotate-secret`, which keeps the old secret valid for a while",
                 ));
             }
             let current = WebhookConfig {
@@ -172,8 +172,8 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
     }
 }
 
-/// A value that is the mask stands for the stored one: who reads a sink and writes it back changes
-/// nothing.
+/// Replaces each mask by the stored value, so that a client may read a sink and write it back
+/// unchanged.
 fn keep_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
@@ -197,7 +197,7 @@ fn no_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
 fn only_a_mask(name: &str) -> SinkError {
     SinkError::invalid(
         "invalid_header",
-        format!("`{MASK}` stands for a stored value, and header `{name}` has none; give its value"),
+        format!("`{MASK}` means the stored value, but header `{name}` has none; set its value"),
     )
 }
 
@@ -213,8 +213,8 @@ pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {
     )
 }
 
-/// Tries a template out on made-up events: it must render JSON, and an object where it makes the
-/// params of a method. What depends on an event's own data shows at its delivery only.
+/// Checks a template by rendering sample events. It must render JSON, for a json-rpc sink an object.
+/// Errors that depend on the data of an event appear only at its delivery.
 pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
     let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
@@ -261,8 +261,7 @@ fn no_script() -> SinkError {
     )
 }
 
-/// A stored script takes the place of a source, and the other way round: whoever gives the one
-/// need not take back the other.
+/// Completes a patch of a script sink: a new `script_id` removes the `source`, and the reverse.
 fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = patch.clone();
     let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
@@ -274,7 +273,7 @@ fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
     patch
 }
 
-/// All but the template, which takes long to check: see [`body_template`].
+/// Checks everything but the template, which takes long: see [`body_template`].
 fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook { url, headers, .. } => {
@@ -292,7 +291,7 @@ fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     Ok(config)
 }
 
-/// A JSON Merge Patch (RFC 7396) of a record's own members.
+/// Applies a JSON Merge Patch (RFC 7396).
 fn merge(
     current: &impl serde::Serialize,
     patch: &Map<String, Value>,

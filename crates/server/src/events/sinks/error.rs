@@ -1,4 +1,4 @@
-//! Why a request about a sink is refused, with a stable code for programs.
+//! [`SinkError`]: why a request about a sink is refused, with a stable code for programs.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Debug, Error)]
 pub enum SinkError {
-    /// Also for sinks the caller may not manage: nobody learns of another's.
+    /// Also for sinks that the caller may not manage, so that their existence stays hidden.
     #[error("the event sink does not exist")]
     NotFound,
     #[error("delivery {0} of this sink does not exist, or is past its retention")]
@@ -29,10 +29,10 @@ pub enum SinkError {
     #[error(transparent)]
     Source(#[from] Untaken),
     #[error(
-        "the script of this sink runs with the permissions of whoever made the sink, and only they change it; make a sink of your own instead"
+        "the script of this sink runs with the permissions of the user who created the sink, and only this user may change it; create your own sink instead"
     )]
     ScriptOfAnother,
-    #[error("a script neither starts another one nor has events delivered again")]
+    #[error("a script cannot start another script, resend deliveries or replay events")]
     Nested,
     #[error(
         "a global sink needs the permission `manage_global_event_sinks`; leave `owner` out for a sink of your own"
@@ -42,7 +42,7 @@ pub enum SinkError {
     NameTaken(String),
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
-    #[error("the sink's queue is full; try again when some of it has been delivered")]
+    #[error("the sink's queue is full; try again after some deliveries have ended")]
     QueueFull,
     #[error("{0}")]
     Conflict(String),

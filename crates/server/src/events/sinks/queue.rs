@@ -1,4 +1,4 @@
-//! What is queued for a sink and what became of it; sending past events again.
+//! Deliveries of a sink: list, resend, replay.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use svc_store::{
 use super::{SinksService, entry, error::SinkError, managed};
 use crate::identity::{Caller, Credential};
 
-/// How far a replay reaches back unless the caller says.
+/// How far a replay reaches back, unless the request says otherwise.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Events of the history looked at in one go.
+/// Events that one query reads.
 const REPLAY_STEP: u32 = 500;
 
 impl SinksService {
-    /// Newest first. A json-rpc sink has none: it only formats.
+    /// Newest first. A json-rpc sink has no deliveries, because it only formats.
     pub async fn deliveries(
         &self,
         caller: &Caller,
@@ -46,7 +46,7 @@ impl SinksService {
         found.await?
     }
 
-    /// Puts the event of a finished delivery at the end of the queue; the answer is its new place.
+    /// Appends the event of a finished delivery to the queue. Returns the new delivery.
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
         check_no_script(caller)?;
         let delivery = self
@@ -56,7 +56,7 @@ impl SinksService {
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
                 if past.state == DeliveryState::Pending {
                     return Err(SinkError::Conflict(format!(
-                        "delivery {n} is still in the queue"
+                        "delivery {n} is still in the queue; wait until it ends"
                     )));
                 }
                 let event = events::find(tx, past.event_id)?
@@ -75,7 +75,7 @@ impl SinksService {
         Ok(delivery)
     }
 
-    /// Queues past events that match the sink's patterns, oldest first, as far as there is room.
+    /// Queues past events that match the sink's patterns, oldest first, until the queue is full.
     pub async fn replay(
         &self,
         caller: &Caller,
@@ -87,7 +87,10 @@ impl SinksService {
         let since = asked.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = asked.until.unwrap_or(now);
         if since > until {
-            return Err(SinkError::invalid("invalid", "`since` lies after `until`"));
+            return Err(SinkError::invalid(
+                "invalid",
+                "`since` is later than `until`",
+            ));
         }
         let who = caller.clone();
         let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
@@ -105,7 +108,7 @@ impl SinksService {
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
                     return Err(SinkError::Conflict(format!(
-                        "sink `{}` is switched off; enable it first",
+                        "sink `{}` is disabled; enable it first",
                         row.name
                     )));
                 }
@@ -113,7 +116,7 @@ impl SinksService {
                 for event in &past.first {
                     match enqueue(tx, lane, event)? {
                         Some(_) => queued += 1,
-                        // Room made from here on is for later events: nothing overtakes.
+                        // Full. Stop, so that later events do not overtake this one.
                         None => break,
                     }
                 }
@@ -130,7 +133,8 @@ impl SinksService {
         Ok(replayed)
     }
 
-    /// Read step by step, apart from the writer: a long history must not hold up emitting.
+    /// The past events that match. Reads step by step outside the write transaction, because a long
+    /// history must not delay emits.
     async fn matching(
         &self,
         patterns: &[Pattern],
@@ -160,7 +164,7 @@ impl SinksService {
     }
 }
 
-/// A script that sends its own event again would run for ever.
+/// Rejects scripts: a script that resends its own event would run for ever.
 fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
     match caller.credential {
         Credential::Script => Err(SinkError::Nested),
@@ -168,13 +172,13 @@ fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
     }
 }
 
-/// An event as the queue refers to it.
+/// Id and type of an event.
 type Reference = (EventId, String);
 
 /// Past events that match a sink.
 #[derive(Default)]
 struct Past {
-    /// The oldest, as many as a queue can hold.
+    /// The oldest events, at most the capacity of a queue.
     first: Vec<Reference>,
     count: u32,
 }
@@ -182,13 +186,13 @@ struct Past {
 fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, SinkError> {
     sinks::status(tx, row.id)?.lane.ok_or_else(|| {
         SinkError::Conflict(format!(
-            "sink `{}` is a formatter: nothing is ever queued for it",
+            "sink `{}` is a json-rpc sink, which formats events and has no queue",
             row.name
         ))
     })
 }
 
-/// The number the event got in the lane; `None` if that is full.
+/// The number of the new delivery; `None` if the lane is full.
 fn enqueue(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -42,7 +42,7 @@ impl Fixture {
         Self::of("no such program".into())
     }
 
-    /// One that takes scripts.
+    /// A fixture whose script runner works.
     fn with_workers() -> Self {
         Self::of(worker_program())
     }
@@ -152,7 +152,7 @@ impl Fixture {
         write.await.expect("emitted");
     }
 
-    /// Ends every delivery that waits, as if an engine had.
+    /// Ends every queued delivery, as the engine would.
     async fn finish(&self, id: SinkId, state: DeliveryState) {
         let write = self.service.store.write(move |tx| {
             let lane = sinks::status(tx, id)?.lane.expect("a lane");

@@ -1,4 +1,4 @@
-//! Tries: what would a template make of an event, and what does a receiver say to it.
+//! Previews and tests of sinks: renders a template for an event, or sends the event to the receiver.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl SinksService {
-    /// Renders a template, of a sink or of nobody's yet. Sends nothing.
+    /// Renders a template that need not belong to a sink. Sends nothing.
     pub async fn preview(&self, caller: &Caller, asked: Preview) -> Result<Previewed, SinkError> {
         let kind = asked.r#type.unwrap_or(SinkType::Webhook);
         let source = asked.body_template.clone();
@@ -53,8 +53,8 @@ impl SinksService {
         })
     }
 
-    /// Sends an event to a sink at once, past its lane: nothing is queued, retried or logged as a
-    /// delivery. With `dry_run` it only shows what would be sent.
+    /// Sends an event to a sink at once, without its lane: nothing is queued, retried or recorded as
+    /// a delivery. With `dry_run` it only returns the body.
     pub async fn test(
         &self,
         caller: &Caller,
@@ -95,7 +95,7 @@ impl SinksService {
             SinkConfig::Script { .. } if !asked.dry_run => {
                 Some(self.run(caller, &row, &event).await?)
             }
-            // A formatter has nobody to send to: its body is all there is to see.
+            // A dry run, or a json-rpc sink, which only formats.
             _ => None,
         };
         Ok(Previewed {
@@ -118,7 +118,7 @@ impl SinksService {
                 None => Ok(self.deliverers.event_of(event).await?),
                 Some(_) => Err(SinkError::invalid(
                     "invalid_template",
-                    "a script sink has no template; its script sees the event itself",
+                    "a script sink has no template; its script receives the event itself",
                 )),
             };
         }
@@ -138,7 +138,7 @@ impl SinksService {
         event: &Event,
     ) -> Result<Attempt, SinkError> {
         let SinkConfig::Webhook { url, .. } = &row.config else {
-            return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
+            return Err(SinkError::Internal("the sink is not a webhook".to_owned()));
         };
         self.tests.take(caller.user.id, Instant::now())?;
         let at = svc_clock::now();
@@ -158,14 +158,14 @@ impl SinksService {
         self.tested(caller, row, at, detail, ok).await
     }
 
-    /// Runs a script sink's script, as its deliveries do.
+    /// Runs the script of a script sink, like a delivery.
     async fn run(
         &self,
         caller: &Caller,
         row: &SinkRow,
         event: &Event,
     ) -> Result<Attempt, SinkError> {
-        // Each would hold a worker while it waits for the next.
+        // A script that tests its own sink would occupy one worker per level.
         if caller.credential == Credential::Script {
             return Err(SinkError::Nested);
         }
@@ -212,7 +212,7 @@ impl SinksService {
         })
     }
 
-    /// An event of the history, if it may be seen.
+    /// A stored event, if it is visible.
     async fn past(
         &self,
         id: EventId,

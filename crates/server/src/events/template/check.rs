@@ -1,8 +1,8 @@
-//! What of the template language is open: values, `for`, `if`, a list of filters and tests.
+//! The part of the template language that is allowed: values, `for`, `if`, some filters and tests.
 //!
-//! Nothing that makes a value larger than what it is made of passes: no `set`, no calls, no
-//! arithmetic (`+`, `~` and `*` join and repeat text), no lists of anything but constants. Fuel
-//! and the bounded filters do the rest.
+//! Must reject everything that can create a value larger than its inputs: `set`, calls, arithmetic
+//! (`+`, `~` and `*` join and repeat text), and lists that are not constant. Fuel and the limits of
+//! the filters bound the rest.
 
 use minijinja::{
     machinery::{
@@ -25,7 +25,7 @@ pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateE
     statement(&root)
 }
 
-/// An error of the parser with its place.
+/// An error of the parser with its line and column.
 pub(super) fn refused(source: &str, error: &minijinja::Error) -> TemplateError {
     let why = error.detail().map_or_else(
         || error.kind().to_string(),
@@ -53,7 +53,8 @@ fn refuse<T>(span: Span, why: impl Into<String>) -> Result<T, TemplateError> {
     })
 }
 
-/// The lexer takes `raw` blocks for text, so the tree does not show them.
+/// Rejects `raw` blocks in the source text: the lexer turns them into text, so the syntax tree does
+/// not contain them.
 fn no_raw_blocks(source: &str) -> Result<(), TemplateError> {
     for (offset, _) in source.match_indices("{%") {
         let rest = source[offset + 2..]
@@ -99,7 +100,7 @@ fn statement(statement: &Stmt<'_>) -> Result<(), TemplateError> {
         Stmt::AutoEscape(block) => (block.span(), "autoescape"),
         Stmt::FilterBlock(block) => (block.span(), "filter"),
         Stmt::Do(block) => (block.span(), "do"),
-        // Another crate may turn on further blocks of the engine; they stay closed here.
+        // Another crate may enable further features of minijinja; they stay forbidden here.
         #[allow(unreachable_patterns)]
         _ => return refuse(Span::default(), "only `for` and `if` blocks are available"),
     };
@@ -171,7 +172,7 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
     }
 }
 
-/// Lists and maps of values could double what they hold, again and again.
+/// Only constants: nested lists and maps of values could double in size repeatedly.
 fn constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
     match expr {
         Expr::Const(_) => Ok(()),
@@ -181,7 +182,7 @@ fn constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
         Expr::Map(map) => map.keys.iter().chain(&map.values).try_for_each(constant),
         other => refuse(
             other.span(),
-            "lists and maps written in a body template may hold constants only",
+            "lists and maps in a body template may contain constants only",
         ),
     }
 }
@@ -226,7 +227,7 @@ fn arguments(arguments: &[CallArg<'_>], span: Span) -> Result<(), TemplateError>
         CallArg::Pos(expr) => expression(expr),
         CallArg::Kwarg(name, _) => refuse(
             span,
-            format!("argument `{name}` must be given by its place, without its name"),
+            format!("argument `{name}` must be positional: write its value without the name"),
         ),
         CallArg::PosSplat(_) | CallArg::KwargSplat(_) => refuse(
             span,

@@ -1,7 +1,7 @@
-//! Where a rendering goes, and how a value is written by the place it stands at.
+//! Output of a rendering, and the escaping of values by their position in the JSON text.
 //!
-//! The page follows the JSON strings of everything written to it, so the place is known at run
-//! time, whichever way loops and conditions went.
+//! The output tracks the JSON strings in everything that is written to it. So the position is known
+//! at run time, whatever loops and conditions did.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ use thiserror::Error as ThisError;
 
 use super::{OUTPUT_BYTES_MAX, budget::Budget};
 
-/// Looked up in the root; not an identifier, so no template can name it.
+/// The key of the root itself. Not an identifier, so no template can use it.
 const ROOT: &str = "\0root";
 
 #[derive(Debug, ThisError)]
@@ -34,7 +34,7 @@ enum Place {
     InEscape = 2,
 }
 
-/// Where the next byte of the page stands. Atomic only because values must be `Sync`.
+/// The position of the next byte of the output. Atomic only because values must be `Sync`.
 #[derive(Debug, Default)]
 pub(super) struct Position(AtomicU8);
 
@@ -62,7 +62,7 @@ impl Position {
     }
 }
 
-/// The body as it grows, bounded in bytes and time.
+/// The body while it is rendered, limited in bytes and time.
 pub(super) struct Page {
     bytes: Vec<u8>,
     position: Arc<Position>,
@@ -99,7 +99,7 @@ impl io::Write for Page {
     }
 }
 
-/// The root of what a template sees, with what the rendering itself needs beside it.
+/// The variables of a template, with the state of the rendering.
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) values: Value,
@@ -130,7 +130,7 @@ fn root(state: &State<'_, '_>) -> Result<Arc<Root>, Error> {
         .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the rendering has no root"))
 }
 
-/// Fails once the rendering's time is used up.
+/// Fails when the rendering's time is used up.
 pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
     root(state)?
         .budget
@@ -138,7 +138,7 @@ pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
         .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
 }
 
-/// What `tojson` makes: JSON already, so it is not encoded once more.
+/// The result of `tojson`. It is JSON already and must not be encoded again.
 #[derive(Debug)]
 pub(super) struct JsonText(pub(super) String);
 
@@ -167,7 +167,7 @@ pub(super) fn write_value(
         Place::InEscape => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
-                "an expression stands right after a backslash of a JSON string",
+                "an expression must not follow a backslash in a JSON string",
             ));
         }
     }
@@ -178,7 +178,7 @@ fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A value as text: a string as it is, nothing as nothing, all else as JSON.
+/// A value as text: a string unchanged, an undefined value as the empty text, others as JSON.
 pub(super) fn text(value: &Value) -> Result<String, Error> {
     match value.as_str() {
         Some(text) => Ok(text.to_owned()),
@@ -187,7 +187,7 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
     }
 }
 
-/// A value as JSON; what is undefined is null.
+/// A value as JSON; an undefined value is `null`.
 pub(super) fn json(value: &Value) -> Result<String, Error> {
     if let Some(JsonText(text)) = value.downcast_object_ref() {
         return Ok(text.clone());
@@ -206,7 +206,7 @@ pub(super) fn json(value: &Value) -> Result<String, Error> {
     Ok(String::from_utf8(bounded.0).expect("JSON is written as UTF-8"))
 }
 
-/// Refuses to grow beyond what a whole body may have.
+/// A buffer that refuses to exceed [`OUTPUT_BYTES_MAX`].
 struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {

@@ -1,4 +1,4 @@
-//! Made-up events that a new template must render: one with everything, one with next to nothing.
+//! Sample events that a new template must render: one with all fields, one with almost none.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What templates can do, what they cannot, and that no event can change the shape of a body.
+//! Allowed and forbidden features of templates. No event can change the structure of a body.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -71,7 +71,7 @@ fn a_value_is_written_by_the_place_it_stands_at() {
         data.clone(),
         json!({"a": "say \"a\"b\n\\\" \\", "b": 1.5}),
     );
-    // The place is that of the path taken, not of the source text.
+    // The position follows the executed branches, not the source text.
     check(
         r#"[{% if event.data.n %}"{% endif %}${{ event.data.s }}{% if event.data.n %}"{% else %}{% endif %}]"#,
         data.clone(),
@@ -225,7 +225,7 @@ fn bombs_are_stopped() {
     assert!(compile(&deep).is_err());
 }
 
-/// Strings as an attacker would choose them, and any others.
+/// Hostile strings and arbitrary ones.
 fn nasty() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![
         "\"",
@@ -298,7 +298,7 @@ proptest! {
             let body: Json = serde_json::from_str(&body).expect("JSON");
             let keys: Vec<_> = body.as_object().expect("an object").keys().cloned().collect();
             prop_assert_eq!(keys, ["a", "b", "c"]);
-            // A repeated key would hide the first one: none may stand in the text twice.
+            // A duplicate key would replace the first value, so compare the values too.
             if source.contains(r#""a": "${{ event.type }}""#) {
                 prop_assert_eq!(&body["a"], &json!(event.r#type));
                 prop_assert_eq!(&body["b"], &event.data["s"]);

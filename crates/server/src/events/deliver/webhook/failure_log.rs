@@ -1,7 +1,7 @@
-//! Where a webhook did not get through to, for administrators: in the server's log.
+//! Logs failed connections of webhooks, with the address, for administrators.
 //!
-//! The owner of a webhook is not told the address that a name stands for: it may be an address of
-//! the operator's own network.
+//! The owner of a webhook must never see the address behind a name: it may belong to the operator's
+//! internal network.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use svc_client::transport::GuardedError;
 use svc_core::UserId;
 use tracing::info;
 
-/// Lines that one owner's webhooks may cause, and in what time.
+/// Log lines for one owner in each [`WINDOW`].
 const LINES_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -31,11 +31,11 @@ impl FailureLog {
             return;
         };
         if self.is_heard(owner, Instant::now()) {
-            info!(user.id = %owner, "a webhook was not connected: {error}");
+            info!(user.id = %owner, "a webhook could not connect: {error}");
         }
     }
 
-    /// Whether an owner's next line is written.
+    /// Counts a line of an owner; `false` if the owner has reached the limit.
     fn is_heard(&self, owner: UserId, now: Instant) -> bool {
         let mut windows = self.0.lock();
         windows.retain(|_, window| now.duration_since(window.began) < WINDOW);

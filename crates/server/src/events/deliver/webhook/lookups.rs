@@ -1,8 +1,8 @@
-//! Looks up the names of webhooks, on threads of its own.
+//! Looks up the host names of webhooks, on separate threads.
 //!
-//! A look-up blocks its thread until the name server answers, and a user may name one that never
-//! does. Owners take turns, an owner has few look-ups at once, and no other work waits for these
-//! threads. Lanes of one owner that ask for the same name at once share one look-up.
+//! A look-up blocks its thread until the name server answers, and a user may choose a name whose
+//! server never answers. So owners take turns, each owner has few look-ups at a time, and no other
+//! work uses these threads. Concurrent look-ups of one owner for the same name are shared.
 
 use std::{
     collections::HashMap,
@@ -20,14 +20,14 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// Look-ups at once, unless the configuration says otherwise.
+/// Concurrent look-ups, unless configured.
 pub const LOOKUPS_DEFAULT: usize = 32;
-/// An owner has at most this part of them.
+/// One owner gets at most one in this many of the threads.
 const OWNERS_AT_ONCE: usize = 8;
-/// Entries of look-ups that are over are removed when there are this many.
+/// Number of entries at which those of finished look-ups are removed.
 const KEPT_MAX: usize = 256;
 
-/// Turns a name into addresses; blocks.
+/// Resolves a host name to addresses; blocks.
 pub type Answers = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 pub struct Lookups {
@@ -40,7 +40,7 @@ type Question = (UserId, String, u16);
 type Lookup = BoxFuture<'static, Result<Arc<[SocketAddr]>, String>>;
 
 impl Lookups {
-    /// By the resolver of the system.
+    /// Uses the resolver of the system.
     pub fn new(at_once: usize) -> Self {
         let system = |host: &str, port| (host, port).to_socket_addrs().map(Iterator::collect);
         Self::with(at_once, Arc::new(system))
@@ -51,7 +51,7 @@ impl Lookups {
             name: "look-ups",
             threads: at_once.max(1),
             running_per_user: (at_once / OWNERS_AT_ONCE).max(1),
-            // The engine bounds how many attempts of one owner are under way.
+            // The engine limits the attempts of one owner.
             jobs_per_user: usize::MAX,
             waiting_max: usize::MAX,
             setting: "webhooks.lookups",
@@ -63,7 +63,7 @@ impl Lookups {
         }
     }
 
-    /// The addresses of a host, on behalf of an owner.
+    /// The addresses of a host, looked up for an owner.
     pub async fn resolve(
         &self,
         owner: UserId,
@@ -78,8 +78,8 @@ impl Lookups {
         Ok(found.to_vec())
     }
 
-    /// The look-up that is under way for this question, or a new one. It ends when nobody waits for
-    /// it any more.
+    /// The look-up in progress for this question, or a new one. It is cancelled when no caller waits
+    /// for it.
     fn join(&self, question: Question) -> Shared<Lookup> {
         let mut under_way = self.under_way.lock();
         if let Some(lookup) = under_way.get(&question).and_then(WeakShared::upgrade) {
@@ -127,7 +127,8 @@ mod tests {
         UserId(Uuid::from_u128(number))
     }
 
-    /// Names that begin with `slow` are answered when the sender is dropped; counts questions.
+    /// A resolver that answers names with the prefix `slow` only after the sender is dropped, and
+    /// counts look-ups.
     fn slow_resolver() -> (mpsc::Sender<()>, Arc<AtomicUsize>, Arc<Answers>) {
         let (release, released) = mpsc::channel::<()>();
         let (released, asked) = (Mutex::new(released), Arc::new(AtomicUsize::new(0)));
@@ -161,7 +162,7 @@ mod tests {
         let prompt = timeout(Duration::from_secs(30), prompt).await;
         assert!(prompt.expect("answered while the others hang").is_ok());
         assert!(hanging.iter().all(|one| !one.is_finished()));
-        // One of eight threads, and the answer for the other owner.
+        // One look-up of the first owner (one of eight threads), one of the second.
         assert_eq!(asked.load(Ordering::SeqCst), 2);
         drop(release);
         for one in hanging {

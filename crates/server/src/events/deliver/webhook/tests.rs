@@ -1,4 +1,4 @@
-//! Against real sockets: receivers that behave, and receivers that do not.
+//! Attempts at receivers on real sockets, well-behaved and hostile.
 
 use std::net::SocketAddr;
 
@@ -17,15 +17,15 @@ use super::*;
 
 const BODY: &str = r#"{"event_id":"1"}"#;
 
-/// What the receiver does with a request.
+/// How the receiver answers a request.
 #[derive(Clone)]
 enum Answers {
     Whole(String),
     Hang,
-    /// A good head, then a byte at a time, for ever.
+    /// A valid head, then endlessly one byte at a time.
     Drip,
     CloseAtOnce,
-    /// A good head that promises more than comes.
+    /// A valid head that announces more bytes than follow.
     BreakOff,
     Endless,
 }
@@ -146,7 +146,7 @@ fn whole(status: &str, body: &str) -> Answers {
     ))
 }
 
-/// HMAC-SHA-256 as RFC 2104 defines it, apart from the library that signs.
+/// HMAC-SHA-256 after RFC 2104, independent of the library that the product uses.
 fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);
@@ -301,7 +301,7 @@ async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
             "{host}: {error}"
         );
     }
-    // A public name that answers with an inner address.
+    // A public name that resolves to an internal address.
     let address = receiver.address;
     let rebound = Webhook::new(AddressGuard::default())
         .with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
@@ -326,7 +326,7 @@ async fn nobody_there_is_a_failed_attempt() {
     let error = detail.error.expect("a reason");
     assert!(error.contains("cannot connect"), "{error}");
 
-    // The address behind a name is the operator's business, even where it is allowed.
+    // The address behind a name is not shown, even if it is allowed.
     let inner = webhook().with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
     let (detail, delivered) = send(&inner, "http://hooks.example.org:8080/").await;
     assert!(!delivered);

@@ -1,4 +1,4 @@
-//! Three attempts, then dead; pauses; sending again (spec 6.5).
+//! Three attempts, then dead; pauses; resending (spec 6.5).
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -22,14 +22,14 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     until_due(&fixture, START + 5_000).await;
     fixture.advance(Duration::from_millis(4_999));
     fixture.emit("custom.second").await;
-    // What comes later changes nothing about the wait.
+    // A later event does not change the back-off.
     until_due(&fixture, START + 5_000).await;
     assert_eq!(receiver.count(), 1);
     fixture.advance(Duration::from_millis(1));
     until_due(&fixture, START + 20_000).await;
     assert_eq!(receiver.count(), 2);
     fixture.advance(Duration::from_secs(15));
-    // Dead; the next one has its turn, and its own first failure.
+    // Dead. The next delivery starts, and its first attempt fails.
     until_due(&fixture, START + 25_000).await;
     let attempts: Vec<_> = receiver.seen().iter().map(|j| (j.n, j.attempt)).collect();
     assert_eq!(attempts, [(1, 1), (1, 2), (1, 3), (2, 1)]);
@@ -41,7 +41,7 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     assert_eq!(fixture.audited("event_sink.dead").await, 1);
     assert_eq!(fixture.hub.counters().dead.load(Ordering::Relaxed), 1);
 
-    // Sent again, it joins the tail with the same event and a fresh count.
+    // Resent, the event joins the tail of the queue with a new count of attempts.
     receiver.set(Answer::Deliver);
     let now = fixture.now();
     let n: Result<u64, lanes::EnqueueError> = fixture
@@ -78,7 +78,7 @@ async fn a_pause_spends_no_attempt() {
     let receiver = Receiver::new(Answer::Pause);
     let running = fixture.start(&receiver);
     fixture.emit("custom.x").await;
-    // More often than a delivery may be started.
+    // More often than `STARTS_MAX`: a pause does not count as a start.
     for round in 1..=15 {
         until("it was offered again", || receiver.count() == round).await;
         until_due(&fixture, fixture.now().0 + 1_000).await;
@@ -117,7 +117,7 @@ async fn a_woken_lane_goes_on_at_once_but_a_retry_waits() {
     running.stop().await;
 }
 
-/// Whoever is about to say that it must wait does not know yet that it need not.
+/// The wake-up arrives after the attempt has decided to pause.
 #[tokio::test]
 async fn a_lane_woken_while_it_is_held_goes_on_when_it_is_given_back() {
     let fixture = Fixture::new();
@@ -131,7 +131,7 @@ async fn a_lane_woken_while_it_is_held_goes_on_when_it_is_given_back() {
     until("it is offered", || receiver.count() == 1).await;
     fixture.hub.wake_lane(lane);
     receiver.set(Answer::Deliver);
-    // The engine has looked, and heard of it.
+    // After this delivery the engine has seen the wake-up.
     fixture.emit("custom.o").await;
     fixture.until_empty(&[&other]).await;
     receiver.let_go.send_replace(true);
@@ -158,7 +158,7 @@ async fn a_paused_retry_is_woken_too() {
     running.stop().await;
 }
 
-/// Waits until the only lane is free and due at a moment.
+/// Waits until the only lane is released and due at this time.
 async fn until_due(fixture: &Fixture, at: i64) {
     let deadline = std::time::Instant::now() + super::DEADLINE;
     loop {

@@ -15,10 +15,10 @@ use uuid::Uuid;
 use super::{AttemptDetail, Deliver, Engine, Fixture, Job, LanePolicy, Running, Sent, until};
 use crate::events::{lanes::Target, subscriptions};
 
-/// Answers at once, but never for one owner.
+/// Delivers at once, but for one owner only after `let_go` is set.
 struct NeverFor {
     owner: UserId,
-    /// Owners and lanes of attempts, as they began.
+    /// Owners and lanes of attempts, in the order in which they began.
     began: Mutex<Vec<(UserId, LaneId)>>,
     let_go: watch::Sender<bool>,
 }
@@ -74,7 +74,7 @@ fn start(fixture: &Fixture, deliver: &Arc<NeverFor>) -> Running {
     }
 }
 
-/// A user with a space that is linked here, whose registration subscribes so many methods.
+/// A user with a space linked to this server, whose registration subscribes this many methods.
 async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
     let (owner, space) = (UserId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
     let subscriptions: Vec<_> = (0..methods)
@@ -102,7 +102,6 @@ async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
     owner
 }
 
-/// A sink of a user, of a type.
 async fn sink_of(fixture: &Fixture, owner: UserId, kind: SinkType) -> (SinkRow, LaneId) {
     let name = format!("{kind:?}").to_lowercase();
     let mut row = fixture.sink_row(&sinks::owner_key(owner), &name, "*");
@@ -121,7 +120,7 @@ async fn emit_of(fixture: &Fixture, owner: UserId) {
     fixture.emit_of(owner, "custom.x").await;
 }
 
-/// The finding: 300 methods that never answer, and one event.
+/// 300 methods that never answer, and one event.
 #[tokio::test]
 async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
     let fixture = Fixture::new();
@@ -144,7 +143,7 @@ async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
         .await;
     }
     assert_eq!(deliver.began(mallory), 256, "a quarter of the slots");
-    // What waits goes on when slots are free again.
+    // Waiting lanes continue when slots are released.
     deliver.let_go.send_replace(true);
     until("her other methods have their attempts", || {
         deliver.began(mallory) == 300
@@ -162,7 +161,7 @@ async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
     emit_of(&fixture, mallory).await;
     until("all the slots she gets", || deliver.began(mallory) == 256).await;
     let before = fixture.store.stats().commits;
-    // Nothing to wait for: this is the time in which nothing must happen.
+    // There is no condition to await: no write may happen in this time.
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
         fixture.hub.wake();
@@ -173,7 +172,7 @@ async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
     running.stop().await;
 }
 
-/// Global sinks are one owner of their own: the server.
+/// All global sinks together are one owner.
 #[tokio::test]
 async fn global_sinks_use_no_slots_of_their_creator() {
     let fixture = Fixture::new();

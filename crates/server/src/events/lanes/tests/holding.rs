@@ -1,4 +1,4 @@
-//! Leases and fences: a lane has one holder, and a late one changes nothing.
+//! Leases and fences: a lane has one holder, and a stale holder changes nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::events::lanes::{
     turn::{self, Begun, Buried, Ending, Moment},
 };
 
-/// Renewed three times while it lasts, by the clock of the machine.
+/// Renewed every 20 ms, by the clock of the machine.
 const SHORT_LEASE: Duration = Duration::from_millis(60);
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn the_fence_refuses_whoever_comes_late() {
     let second = claim(&fixture).await.0.expect("claimed by another");
     assert!(second.held.fence > first.held.fence);
     let late = finish(&fixture, first.held, 1).await;
-    assert!(!late, "what a late holder says is thrown away");
+    assert!(!late, "the result of a stale holder is discarded");
     let delivery = fixture.deliveries(lane).await.remove(0);
     assert_eq!(delivery.state, DeliveryState::Pending);
     assert_eq!(delivery.attempts, []);
@@ -79,8 +79,8 @@ async fn a_long_delivery_keeps_its_lane() {
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("it is in flight", || receiver.count() == 1).await;
-    // Renewals are the only writes there are. Of two, the second began when the clock had moved, so
-    // that the lease lasts until it moves again; in the end four leases have gone by.
+    // Renewals are the only writes. After two of them, the second has begun after the clock moved,
+    // so that the lease is valid until the clock moves again. In total four leases pass.
     for _ in 0..6 {
         let commits = fixture.store.stats().commits;
         until("the lease was renewed", || {
@@ -116,7 +116,7 @@ async fn a_worker_that_lost_its_lane_stops() {
     running.stop().await;
 }
 
-/// Claims what is due and begins it, as the engine does.
+/// Claims a due lane and begins its delivery, as the engine does.
 async fn claim(fixture: &Fixture) -> (Option<Begun>, Vec<Buried>) {
     let moment = moment(fixture);
     let claimed = fixture.claim(moment.lease_until).await;
@@ -131,7 +131,7 @@ async fn claim(fixture: &Fixture) -> (Option<Begun>, Vec<Buried>) {
         .await
 }
 
-/// Whether a delivery could be finished.
+/// Finishes a delivery; `false` if the lane is no longer held.
 async fn finish(fixture: &Fixture, held: Held, n: u64) -> bool {
     let moment = moment(fixture);
     let ending = Ending::Delivered(AttemptDetail::default());
@@ -149,7 +149,7 @@ fn moment(fixture: &Fixture) -> Moment {
     }
 }
 
-/// Another server's claim, far into the future.
+/// Claims a lane as another server, with an endless lease.
 async fn steal(fixture: &Fixture, lane: LaneId) {
     let far = fixture.now().plus(Duration::from_secs(1_000_000_000));
     fixture

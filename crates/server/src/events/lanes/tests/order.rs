@@ -1,4 +1,4 @@
-//! Strict order, one at a time, nothing for idle lanes.
+//! Strict order, one delivery at a time, no work for idle lanes.
 
 use std::{
     sync::atomic::Ordering,
@@ -20,7 +20,7 @@ async fn every_lane_is_in_order_and_has_one_in_flight() {
     }
     let receiver = Receiver::new(Answer::Deliver);
     let running = fixture.start(&receiver);
-    // Some while it delivers, one by one and many at once.
+    // While the engine delivers: single events and batches.
     for _ in 0..10 {
         fixture.emit("custom.x").await;
         fixture.emit_many(5).await;
@@ -85,11 +85,11 @@ async fn ten_thousand_idle_sinks_cost_no_write() {
         .await;
     let receiver = Receiver::new(Answer::Deliver);
     let running = fixture.start(&receiver);
-    // Its first write frees what an earlier run held.
+    // The engine's first write releases the lanes of an earlier run.
     let before = fixture.store.stats().commits;
     until("it has started", || fixture.store.stats().commits > before).await;
     let before = fixture.store.stats().commits;
-    // Nothing to wait for: this is the time in which nothing must happen.
+    // There is no condition to await: no write may happen in this time.
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
         fixture.hub.wake();
@@ -113,7 +113,7 @@ async fn an_engine_nobody_wakes_finds_what_is_due() {
     running.stop().await;
 }
 
-/// The delivery at the head, killed in mid-flight, comes again and before those behind it.
+/// The delivery that was in flight during the crash is repeated, before those behind it.
 #[tokio::test]
 async fn a_crash_between_begin_and_finish_loses_nothing_and_keeps_order() {
     let mut fixture = Fixture::new();
@@ -158,7 +158,7 @@ async fn shutdown_lets_what_is_in_flight_end() {
         .await
         .expect("in time")
         .expect("no panic");
-    // The second was not begun, and the lane is free.
+    // The second delivery was not begun, and the lane was released.
     assert_eq!(receiver.numbers(lane), [1]);
     assert_eq!(fixture.depth(&sink).await, 1);
     assert!(is_free(&fixture, lane).await);

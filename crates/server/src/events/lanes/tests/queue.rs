@@ -1,4 +1,4 @@
-//! Who gets an event, how many may wait, what is kept.
+//! Which lanes get an event, the capacity of a queue, retention.
 
 use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 
@@ -94,7 +94,7 @@ async fn the_sinks_of_a_deactivated_user_pause() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("theirs", "*").await;
     let (_, global) = fixture.global_sink("global", "*").await;
-    // A global script acts for them, too.
+    // A global script sink runs as the user who created it.
     let mut acting = fixture.sink_row(GLOBAL, "acting", "*");
     acting.kind = SinkType::Script;
     acting.config = SinkConfig::Script {
@@ -149,7 +149,7 @@ async fn a_full_queue_refuses_to_resend() {
 #[tokio::test]
 async fn what_is_past_its_time_goes_but_never_what_waits() {
     let fixture = Fixture::new();
-    // The ids of events carry the real time.
+    // Ids of events contain the real time.
     let real = svc_clock::now();
     fixture.now.store(real.0, Ordering::SeqCst);
     let (sink, lane) = fixture.sink("s", "custom.delivered,custom.waiting").await;

@@ -1,4 +1,4 @@
-//! Script sinks: what they may name, and whose word they are.
+//! Script sinks: which scripts they may use, and who may change them.
 
 use svc_core::ScriptId;
 use svc_protocol::api::{Preview, Script, ScriptKind, ScriptOwner};
@@ -80,7 +80,7 @@ async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
         .create_script_sink(&ann, "user", json!({"script_id": own}))
         .await
         .expect("created");
-    // Giving the one takes back the other.
+    // A source replaces a stored script.
     let patch = json!({"script": {"source": "print(1)"}});
     let patched = fixture.patch(&ann, mine.id, patch).await.expect("patched");
     let script = patched.script.expect("a script");
@@ -160,7 +160,7 @@ async fn a_dry_test_shows_the_event_and_a_script_starts_none() {
     let script = Caller::script(ann.user.clone());
     let nested = fixture.service.test(&script, sink.id, asked(false)).await;
     assert!(matches!(nested, Err(SinkError::Nested)), "{nested:?}");
-    // The directory of this fixture is empty: nobody is there to act for, and the attempt says so.
+    // The directory of this fixture is empty, so the attempt reports a missing user.
     let tried = fixture
         .service
         .test(&ann, sink.id, asked(false))

@@ -10,7 +10,7 @@ use svc_protocol::api::Preview;
 
 use super::*;
 
-/// Answers one request with 200 and `fine`; what it got.
+/// Answers one request with 200 and `fine`. Returns the URL and the thread that returns the request.
 fn receiver() -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/hook", listener.local_addr().expect("bound"));
