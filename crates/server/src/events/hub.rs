@@ -196,7 +196,7 @@ impl Hub {
         self.0.wake.notified().await;
     }
 
-    /// Takes all wake-ups, but those of at most `lanes_max` lanes. The rest stays for the next call.
+    /// Takes the wake-ups. Those of lanes beyond `lanes_max` stay for the next call.
     pub(super) fn take_wakes(&self, lanes_max: usize) -> Wakes {
         let mut wakes = self.0.wakes.lock();
         let taken = lanes_max.min(wakes.lanes.len());
