@@ -14,7 +14,7 @@ use super::audit::target_of;
 
 /// Lanes that matched an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dispatched {
+pub struct DispatchCounts {
     /// Lanes that queued the event.
     pub queued: u32,
     /// Lanes that were full.
@@ -23,26 +23,26 @@ pub struct Dispatched {
 
 /// Writes an event with a delivery for each lane whose patterns match. The caller calls
 /// [`Hub::committed`](super::hub::Hub::committed) after the commit.
-pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<Dispatched, StoreError> {
+pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreError> {
     events::insert(tx, event)?;
-    let mut dispatched = Dispatched::default();
+    let mut counts = DispatchCounts::default();
     for candidate in lanes::list_candidates(tx, event.owner_id)? {
-        let wanted = candidate
+        let matches = candidate
             .patterns
             .iter()
             .any(|pattern| pattern.matches(&event.r#type));
-        if !wanted {
+        if !matches {
             continue;
         }
         match lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)? {
-            Some(_) => dispatched.queued += 1,
+            Some(_) => counts.queued += 1,
             None => {
                 drop_event(tx, &candidate, event)?;
-                dispatched.dropped += 1;
+                counts.dropped += 1;
             }
         }
     }
-    Ok(dispatched)
+    Ok(counts)
 }
 
 /// Counts, audits and logs an event that a full lane dropped.

@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::{
-    dispatch::{Dispatched, emit_in},
+    dispatch::{DispatchCounts, emit_in},
     hub::Hub,
 };
 use crate::{
@@ -75,9 +75,9 @@ const LANES_PER_EMIT: usize = 4;
 /// costs as much as one emit.
 const DROPS_FREE: usize = 4;
 /// How long no search for removable events is made after a refusal because of `event_bytes`.
-const FULL_FOR: Duration = Duration::from_secs(1);
+const SEARCH_PAUSE: Duration = Duration::from_secs(1);
 /// Refusals remembered before expired ones are removed.
-const FULL_USERS_MAX: usize = 1_000;
+const REFUSALS_MAX: usize = 1_000;
 
 pub struct Emitter {
     store: Store,
@@ -87,9 +87,9 @@ pub struct Emitter {
     limit: Arc<RateLimit>,
     storage: StorageLimits,
     /// The last refusal of each user because of `event_bytes`.
-    full: Arc<Mutex<HashMap<UserId, Instant>>>,
+    refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
-    running: TaskTracker,
+    tasks: TaskTracker,
 }
 
 impl Emitter {
@@ -108,8 +108,8 @@ impl Emitter {
             clock,
             limit: Arc::new(RateLimit::new(per_second)),
             storage,
-            full: Arc::default(),
-            running: TaskTracker::new(),
+            refused_at: Arc::default(),
+            tasks: TaskTracker::new(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Emitter {
         let event_type = event::custom_type(&emit.r#type)?;
         event::check_payload(&emit.payload)?;
         let key = idempotency_key
-            .map(|key| Key::new(key, &emit))
+            .map(|key| IdempotencyKey::new(key, &emit))
             .transpose()?;
         self.limit
             .take(caller.user.id, 1, Instant::now())
@@ -144,66 +144,68 @@ impl Emitter {
             data: emit.payload,
         };
         let (store, hub) = (self.store.clone(), self.hub.clone());
-        let (limit, full, user) = (self.limit.clone(), self.full.clone(), caller.user.id);
-        let room = Room {
+        let (limit, refused_at, user) =
+            (self.limit.clone(), self.refused_at.clone(), caller.user.id);
+        let storage_quota = StorageQuota {
             quotas: caller.user.quotas(&self.storage.quotas),
             server_bytes: self.storage.server_bytes,
             may_search: self.may_search(user),
         };
         let (directory, clock, caller) =
             (self.directory.clone(), self.clock.clone(), caller.clone());
-        let running = self.running.spawn(async move {
+        let task = self.tasks.spawn(async move {
             // Uses the directory, which in a zone may be a second behind the database: emits are
             // too frequent to read the caller from the database each time.
             let written = store.try_write(move |tx| {
                 if directory.has_changed_since(&caller) {
                     directory.readmit(&caller, clock.now())?;
                 }
-                write(tx, event, key, &room)
+                write_event(tx, event, key, &storage_quota)
             });
             let outcome = written.await.inspect_err(|error| {
-                if matches!(error, EmitServiceError::Quota(_)) && room.may_search {
-                    full.lock().insert(user, Instant::now());
+                if matches!(error, EmitServiceError::Quota(_)) && storage_quota.may_search {
+                    refused_at.lock().insert(user, Instant::now());
                 }
             })?;
             Ok(match outcome {
-                Outcome::New(event, dispatched) => {
-                    limit.charge(user, extra_cost(dispatched), Instant::now());
+                EmitOutcome::New(event, counts) => {
+                    limit.charge(user, extra_cost(counts), Instant::now());
                     hub.committed(std::slice::from_ref(&event));
-                    emitted(&event)
+                    to_emitted(&event)
                 }
-                Outcome::Repeated(emitted) => emitted,
+                EmitOutcome::Repeated(emitted) => emitted,
             })
         });
-        running
-            .await
+        task.await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
     /// Whether this emit may search for removable events. Not right after a search that found too
     /// few, because the search is the most expensive part of an emit.
     fn may_search(&self, user: UserId) -> bool {
-        let mut full = self.full.lock();
-        if full.len() >= FULL_USERS_MAX {
-            full.retain(|_, at| at.elapsed() < FULL_FOR);
+        let mut refused_at = self.refused_at.lock();
+        if refused_at.len() >= REFUSALS_MAX {
+            refused_at.retain(|_, at| at.elapsed() < SEARCH_PAUSE);
         }
-        full.get(&user).is_none_or(|at| at.elapsed() >= FULL_FOR)
+        refused_at
+            .get(&user)
+            .is_none_or(|at| at.elapsed() >= SEARCH_PAUSE)
     }
 
     /// Waits for emits whose callers have disconnected.
     pub async fn close(&self) {
-        self.running.close();
-        self.running.wait().await;
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }
 
 /// An idempotency key and the hash of its request body.
-struct Key {
+struct IdempotencyKey {
     text: String,
     body_hash: Hash,
 }
 
-impl Key {
+impl IdempotencyKey {
     fn new(text: &str, emit: &Emit) -> Result<Self, EmitServiceError> {
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         if !visible || !(1..=KEY_MAX).contains(&text.len()) {
@@ -217,58 +219,58 @@ impl Key {
     }
 }
 
-enum Outcome {
-    New(Arc<Event>, Dispatched),
+enum EmitOutcome {
+    New(Arc<Event>, DispatchCounts),
     Repeated(Emitted),
 }
 
 /// Creates the event's id inside the transaction: write transactions run one at a time, so the order
 /// of ids is the order of commits.
-fn write(
+fn write_event(
     tx: &mut Tx<'_>,
     mut event: Event,
-    key: Option<Key>,
-    room: &Room,
-) -> Result<Outcome, EmitServiceError> {
+    key: Option<IdempotencyKey>,
+    storage_quota: &StorageQuota,
+) -> Result<EmitOutcome, EmitServiceError> {
     event.id = EventId(Uuid::now_v7());
     if let Some(key) = key {
         match idempotency::find(tx, event.owner_id, &key.text, event.ts)? {
             Some(used) if used.body_hash == key.body_hash => {
-                return Ok(Outcome::Repeated(used.emitted));
+                return Ok(EmitOutcome::Repeated(used.emitted));
             }
             Some(_) => return Err(EmitServiceError::IdempotencyConflict),
             None => {
                 let used = idempotency::Use {
                     body_hash: key.body_hash,
-                    emitted: emitted(&event),
+                    emitted: to_emitted(&event),
                 };
                 let expires_at = event.ts.plus(KEY_LIFE);
                 idempotency::put(tx, event.owner_id, &key.text, &used, expires_at)?;
             }
         }
     }
-    let dispatched = emit_in(tx, &event)?;
-    room.check(tx, &event)?;
-    Ok(Outcome::New(Arc::new(event), dispatched))
+    let counts = emit_in(tx, &event)?;
+    storage_quota.check(tx, &event)?;
+    Ok(EmitOutcome::New(Arc::new(event), counts))
 }
 
 /// The cost of an event beyond one emit: each lane is a write.
-fn extra_cost(dispatched: Dispatched) -> usize {
-    let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
+fn extra_cost(counts: DispatchCounts) -> usize {
+    let (queued, dropped) = (counts.queued as usize, counts.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
 /// How many bytes of events one user may store.
 #[derive(Clone, Copy)]
-struct Room {
+struct StorageQuota {
     quotas: Quotas,
     server_bytes: u64,
     /// Whether to search for removable events.
     may_search: bool,
 }
 
-impl Room {
+impl StorageQuota {
     /// Removes old events to make room for an event that was just written, or refuses the event.
     fn check(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), EmitServiceError> {
         let owner = event.owner_id;
@@ -286,7 +288,7 @@ impl Room {
     }
 }
 
-fn emitted(event: &Event) -> Emitted {
+fn to_emitted(event: &Event) -> Emitted {
     Emitted {
         event_id: event.id,
         event_type: event.r#type.clone(),

@@ -25,7 +25,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    hub::{Hub, Missed, Reader, Streamed},
+    hub::{Hub, MissedEvents, Reader, StreamedEvent},
     sinks::owner_keys,
 };
 use crate::{
@@ -87,7 +87,7 @@ impl History {
     pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found
-            .filter(|event| sees(caller, event.owner_id))
+            .filter(|event| may_see(caller, event.owner_id))
             .ok_or(HistoryError::NotFound(id))
     }
 
@@ -100,18 +100,18 @@ impl History {
     ) -> Result<Vec<EventDelivery>, HistoryError> {
         let event = self.get(caller, id).await?;
         let reach = reach(caller, &event);
-        let who = caller.clone();
+        let reader = caller.clone();
         let read = move |tx: &mut Tx<'_>| {
             let mut received = event_deliveries::list(tx, &event, &reach)?;
-            for one in &mut received {
-                if !may_read_attempts(tx, &who, &one.receiver)? {
-                    one.attempts = None;
+            for delivery in &mut received {
+                if !may_read_attempts(tx, &reader, &delivery.receiver)? {
+                    delivery.attempts = None;
                 }
             }
             Ok(received)
         };
         let received = self.store.read_list(caller.user.id, read).await?;
-        Ok(received.into_iter().map(shown).collect())
+        Ok(received.into_iter().map(to_record).collect())
     }
 
     /// Streams the events from now on that match one of the patterns; without patterns, all.
@@ -156,7 +156,7 @@ pub struct Stream {
 /// An item of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
-    Event(Arc<Streamed>),
+    Event(Arc<StreamedEvent>),
     /// The number of missed events, including events that the patterns do not match.
     Lagged(u64),
 }
@@ -184,15 +184,15 @@ impl Stream {
                 received = self.events.next() => match received {
                     Ok(event) if self.wants(&event) => return Some(Message::Event(event)),
                     Ok(_) => {}
-                    Err(Missed(missed)) => return Some(Message::Lagged(missed)),
+                    Err(MissedEvents(missed)) => return Some(Message::Lagged(missed)),
                 }
             }
         }
     }
 
-    fn wants(&self, event: &Streamed) -> bool {
+    fn wants(&self, event: &StreamedEvent) -> bool {
         let matches = |pattern: &Pattern| pattern.matches(&event.r#type);
-        sees(&self.caller, event.owner_id)
+        may_see(&self.caller, event.owner_id)
             && (self.patterns.is_empty() || self.patterns.iter().any(matches))
     }
 }
@@ -233,12 +233,12 @@ fn may_read_attempts(
     if *owner_id == caller.user.id {
         return Ok(true);
     }
-    let maker = users::find_power(tx, *owner_id)?;
-    let held = maker.map_or(Permissions::NONE, |maker| maker.permissions);
+    let creator = users::find_power(tx, *owner_id)?;
+    let held = creator.map_or(Permissions::NONE, |creator| creator.permissions);
     Ok(power::check(caller.user.permissions, held).is_ok())
 }
 
-fn shown(received: Received) -> EventDelivery {
+fn to_record(received: Received) -> EventDelivery {
     EventDelivery {
         receiver: received.receiver,
         n: received.delivery.map(|(n, _)| n),
@@ -249,7 +249,7 @@ fn shown(received: Received) -> EventDelivery {
     }
 }
 
-fn sees(caller: &Caller, owner: UserId) -> bool {
+fn may_see(caller: &Caller, owner: UserId) -> bool {
     only_of(caller).is_none_or(|only| only == owner)
 }
 

@@ -16,13 +16,13 @@ use svc_protocol::api::EventRecord;
 use tokio::sync::Notify;
 
 use self::feed::Feed;
-pub use self::feed::{Missed, Reader};
+pub use self::feed::{MissedEvents, Reader};
 use crate::metrics::EventCounters;
 
 /// An event as streams send it. It is serialised, because a parsed payload can take thirty times
 /// the memory of its JSON, and the buffer keeps events for slow readers.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Streamed {
+pub struct StreamedEvent {
     pub id: EventId,
     pub r#type: String,
     pub owner_id: UserId,
@@ -30,7 +30,7 @@ pub struct Streamed {
     pub record: String,
 }
 
-impl From<&Event> for Streamed {
+impl From<&Event> for StreamedEvent {
     fn from(event: &Event) -> Self {
         let record = EventRecord::from(event.clone());
         Self {
@@ -44,11 +44,11 @@ impl From<&Event> for Streamed {
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Hub(Arc<Shared>);
+pub struct Hub(Arc<HubState>);
 
-struct Shared {
+struct HubState {
     wake: Notify,
-    wakes: Mutex<Wakes>,
+    wake_ups: Mutex<WakeUps>,
     /// The feeds of open streams, by owner of the events; `None` holds the events of all owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
     /// Ids of events that were streamed or are older than the streams, with the time of that
@@ -60,8 +60,8 @@ struct Shared {
 
 /// Wake-ups for the engine.
 #[derive(Debug, Default)]
-pub(super) struct Wakes {
-    pub(super) lanes: Vec<Woken>,
+pub(super) struct WakeUps {
+    pub(super) lanes: Vec<LaneWakeUp>,
     /// Owners of events that this server committed.
     pub(super) owners: HashSet<UserId>,
     /// Lanes of any owner may be due.
@@ -70,16 +70,16 @@ pub(super) struct Wakes {
 
 /// Ends the pause of a lane, if the delivery at its head has failed exactly `failures` times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Woken {
+pub(super) struct LaneWakeUp {
     pub(super) lane: LaneId,
     pub(super) failures: u32,
 }
 
 impl Hub {
     pub fn new() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(HubState {
             wake: Notify::new(),
-            wakes: Mutex::default(),
+            wake_ups: Mutex::default(),
             feeds: Mutex::default(),
             shown: Mutex::default(),
             counters: EventCounters::default(),
@@ -97,7 +97,7 @@ impl Hub {
             events.iter().for_each(|event| self.show(event));
         }
         let owners = events.iter().map(|event| event.owner_id);
-        self.0.wakes.lock().owners.extend(owners);
+        self.0.wake_ups.lock().owners.extend(owners);
         self.0.wake.notify_one();
     }
 
@@ -130,7 +130,7 @@ impl Hub {
         if feeds.is_empty() {
             return;
         }
-        let streamed = Arc::new(Streamed::from(event));
+        let streamed = Arc::new(StreamedEvent::from(event));
         feeds
             .iter()
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
@@ -159,7 +159,7 @@ impl Hub {
 
     /// Wakes the engine to look at the lanes of all owners.
     pub fn wake(&self) {
-        self.0.wakes.lock().all = true;
+        self.0.wake_ups.lock().all = true;
         self.0.wake.notify_one();
     }
 
@@ -170,7 +170,11 @@ impl Hub {
 
     /// Ends the pause of a lane before its next attempt, unless another attempt has failed since.
     pub fn wake_attempt(&self, lane: LaneId, failures: u32) {
-        self.0.wakes.lock().lanes.push(Woken { lane, failures });
+        self.0
+            .wake_ups
+            .lock()
+            .lanes
+            .push(LaneWakeUp { lane, failures });
         self.0.wake.notify_one();
     }
 
@@ -184,7 +188,7 @@ impl Hub {
             feeds.insert(owner, Arc::downgrade(&feed));
             feed
         });
-        feed.read()
+        feed.open_reader()
     }
 
     pub fn counters(&self) -> &EventCounters {
@@ -192,23 +196,23 @@ impl Hub {
     }
 
     /// Waits for a wake-up. Only the engine may call this.
-    pub(super) async fn woken(&self) {
+    pub(super) async fn wait_for_wake_up(&self) {
         self.0.wake.notified().await;
     }
 
     /// Takes the wake-ups. Those of lanes beyond `lanes_max` stay for the next call.
-    pub(super) fn take_wakes(&self, lanes_max: usize) -> Wakes {
-        let mut wakes = self.0.wakes.lock();
-        let taken = lanes_max.min(wakes.lanes.len());
-        let rest = wakes.lanes.split_off(taken);
+    pub(super) fn take_wake_ups(&self, lanes_max: usize) -> WakeUps {
+        let mut wake_ups = self.0.wake_ups.lock();
+        let taken = lanes_max.min(wake_ups.lanes.len());
+        let rest = wake_ups.lanes.split_off(taken);
         if !rest.is_empty() {
             self.0.wake.notify_one();
         }
-        let left = Wakes {
+        let left = WakeUps {
             lanes: rest,
-            ..Wakes::default()
+            ..WakeUps::default()
         };
-        std::mem::replace(&mut *wakes, left)
+        std::mem::replace(&mut *wake_ups, left)
     }
 }
 

@@ -43,12 +43,12 @@ pub struct Job {
     /// The first attempt is 1.
     pub attempt: u32,
     pub event: Event,
-    pub target: Target,
+    pub destination: Destination,
 }
 
 /// The receiver of an attempt.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Target {
+pub enum Destination {
     /// Boxed, because a sink is far larger than a method.
     Sink(Box<svc_store::sinks::SinkRow>),
     Method {
@@ -62,7 +62,7 @@ pub enum Target {
 
 /// The result of one attempt.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Sent {
+pub enum AttemptResult {
     Delivered(AttemptDetail),
     Failed(AttemptDetail),
     /// A retry cannot succeed: the template does not render.
@@ -75,7 +75,7 @@ pub enum Sent {
     Withheld(String),
 }
 
-impl Sent {
+impl AttemptResult {
     /// `None` if no attempt was made.
     pub fn outcome(&self) -> Option<AttemptOutcome> {
         match self {
@@ -99,7 +99,7 @@ pub struct AttemptDetail {
 
 /// Makes attempts.
 pub trait Deliver: Send + Sync + 'static {
-    fn deliver(&self, job: Job) -> impl Future<Output = Sent> + Send;
+    fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
 }
 
 /// Timings and sizes of delivery.
@@ -108,9 +108,9 @@ pub struct LanePolicy {
     pub retry: RetryPolicy,
     /// How long a claim is valid without renewal. Workers renew after a third of this time.
     pub lease: Duration,
-    /// How long a lane waits after [`Sent::Paused`].
+    /// How long a lane waits after [`AttemptResult::Paused`].
     pub pause: Duration,
-    /// How long a lane waits after [`Sent::Withheld`].
+    /// How long a lane waits after [`AttemptResult::Withheld`].
     pub withhold: Duration,
     /// The longest time between two scans for due lanes, unless a scan itself takes long.
     pub poll: Duration,

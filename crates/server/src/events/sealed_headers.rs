@@ -57,7 +57,8 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
         return Ok(headers);
     };
     if headers.values().any(|value| value == MASK) {
-        let stored: Headers = serde_json::from_slice(&key.decrypt(sealed, &place(row.id))?)?;
+        let stored: Headers =
+            serde_json::from_slice(&key.decrypt(sealed, &associated_data(row.id))?)?;
         for (name, value) in &mut headers {
             // Any other value was written by an earlier version after the encryption: keep it.
             if value == MASK
@@ -81,7 +82,7 @@ pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), SealError> {
         return Ok(());
     }
     let text = serde_json::to_vec(&values)?;
-    row.sealed_headers = Some(key.encrypt(&text, &place(row.id)));
+    row.sealed_headers = Some(key.encrypt(&text, &associated_data(row.id)));
     mask(headers);
     Ok(())
 }
@@ -94,11 +95,11 @@ pub fn mask(headers: &mut Headers) {
 
 /// Associated data of the encryption. It differs from that of the sink's signing secret, so that
 /// the two cannot be exchanged.
-fn place(id: SinkId) -> Vec<u8> {
+fn associated_data(id: SinkId) -> Vec<u8> {
     [id.0.as_bytes(), &b" headers"[..]].concat()
 }
 
-fn is_clear(row: &SinkRow) -> bool {
+fn has_plain_values(row: &SinkRow) -> bool {
     match &row.config {
         SinkConfig::Webhook { headers, .. } => {
             headers.values().any(|value| value != MASK)
@@ -136,7 +137,7 @@ pub async fn seal_stored(
         after = last.id;
         let clear: Vec<_> = rows
             .iter()
-            .filter(|row| is_clear(row))
+            .filter(|row| has_plain_values(row))
             .map(|row| row.id)
             .collect();
         if !clear.is_empty() {
@@ -149,7 +150,7 @@ pub async fn seal_stored(
 }
 
 fn seal_one(tx: &mut Tx<'_>, key: &SecretKey, id: SinkId) -> Result<(), StoreError> {
-    let Some(mut row) = sinks::find(tx, id)?.filter(is_clear) else {
+    let Some(mut row) = sinks::find(tx, id)?.filter(has_plain_values) else {
         return Ok(());
     };
     match seal(key, &mut row) {

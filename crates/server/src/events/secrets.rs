@@ -24,7 +24,7 @@ use thiserror::Error;
 pub(crate) const KEY_FILE: &str = "secret.key";
 const KEY_BYTES: usize = 32;
 /// Version of the format: the first byte of every encrypted secret.
-const FORM: u8 = 1;
+const FORMAT_VERSION: u8 = 1;
 const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
 /// Length of a secret, as Standard Webhooks allows it.
 const WEBHOOK_SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
@@ -75,10 +75,10 @@ impl SecretKey {
     /// the key file of the data folder, which is created at the first start.
     pub fn load_or_create(data_dir: &Path, from_env: Option<String>) -> Result<Self, SecretError> {
         // Always drawn: a system without random bytes must fail here, at the start.
-        let fresh = random::<KEY_BYTES>().map_err(SecretError::Random)?;
+        let new_key = random::<KEY_BYTES>().map_err(SecretError::Random)?;
         let bytes = match from_env {
             Some(text) => parse_key(&text).ok_or(SecretError::BadVariable)?,
-            None => read_or_create(&data_dir.join(KEY_FILE), &fresh)?,
+            None => read_or_create(&data_dir.join(KEY_FILE), &new_key)?,
         };
         Ok(Self::new(&bytes))
     }
@@ -105,7 +105,7 @@ impl SecretKey {
             )
             .expect("a secret is far shorter than the limit of the algorithm");
         let mut out = Vec::with_capacity(1 + NONCE_LEN + sealed.len());
-        out.push(FORM);
+        out.push(FORMAT_VERSION);
         out.extend_from_slice(&nonce);
         out.extend_from_slice(&sealed);
         out
@@ -113,7 +113,7 @@ impl SecretKey {
 
     pub fn decrypt(&self, encrypted: &[u8], aad: &[u8]) -> Result<Vec<u8>, SecretError> {
         let (nonce, sealed) = encrypted
-            .strip_prefix(&[FORM])
+            .strip_prefix(&[FORMAT_VERSION])
             .and_then(|rest| rest.split_first_chunk::<NONCE_LEN>())
             .ok_or(SecretError::WrongKey)?;
         let mut secret = sealed.to_vec();
@@ -176,14 +176,14 @@ fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
         .ok()
 }
 
-fn read_or_create(path: &Path, fresh: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], SecretError> {
+fn read_or_create(path: &Path, new_key: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], SecretError> {
     let file_error = |source| SecretError::File {
         path: path.to_owned(),
         source,
     };
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create(path, fresh).map_err(file_error)?;
+            create(path, new_key).map_err(file_error)?;
             // Read back: if another process created the file first, use its key.
             fs::read_to_string(path).map_err(file_error)?
         }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_made_once_for_its_owner_alone() {
+    fn the_key_is_created_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let sealed = key_in(folder.path()).encrypt(b"secret", b"sink 1");
         let path = folder.path().join(KEY_FILE);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_only_with_its_key_in_its_place_and_unchanged() {
+    fn a_secret_is_decrypted_only_with_its_key_for_its_record_and_unchanged() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let key = key_in(folder.path());
         let sealed = key.encrypt(b"secret", b"sink 1");

@@ -9,10 +9,10 @@
 
 pub mod check;
 mod error;
+mod preview;
 mod queue;
 mod record;
 mod script;
-mod trying;
 
 #[cfg(test)]
 mod tests;
@@ -75,9 +75,9 @@ impl SinksService {
     }
 
     pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, SinkError> {
-        let who = caller.clone();
+        let manager = caller.clone();
         let found = self.store.read(move |tx| {
-            let row = find_managed(tx, &who, id)?;
+            let row = find_managed(tx, &manager, id)?;
             row.map(|row| record(tx, row)).transpose()
         });
         found.await?.ok_or(SinkError::NotFound)
@@ -128,12 +128,12 @@ impl SinksService {
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let quotas = self.quotas;
         let mut sink = self
-            .write_as(caller, move |tx, who| {
-                let actor = Actor::read(tx, who)?;
+            .write_as(caller, move |tx, caller| {
+                let actor = Actor::read(tx, caller)?;
                 check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
                 check_quota(tx, &quotas, &row)?;
-                script::stored_script(tx, &row)?;
+                script::check_stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
                 sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
                 audit::append(tx, &entry)?;
@@ -161,19 +161,19 @@ impl SinksService {
         self.check_new_template(caller, id, &patch).await?;
         let deliverers = self.deliverers.clone();
         let changed = self
-            .write_as(caller, move |tx, who| {
-                let (actor, before) = managed(tx, who, id)?;
-                let mut after = patched(&before, patch)?;
+            .write_as(caller, move |tx, caller| {
+                let (actor, before) = managed(tx, caller, id)?;
+                let mut after = apply_patch(&before, patch)?;
                 if after.config.headers() != before.config.headers() && deliverers.sealing.is_on() {
                     sealed_headers::seal(&deliverers.secrets, &mut after)
                         .map_err(unreadable_headers)?;
                 }
                 check_name_free(tx, &after)?;
-                script::check_script_change(tx, who, &before, &after)?;
+                script::check_script_change(tx, caller, &before, &after)?;
                 sinks::update(tx, &after)?;
                 sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
-                    let updated = entry(who, "event_sink.updated", &after, describe(&after));
+                    let updated = entry(caller, "event_sink.updated", &after, describe(&after));
                     audit::append(tx, &updated)?;
                 }
                 if before.active != after.active {
@@ -181,7 +181,7 @@ impl SinksService {
                         true => "event_sink.enabled",
                         false => "event_sink.disabled",
                     };
-                    audit::append(tx, &entry(who, action, &after, name_of(&after)))?;
+                    audit::append(tx, &entry(caller, action, &after, name_of(&after)))?;
                 }
                 Ok::<_, SinkError>(record(tx, after)?)
             })
@@ -224,9 +224,9 @@ impl SinksService {
 
     /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
-        self.write_as(caller, move |tx, who| {
-            let (_, row) = managed(tx, who, id)?;
-            delete_sink(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
+        self.write_as(caller, move |tx, caller| {
+            let (_, row) = managed(tx, caller, id)?;
+            delete_sink(tx, row.id, caller.user.name.as_str(), svc_clock::now())?;
             Ok::<_, SinkError>(())
         })
         .await?;
@@ -239,9 +239,9 @@ impl SinksService {
         &self,
         caller: &Caller,
         id: SinkId,
-        asked: RotateSecret,
+        request: RotateSecret,
     ) -> Result<RotatedSecret, SinkError> {
-        let hours = asked.overlap_hours.unwrap_or(OVERLAP_HOURS);
+        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
         if hours > OVERLAP_HOURS_MAX {
             return Err(SinkError::invalid(
                 "invalid",
@@ -251,8 +251,8 @@ impl SinksService {
         let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
         let secret = secrets::new_webhook_secret();
         let sealed = self.seal(id, &secret)?;
-        self.write_as(caller, move |tx, who| {
-            let (_, mut row) = managed(tx, who, id)?;
+        self.write_as(caller, move |tx, caller| {
+            let (_, mut row) = managed(tx, caller, id)?;
             if row.kind != SinkType::Webhook {
                 return Err(SinkError::Conflict(format!(
                     "sink `{}` is not a webhook; only webhooks have a secret",
@@ -263,7 +263,10 @@ impl SinksService {
             row.previous_until = Some(previous_until);
             sinks::update(tx, &row)?;
             let detail = json!({"name": row.name, "previous_until": previous_until});
-            audit::append(tx, &entry(who, "event_sink.secret_rotated", &row, detail))?;
+            audit::append(
+                tx,
+                &entry(caller, "event_sink.secret_rotated", &row, detail),
+            )?;
             Ok(())
         })
         .await?;
@@ -366,7 +369,7 @@ fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
     } != *after
 }
 
-fn patched(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
+fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
     let mut after = before.clone();
     if let Some(name) = patch.name {
         after.name = name;

@@ -21,17 +21,17 @@ pub fn declare(
     subscriptions: &[Subscription],
 ) -> Result<Vec<LaneId>, StoreError> {
     let declared = lanes::declare(tx, owner, space, subscriptions)?;
-    append_removed(tx, space, &declared.removed)?;
+    audit_removed(tx, space, &declared.removed)?;
     Ok(declared.lanes)
 }
 
 /// Withdraws every subscription of a space.
 pub fn withdraw_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
     let removed = lanes::withdraw_space(tx, space)?;
-    append_removed(tx, space, &removed)
+    audit_removed(tx, space, &removed)
 }
 
-fn append_removed(
+fn audit_removed(
     tx: &mut Tx<'_>,
     space: SpaceId,
     removed: &[RemovedSubscription],

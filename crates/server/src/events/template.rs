@@ -27,7 +27,7 @@ mod tests;
 
 use self::{
     budget::{Budget, OutOfTime},
-    output::{Page, Position, Root, TooMuch},
+    output::{BodyWriter, JsonTracker, OutputTooLarge, Root},
 };
 
 /// Bytes of a template.
@@ -81,7 +81,7 @@ pub struct Template {
 /// refused when it is saved.
 pub fn compile(source: &str) -> Result<Template, TemplateError> {
     let template = load(source)?;
-    sample::try_out(&template)?;
+    sample::render_samples(&template)?;
     Ok(template)
 }
 
@@ -103,7 +103,7 @@ pub fn load(source: &str) -> Result<Template, TemplateError> {
     filters::add_to(&mut environment);
     environment
         .add_template_owned(NAME, source.to_owned())
-        .map_err(|error| check::refused(source, &error))?;
+        .map_err(|error| check::parse_error(source, &error))?;
     Ok(Template { environment })
 }
 
@@ -132,19 +132,19 @@ impl Template {
     }
 
     fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let position = Arc::new(Position::default());
+        let tracker = Arc::new(JsonTracker::default());
         let budget = Arc::new(Budget::start());
         let root = Value::from_object(Root {
             values: values(scope),
-            position: Arc::clone(&position),
+            tracker: Arc::clone(&tracker),
             budget: Arc::clone(&budget),
         });
-        let mut page = Page::new(position, budget);
+        let mut writer = BodyWriter::new(tracker, budget);
         self.environment
             .get_template(NAME)
-            .and_then(|template| template.render_captured_to(root, &mut page).map(drop))
+            .and_then(|template| template.render_captured_to(root, &mut writer).map(drop))
             .map_err(render_error)?;
-        Ok(page.into_text())
+        Ok(writer.into_text())
     }
 }
 
@@ -194,7 +194,7 @@ fn syntax() -> SyntaxConfig {
 fn render_error(error: minijinja::Error) -> TemplateError {
     let mut source: Option<&dyn std::error::Error> = Some(&error);
     while let Some(cause) = source {
-        if cause.is::<TooMuch>() {
+        if cause.is::<OutputTooLarge>() {
             return TemplateError::TooLarge;
         }
         if cause.is::<OutOfTime>() {

@@ -12,9 +12,9 @@ use svc_store::{
     users,
 };
 
-use super::{Deliverers, Rendering, Unrendered};
+use super::{Deliverers, RenderError, RenderPurpose};
 use crate::{
-    events::lanes::{AttemptDetail, Sent},
+    events::lanes::{AttemptDetail, AttemptResult},
     live::Availability,
     methods::{
         calls::{Reply, attempt},
@@ -46,7 +46,13 @@ impl MethodDelivery {
 
     /// Makes one attempt, at the provider that D2 picks among those that have not failed this event.
     /// While no provider is linked, the delivery pauses and spends no attempt.
-    pub async fn deliver(&self, owner: UserId, method: &str, event: EventId, params: &str) -> Sent {
+    pub async fn deliver(
+        &self,
+        owner: UserId,
+        method: &str,
+        event: EventId,
+        params: &str,
+    ) -> AttemptResult {
         let key = (owner, method.to_owned());
         let failed = self
             .failed
@@ -61,7 +67,7 @@ impl MethodDelivery {
                 Ok(provider) => provider,
                 // Nothing was sent: no provider is linked or registered yet, or each one lost its
                 // link before the call was sent.
-                Err(_) if unsent.iter().all(is_unlinked) => return Sent::Paused,
+                Err(_) if unsent.iter().all(is_unlinked) => return AttemptResult::Paused,
                 Err(PickError::NotFound | PickError::Unavailable) => {
                     break (RpcError::Unavailable.message().to_owned(), None);
                 }
@@ -69,7 +75,7 @@ impl MethodDelivery {
             let now = tokio::time::Instant::now();
             match attempt(&provider, owner, Some(params), now, None).await {
                 Ok(Some(Reply::Result(result))) => {
-                    return Sent::Delivered(detail(began, None, Some(&result)));
+                    return AttemptResult::Delivered(detail(began, None, Some(&result)));
                 }
                 Ok(Some(Reply::Error(error))) => {
                     failed.push(provider);
@@ -84,7 +90,7 @@ impl MethodDelivery {
         };
         self.failed.lock().insert(key, (event, failed));
         let (error, output) = error;
-        Sent::Failed(detail(began, Some(error), output.as_deref()))
+        AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
     }
 
     fn pick(
@@ -128,7 +134,7 @@ impl Deliverers {
         owner: UserId,
         formatters: &[String],
         event: &Event,
-    ) -> Result<String, Unrendered> {
+    ) -> Result<String, RenderError> {
         let (names, event_type) = (formatters.to_vec(), event.r#type.clone());
         let source = self
             .store
@@ -155,16 +161,16 @@ impl Deliverers {
                 Ok(None)
             })
             .await?;
-        let rendering = Rendering::Delivery(owner);
-        let params = self.render(source.as_deref(), event, rendering).await?;
+        let purpose = RenderPurpose::Delivery(owner);
+        let params = self.render(source.as_deref(), event, purpose).await?;
         // Checked for each event: the template was checked with sample events only.
         if !params.trim_start().starts_with('{') {
-            return Err(Unrendered::Template(
+            return Err(RenderError::Template(
                 "the template does not render a JSON object".to_owned(),
             ));
         }
         if nests_deeper_than(&params, PARAMS_DEPTH_MAX) {
-            return Err(Unrendered::Template(format!(
+            return Err(RenderError::Template(format!(
                 "the params nest more than {PARAMS_DEPTH_MAX} levels deep"
             )));
         }

@@ -14,7 +14,7 @@ use svc_store::{
 
 use super::{Deliverers, detail};
 use crate::{
-    events::lanes::{AttemptDetail, Sent},
+    events::lanes::{AttemptDetail, AttemptResult},
     scripts::{
         Libraries, Run, Unavailable, Waiting, What, event_json, libraries_of, outline, source_of,
         withheld_from,
@@ -28,15 +28,17 @@ impl Deliverers {
         sink: &SinkRow,
         event: &Event,
         waiting: Option<Waiting>,
-    ) -> Sent {
+    ) -> AttemptResult {
         let attempted = self.attempt_script(sink, event, waiting).await;
         let sent = attempted.unwrap_or_else(|unavailable| match unavailable {
-            Unavailable::Busy | Unavailable::Stopping => Sent::Paused,
-            why => Sent::Withheld(why.to_string()),
+            Unavailable::Busy | Unavailable::Stopping => AttemptResult::Paused,
+            why => AttemptResult::Withheld(why.to_string()),
         });
         match &sent {
-            Sent::Withheld(why) if waiting.is_some() => self.tell_withheld(sink, why).await,
-            Sent::Withheld(_) | Sent::Paused => {}
+            AttemptResult::Withheld(why) if waiting.is_some() => {
+                self.report_withheld(sink, why).await;
+            }
+            AttemptResult::Withheld(_) | AttemptResult::Paused => {}
             _ => self.withheld.forget(sink.id),
         }
         sent
@@ -48,7 +50,7 @@ impl Deliverers {
         sink: &SinkRow,
         event: &Event,
         waiting: Option<Waiting>,
-    ) -> Result<Sent, Unavailable> {
+    ) -> Result<AttemptResult, Unavailable> {
         // A global sink receives the events of all users, so its owner must still hold the
         // permission to create one.
         let needs = sink
@@ -61,13 +63,13 @@ impl Deliverers {
         };
         let (script, libraries) = match self.script_of(sink).await {
             Ok(Ok(found)) => found,
-            Ok(Err(NoScript::Missing(why))) => return Ok(Sent::Failed(detail(why))),
+            Ok(Err(NoScript::Missing(why))) => return Ok(AttemptResult::Failed(detail(why))),
             Ok(Err(NoScript::Withheld(why))) => return Err(Unavailable::User(why)),
-            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
+            Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
         };
         let event = match self.event_of(event).await {
             Ok(event) => event,
-            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
+            Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
         };
         let run = Run {
             what: What::Sink { event },
@@ -79,8 +81,8 @@ impl Deliverers {
     }
 
     /// Reports once, in the log and the audit log, why a sink does not deliver.
-    pub(super) async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
-        if !self.withheld.is_news(sink.id, why) {
+    pub(super) async fn report_withheld(&self, sink: &SinkRow, why: &str) {
+        if !self.withheld.is_new(sink.id, why) {
             return;
         }
         tracing::warn!(
@@ -104,8 +106,8 @@ impl Deliverers {
 
     /// The event as a script receives it, as JSON.
     pub async fn event_of(&self, event: &Event) -> Result<String, StoreError> {
-        let around = self.surroundings_of(event).await?;
-        Ok(event_json(event, around.space.as_ref(), &around.custom))
+        let context = self.read_context(event).await?;
+        Ok(event_json(event, context.space.as_ref(), &context.custom))
     }
 
     /// The source of the sink's script and the libraries that it may import.
@@ -155,10 +157,10 @@ enum NoScript {
 
 /// The reported reasons why sinks do not deliver; each reason is reported once.
 #[derive(Debug, Default)]
-pub struct Told(Mutex<HashMap<SinkId, String>>);
+pub struct WithheldNotices(Mutex<HashMap<SinkId, String>>);
 
-impl Told {
-    fn is_news(&self, sink: SinkId, why: &str) -> bool {
+impl WithheldNotices {
+    fn is_new(&self, sink: SinkId, why: &str) -> bool {
         let before = self.0.lock().insert(sink, why.to_owned());
         before.as_deref() != Some(why)
     }
@@ -169,7 +171,7 @@ impl Told {
     }
 }
 
-fn judge(outcome: Outcome) -> Sent {
+fn judge(outcome: Outcome) -> AttemptResult {
     let error = outcome.result.err().map(|error| match &error.hint {
         Some(hint) => format!("{}; {hint}", outline(&error)),
         None => outline(&error),
@@ -182,8 +184,8 @@ fn judge(outcome: Outcome) -> Sent {
         output: Some(outcome.output).filter(|output| !output.is_empty()),
     };
     if delivered {
-        Sent::Delivered(attempt)
+        AttemptResult::Delivered(attempt)
     } else {
-        Sent::Failed(attempt)
+        AttemptResult::Failed(attempt)
     }
 }

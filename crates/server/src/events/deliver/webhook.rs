@@ -34,11 +34,11 @@ mod signature;
 mod tests;
 mod url;
 
-use self::{answer::Answer, failure_log::FailureLog, url::Location};
+use self::{answer::WebhookAnswer, failure_log::FailureLog, url::Location};
 pub use self::{
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
-    lookups::{Answers, LOOKUPS_DEFAULT, Lookups},
+    lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
     url::{UrlError, check_url},
 };
 
@@ -110,7 +110,7 @@ impl Webhook {
     ) -> (AttemptDetail, bool) {
         let began = Instant::now();
         // Filled while the answer arrives, so that a part of it remains after a timeout.
-        let mut answer = Answer::default();
+        let mut answer = WebhookAnswer::default();
         let attempt = self.attempt(owner, url, headers, body, event, secrets, now, &mut answer);
         let outcome = match timeout(self.policy.timeout, attempt).await {
             Ok(outcome) => outcome,
@@ -140,10 +140,10 @@ impl Webhook {
         event: &Event,
         secrets: &[Vec<u8>],
         now: Timestamp,
-        answer: &mut Answer,
+        answer: &mut WebhookAnswer,
     ) -> Result<(), String> {
         let location = Location::parse(url).map_err(|error| error.to_string())?;
-        let headers = headers::of_request(&location, custom, event, &body, secrets, now)
+        let headers = headers::request_headers(&location, custom, event, &body, secrets, now)
             .map_err(|error| error.to_string())?;
         let mut request = Request::post(location.path.as_str())
             .body(Full::new(Bytes::from(body)))
@@ -172,7 +172,7 @@ impl Webhook {
             let response = sender
                 .send_request(request)
                 .await
-                .map_err(|error| format!("no answer: {}", reason(&error)))?;
+                .map_err(|error| format!("no answer: {}", innermost_cause(&error)))?;
             answer.read(response, self.policy.answer_bytes_max).await
         };
         // The connection is driven here and dropped with the attempt, so that no task outlives the
@@ -201,7 +201,7 @@ fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
 }
 
 /// The innermost cause: it says what happened, the outer ones only where.
-fn reason(error: &dyn std::error::Error) -> String {
+fn innermost_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;

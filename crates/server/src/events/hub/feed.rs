@@ -8,7 +8,7 @@ use std::{collections::VecDeque, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::Streamed;
+use super::StreamedEvent;
 
 /// Events that a feed keeps for slow readers.
 const EVENTS_MAX: usize = 256;
@@ -25,7 +25,7 @@ pub(super) struct Feed {
 struct Newest {
     /// The number of the oldest event in the buffer.
     first: u64,
-    events: VecDeque<Arc<Streamed>>,
+    events: VecDeque<Arc<StreamedEvent>>,
     bytes: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct Reader {
 
 /// The number of events that were removed before the reader read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Missed(pub u64);
+pub struct MissedEvents(pub u64);
 
 impl Feed {
     pub(super) fn new() -> Self {
@@ -49,7 +49,7 @@ impl Feed {
         }
     }
 
-    pub(super) fn put(&self, event: Arc<Streamed>) {
+    pub(super) fn put(&self, event: Arc<StreamedEvent>) {
         let mut newest = self.newest.lock();
         newest.bytes += event.record.len();
         newest.events.push_back(event);
@@ -67,7 +67,7 @@ impl Feed {
         self.count.send_replace(count);
     }
 
-    pub(super) fn read(self: &Arc<Self>) -> Reader {
+    pub(super) fn open_reader(self: &Arc<Self>) -> Reader {
         Reader {
             next: self.newest.lock().end(),
             count: self.count.subscribe(),
@@ -84,7 +84,7 @@ impl Newest {
 
 impl Reader {
     /// Waits for the next event. Cancel safe.
-    pub async fn next(&mut self) -> Result<Arc<Streamed>, Missed> {
+    pub async fn next(&mut self) -> Result<Arc<StreamedEvent>, MissedEvents> {
         loop {
             // Before `find_next`, so that an event put in between ends the wait below.
             self.count.borrow_and_update();
@@ -96,12 +96,12 @@ impl Reader {
         }
     }
 
-    fn find_next(&mut self) -> Option<Result<Arc<Streamed>, Missed>> {
+    fn find_next(&mut self) -> Option<Result<Arc<StreamedEvent>, MissedEvents>> {
         let newest = self.feed.newest.lock();
         if self.next < newest.first {
             let missed = newest.first - self.next;
             self.next = newest.first;
-            return Some(Err(Missed(missed)));
+            return Some(Err(MissedEvents(missed)));
         }
         let at = usize::try_from(self.next - newest.first).ok()?;
         let event = newest.events.get(at)?.clone();
@@ -116,8 +116,8 @@ mod tests {
 
     use super::*;
 
-    fn event(bytes: usize) -> Arc<Streamed> {
-        Arc::new(Streamed {
+    fn event(bytes: usize) -> Arc<StreamedEvent> {
+        Arc::new(StreamedEvent {
             id: EventId::NIL,
             r#type: "custom.x".to_owned(),
             owner_id: UserId::NIL,
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_does_not_read_holds_so_many_events_and_bytes() {
+    async fn a_slow_reader_holds_a_bounded_number_of_events_and_bytes() {
         let feed = Arc::new(Feed::new());
-        let mut reader = feed.read();
+        let mut reader = feed.open_reader();
         for _ in 0..EVENTS_MAX + 10 {
             feed.put(event(1));
         }
-        assert_eq!(reader.next().await, Err(Missed(10)));
+        assert_eq!(reader.next().await, Err(MissedEvents(10)));
         assert_eq!(reader.next().await, Ok(event(1)));
 
         let large = BYTES_MAX / 4;
@@ -155,7 +155,7 @@ mod tests {
         feed.put(event(BYTES_MAX + 1));
         assert_eq!(reader.next().await, Ok(event(BYTES_MAX + 1)));
         // A new reader begins with the next event.
-        let mut later = feed.read();
+        let mut later = feed.open_reader();
         feed.put(event(7));
         assert_eq!(later.next().await, Ok(event(7)));
     }

@@ -23,21 +23,21 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Deliver, LanePolicy, retention,
     schedule::{Grant, OwnerKey, Schedule},
-    turn::{self, Moment, Turn},
-    worker::{Shared, Slot},
+    turn::{self, LaneProgress, TransactionTime},
+    worker::{EngineState, Slot},
 };
-use crate::events::hub::{Hub, Woken};
+use crate::events::hub::{Hub, LaneWakeUp};
 
 /// Lanes woken in one transaction, so that it stays short.
-const ROUSE_MAX: usize = 128;
+const WAKE_UPS_MAX: usize = 128;
 /// The pause after a scan, as a multiple of the time that the scan took.
-const SCAN_PAUSE: u32 = 9;
+const SCAN_PAUSE_FACTOR: u32 = 9;
 
 /// The delivery engine of this server.
 pub struct Engine<D> {
-    shared: Arc<Shared<D>>,
+    shared: Arc<EngineState<D>>,
     /// Wake-ups that arrived while the lane was held; replayed when it is released.
-    woken_while_held: Mutex<HashSet<Woken>>,
+    woken_while_held: Mutex<HashSet<LaneWakeUp>>,
     scan: Mutex<Scan>,
 }
 
@@ -47,13 +47,23 @@ struct Scan {
     earliest: Instant,
     /// The next scan if none was requested.
     latest: Instant,
-    is_wanted: bool,
+    is_requested: bool,
+}
+
+impl Scan {
+    fn next_at(&self) -> Instant {
+        if self.is_requested {
+            self.earliest
+        } else {
+            self.latest
+        }
+    }
 }
 
 /// The lanes that were claimed with a grant.
-struct Claimed {
+struct ClaimedLanes {
     grant: Grant,
-    turns: Vec<Turn>,
+    progress: Vec<LaneProgress>,
     /// How long until another lane of the owner is due; `None` if no lane has deliveries.
     next: Option<Duration>,
 }
@@ -69,7 +79,7 @@ impl<D: Deliver> Engine<D> {
     ) -> Self {
         let now = Instant::now();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(EngineState {
                 store,
                 server_id,
                 deliver,
@@ -83,7 +93,7 @@ impl<D: Deliver> Engine<D> {
             scan: Mutex::new(Scan {
                 earliest: now,
                 latest: now,
-                is_wanted: true,
+                is_requested: true,
             }),
         }
     }
@@ -102,13 +112,13 @@ impl<D: Deliver> Engine<D> {
     }
 
     async fn schedule(&self, workers: &mut JoinSet<LaneId>) {
-        self.take_over().await;
+        self.release_earlier_run().await;
         loop {
-            let wait = self.look(workers).await;
+            let wait = self.start_due(workers).await;
             tokio::select! {
                 biased;
                 () = self.shared.shutdown.cancelled() => return,
-                () = self.shared.hub.woken() => {}
+                () = self.shared.hub.wait_for_wake_up() => {}
                 Some(ended) = workers.join_next() => self.note_end(ended),
                 () = sleep(wait) => {}
             }
@@ -120,7 +130,7 @@ impl<D: Deliver> Engine<D> {
 
     /// Releases the lanes that this server held when it was killed. No other process can hold them:
     /// the server id belongs to the data folder, which only one server uses at a time.
-    async fn take_over(&self) {
+    async fn release_earlier_run(&self) {
         let server = self.shared.server_id;
         loop {
             let releasing = move |tx: &mut Tx<'_>| {
@@ -139,37 +149,37 @@ impl<D: Deliver> Engine<D> {
 
     /// Starts a worker for each due lane that gets a slot. Returns how long to wait before the next
     /// call, unless a wake-up arrives earlier.
-    async fn look(&self, workers: &mut JoinSet<LaneId>) -> Duration {
-        match self.try_look(workers).await {
+    async fn start_due(&self, workers: &mut JoinSet<LaneId>) -> Duration {
+        match self.try_start_due(workers).await {
             Ok(()) => self.wait(),
             Err(error) => {
                 if error != StoreError::Closed && !error.is_outage() {
                     tracing::error!(%error, "cannot look for due deliveries; retrying");
                 }
-                self.scan.lock().is_wanted = true;
+                self.scan.lock().is_requested = true;
                 self.shared.policy.poll
             }
         }
     }
 
-    async fn try_look(&self, workers: &mut JoinSet<LaneId>) -> Result<(), StoreError> {
-        self.take_wakes().await?;
+    async fn try_start_due(&self, workers: &mut JoinSet<LaneId>) -> Result<(), StoreError> {
+        self.take_wake_ups().await?;
         self.scan_if_time().await?;
         let grants = self.shared.schedule.lock().plan(Instant::now());
         if grants.is_empty() {
             return Ok(());
         }
         // On an error the slots are released, and the next scan finds the lanes.
-        let mut granted = Granted {
+        let mut unused = UnusedGrants {
             schedule: &self.shared.schedule,
             grants,
         };
-        self.drop_idle(&mut granted).await?;
-        if granted.grants.is_empty() {
+        self.settle_idle(&mut unused).await?;
+        if unused.grants.is_empty() {
             return Ok(());
         }
-        let claimed = self.claim(granted.grants.clone()).await?;
-        granted.grants.clear();
+        let claimed = self.claim(unused.grants.clone()).await?;
+        unused.grants.clear();
         for claimed in claimed {
             self.start(claimed, workers);
         }
@@ -179,26 +189,20 @@ impl<D: Deliver> Engine<D> {
     fn wait(&self) -> Duration {
         let now = Instant::now();
         let due = self.shared.schedule.lock().wait(now);
-        let scan = self.scan.lock();
-        let at = if scan.is_wanted {
-            scan.earliest
-        } else {
-            scan.latest
-        };
-        let until_scan = at.saturating_duration_since(now);
+        let until_scan = self.scan.lock().next_at().saturating_duration_since(now);
         due.map_or(until_scan, |due| due.min(until_scan))
     }
 
     /// Reports the hub's wake-ups to the schedule.
-    async fn take_wakes(&self) -> Result<(), StoreError> {
-        let wakes = self.shared.hub.take_wakes(ROUSE_MAX);
-        if wakes.all {
-            self.scan.lock().is_wanted = true;
+    async fn take_wake_ups(&self) -> Result<(), StoreError> {
+        let wake_ups = self.shared.hub.take_wake_ups(WAKE_UPS_MAX);
+        if wake_ups.all {
+            self.scan.lock().is_requested = true;
         }
-        if !wakes.owners.is_empty() {
+        if !wake_ups.owners.is_empty() {
             let now = Instant::now();
             let mut schedule = self.shared.schedule.lock();
-            let keys = wakes.owners.into_iter().map(owner_key);
+            let keys = wake_ups.owners.into_iter().map(owner_key);
             for key in keys.chain([GLOBAL.to_owned()]) {
                 let key: OwnerKey = key.into();
                 for kind in DeliveryKind::ALL {
@@ -206,27 +210,27 @@ impl<D: Deliver> Engine<D> {
                 }
             }
         }
-        self.rouse(wakes.lanes).await
+        self.make_due(wake_ups.lanes).await
     }
 
     /// Makes woken lanes due. A lane that is held is woken again when it is released.
-    async fn rouse(&self, woken: Vec<Woken>) -> Result<(), StoreError> {
+    async fn make_due(&self, woken: Vec<LaneWakeUp>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());
         }
-        let rousing = move |tx: &mut Tx<'_>| {
-            let (now, mut roused) = (tx.now()?, Vec::new());
+        let waking = move |tx: &mut Tx<'_>| {
+            let (now, mut due_lanes) = (tx.now()?, Vec::new());
             for woken in woken {
                 if let Some(lane) = lanes::make_due(tx, woken.lane, woken.failures, now)? {
-                    roused.push((woken, lane));
+                    due_lanes.push((woken, lane));
                 }
             }
-            Ok(roused)
+            Ok(due_lanes)
         };
-        let roused = self.shared.store.write(rousing).await?;
+        let due_lanes = self.shared.store.write(waking).await?;
         let now = Instant::now();
         let mut schedule = self.shared.schedule.lock();
-        for (woken, lane) in roused {
+        for (woken, lane) in due_lanes {
             if lane.is_held {
                 self.woken_while_held.lock().insert(woken);
             } else {
@@ -241,15 +245,10 @@ impl<D: Deliver> Engine<D> {
         let began = Instant::now();
         {
             let mut scan = self.scan.lock();
-            let is_time = if scan.is_wanted {
-                began >= scan.earliest
-            } else {
-                began >= scan.latest
-            };
-            if !is_time {
+            if began < scan.next_at() {
                 return Ok(());
             }
-            scan.is_wanted = false;
+            scan.is_requested = false;
         }
         let server = self.shared.server_id;
         let scanning = move |tx: &mut Tx<'_>| {
@@ -269,7 +268,7 @@ impl<D: Deliver> Engine<D> {
         for (kind, owner, wait) in due {
             schedule.note_due(kind, &owner, now + wait);
         }
-        let pause = (now - began) * SCAN_PAUSE;
+        let pause = (now - began) * SCAN_PAUSE_FACTOR;
         let mut scan = self.scan.lock();
         scan.earliest = now + pause;
         scan.latest = now + pause.max(self.shared.policy.poll);
@@ -278,20 +277,20 @@ impl<D: Deliver> Engine<D> {
 
     /// Settles the grants of owners with nothing due. This is a read, so that such grants cost no
     /// write.
-    async fn drop_idle(&self, granted: &mut Granted<'_>) -> Result<(), StoreError> {
-        let (server, asked) = (self.shared.server_id, granted.grants.clone());
-        let asking = move |tx: &mut Tx<'_>| {
+    async fn settle_idle(&self, unused: &mut UnusedGrants<'_>) -> Result<(), StoreError> {
+        let (server, grants) = (self.shared.server_id, unused.grants.clone());
+        let reading = move |tx: &mut Tx<'_>| {
             let now = tx.now()?;
-            asked
+            grants
                 .iter()
-                .map(|grant| wait_of(tx, server, grant, now))
+                .map(|grant| time_until_due(tx, server, grant, now))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let waits = self.shared.store.read(asking).await?;
+        let waits = self.shared.store.read(reading).await?;
         let now = Instant::now();
         let mut schedule = self.shared.schedule.lock();
         let mut waits = waits.into_iter();
-        granted.grants.retain(|grant| {
+        unused.grants.retain(|grant| {
             let wait = waits.next().flatten();
             let is_due = wait.is_some_and(|wait| wait.is_zero());
             if !is_due {
@@ -303,24 +302,24 @@ impl<D: Deliver> Engine<D> {
     }
 
     /// Claims lanes and begins their first deliveries in one transaction.
-    async fn claim(&self, grants: Vec<Grant>) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, grants: Vec<Grant>) -> Result<Vec<ClaimedLanes>, StoreError> {
         let shared = &self.shared;
         let (server, lease) = (shared.server_id, shared.policy.lease);
         let shutdown = shared.shutdown.clone();
         let claiming = move |tx: &mut Tx<'_>| {
-            let moment = Moment::of(tx, lease)?;
+            let time = TransactionTime::of(tx, lease)?;
             grants
                 .into_iter()
                 .map(|grant| {
                     // The server stops: do not start again what a worker just released.
                     if shutdown.is_cancelled() {
-                        return Ok(Claimed {
+                        return Ok(ClaimedLanes {
                             grant,
-                            turns: Vec::new(),
+                            progress: Vec::new(),
                             next: None,
                         });
                     }
-                    claim_of(tx, server, grant, moment)
+                    claim_lanes(tx, server, grant, time)
                 })
                 .collect()
         };
@@ -328,21 +327,25 @@ impl<D: Deliver> Engine<D> {
     }
 
     /// Starts a worker for each delivery that was begun.
-    fn start(&self, claimed: Claimed, workers: &mut JoinSet<LaneId>) {
-        let Claimed { grant, turns, next } = claimed;
-        let mut begun = Vec::new();
-        for turn in turns {
-            self.shared.tell_buried(&turn.buried);
-            begun.extend(turn.begun);
+    fn start(&self, claimed: ClaimedLanes, workers: &mut JoinSet<LaneId>) {
+        let ClaimedLanes {
+            grant,
+            progress,
+            next,
+        } = claimed;
+        let mut started = Vec::new();
+        for progress in progress {
+            self.shared.report_dead(&progress.dead);
+            started.extend(progress.started);
         }
         let next = next.map(|wait| Instant::now() + wait);
         self.shared
             .schedule
             .lock()
-            .settle(&grant, begun.len(), next);
-        for begun in begun {
+            .settle(&grant, started.len(), next);
+        for started in started {
             let slot = Slot::new(self.shared.clone(), grant.kind, grant.owner.clone());
-            workers.spawn(slot.work(begun));
+            workers.spawn(slot.run(started));
         }
     }
 
@@ -380,12 +383,12 @@ impl<D: Deliver> Engine<D> {
 }
 
 /// Grants that are not used yet. Dropping the value releases their slots.
-struct Granted<'a> {
+struct UnusedGrants<'a> {
     schedule: &'a Mutex<Schedule>,
     grants: Vec<Grant>,
 }
 
-impl Drop for Granted<'_> {
+impl Drop for UnusedGrants<'_> {
     fn drop(&mut self) {
         let mut schedule = self.schedule.lock();
         for grant in &self.grants {
@@ -395,7 +398,7 @@ impl Drop for Granted<'_> {
 }
 
 /// How long until a lane of the grant's owner is due; `None` if no lane has deliveries.
-fn wait_of(
+fn time_until_due(
     tx: &mut Tx<'_>,
     server: ServerId,
     grant: &Grant,
@@ -405,25 +408,29 @@ fn wait_of(
     Ok(first.map(|at| at.since(now)))
 }
 
-fn claim_of(
+fn claim_lanes(
     tx: &mut Tx<'_>,
     server: ServerId,
     grant: Grant,
-    moment: Moment,
-) -> Result<Claimed, StoreError> {
+    time: TransactionTime,
+) -> Result<ClaimedLanes, StoreError> {
     let owner = (grant.kind, &*grant.owner);
-    let span = (moment.now, moment.lease_until);
+    let span = (time.now, time.lease_until);
     let held = lanes::claim(tx, server, owner, span, grant.slots)?;
     let next = if held.len() < grant.slots {
-        wait_of(tx, server, &grant, moment.now)?
+        time_until_due(tx, server, &grant, time.now)?
     } else {
         // More lanes may be due.
         Some(Duration::ZERO)
     };
-    let begin = |held| turn::begin(tx, held, moment).transpose();
-    let turns = held
+    let begin = |held| turn::begin(tx, held, time).transpose();
+    let progress = held
         .into_iter()
         .filter_map(begin)
         .collect::<Result<_, _>>()?;
-    Ok(Claimed { grant, turns, next })
+    Ok(ClaimedLanes {
+        grant,
+        progress,
+        next,
+    })
 }

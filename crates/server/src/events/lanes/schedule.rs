@@ -60,12 +60,12 @@ pub(super) struct Grant {
 }
 
 pub(super) struct Schedule {
-    kinds: [Kind; 3],
+    kinds: [KindSchedule; 3],
     /// The end of each owner's pauses, if each took [`PAUSE_SPACING`] after the one before.
     pauses: HashMap<OwnerKey, Instant>,
 }
 
-struct Kind {
+struct KindSchedule {
     slots: FairSlots<OwnerKey>,
     timed: HashMap<OwnerKey, Instant>,
     timers: BTreeSet<(Instant, OwnerKey)>,
@@ -76,7 +76,7 @@ struct Kind {
 
 impl Schedule {
     pub(super) fn new(slots: Slots) -> Self {
-        let kind = |capacity: usize| Kind {
+        let kind = |capacity: usize| KindSchedule {
             slots: FairSlots::new(capacity.max(1), Share::QUARTER),
             timed: HashMap::new(),
             timers: BTreeSet::new(),
@@ -142,19 +142,24 @@ impl Schedule {
 
     /// How long a paused lane of this owner waits: `base`, or longer if many lanes of the owner
     /// pause, so that they do not keep the engine busy.
-    pub(super) fn rest(&mut self, owner: &OwnerKey, base: Duration, now: Instant) -> Duration {
+    pub(super) fn pause_time(
+        &mut self,
+        owner: &OwnerKey,
+        base: Duration,
+        now: Instant,
+    ) -> Duration {
         self.pauses.retain(|_, until| *until > now);
         let until = self.pauses.entry(owner.clone()).or_insert(now);
         *until += PAUSE_SPACING;
         base + (*until - now).saturating_sub(PAUSE_BURST)
     }
 
-    fn kind(&mut self, kind: DeliveryKind) -> &mut Kind {
+    fn kind(&mut self, kind: DeliveryKind) -> &mut KindSchedule {
         &mut self.kinds[kind.index()]
     }
 }
 
-impl Kind {
+impl KindSchedule {
     fn note_due(&mut self, owner: &OwnerKey, at: Instant) {
         if self.slots.is_waiting(owner) {
             let noted = self.noted.entry(owner.clone()).or_insert(at);
@@ -180,7 +185,7 @@ impl Kind {
             self.slots.wait(owner);
         }
         let mut granted: Vec<(OwnerKey, usize)> = Vec::new();
-        let mut places: HashMap<OwnerKey, usize> = HashMap::new();
+        let mut indices: HashMap<OwnerKey, usize> = HashMap::new();
         for _ in 0..GRANTS_MAX {
             let Some(owner) = self.slots.take_next() else {
                 break;
@@ -188,8 +193,8 @@ impl Kind {
             self.noted.remove(&owner);
             // The owner may have more due lanes; `settle` decides.
             self.slots.wait(owner.clone());
-            let place = *places.entry(owner.clone()).or_insert(granted.len());
-            match granted.get_mut(place) {
+            let index = *indices.entry(owner.clone()).or_insert(granted.len());
+            match granted.get_mut(index) {
                 Some((_, slots)) => *slots += 1,
                 None => granted.push((owner, 1)),
             }

@@ -34,7 +34,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{AttemptDetail, Deliver, Engine, Job, LanePolicy, Sent};
+use super::{AttemptDetail, AttemptResult, Deliver, Engine, Job, LanePolicy};
 use crate::events::{dispatch::emit_in, hub::Hub};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -49,7 +49,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Answer {
+enum Reply {
     Deliver,
     Fail,
     Die,
@@ -63,7 +63,7 @@ enum Answer {
 /// Records each attempt and answers as the test has set.
 struct Receiver {
     seen: Mutex<Vec<Job>>,
-    answer: Mutex<Answer>,
+    reply: Mutex<Reply>,
     in_flight: Mutex<HashMap<LaneId, usize>>,
     /// The highest number of deliveries that one lane had in flight.
     most_in_flight: Mutex<usize>,
@@ -71,18 +71,18 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new(answer: Answer) -> Arc<Self> {
+    fn new(reply: Reply) -> Arc<Self> {
         Arc::new(Self {
             seen: Mutex::default(),
-            answer: Mutex::new(answer),
+            reply: Mutex::new(reply),
             in_flight: Mutex::default(),
             most_in_flight: Mutex::default(),
             let_go: watch::Sender::new(false),
         })
     }
 
-    fn set(&self, answer: Answer) {
-        *self.answer.lock() = answer;
+    fn set(&self, reply: Reply) {
+        *self.reply.lock() = reply;
     }
 
     fn seen(&self) -> Vec<Job> {
@@ -113,7 +113,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl Deliver for Receiver {
-    async fn deliver(&self, job: Job) -> Sent {
+    async fn deliver(&self, job: Job) -> AttemptResult {
         let lane = job.lane;
         {
             let mut in_flight = self.in_flight.lock();
@@ -124,7 +124,7 @@ impl Deliver for Receiver {
         }
         let _in_flight = InFlight(self, lane);
         // Read before `seen` shows the job: a later `set` is for later jobs.
-        let answer = *self.answer.lock();
+        let reply = *self.reply.lock();
         self.seen.lock().push(job);
         tokio::task::yield_now().await;
         let detail = AttemptDetail {
@@ -137,20 +137,20 @@ impl Deliver for Receiver {
             error: Some("answered 500".to_owned()),
             ..detail.clone()
         };
-        match answer {
-            Answer::Deliver => Sent::Delivered(detail),
-            Answer::Fail => Sent::Failed(failed),
-            Answer::Die => Sent::Dead(failed),
-            Answer::Pause => Sent::Paused,
-            Answer::PauseLater => {
+        match reply {
+            Reply::Deliver => AttemptResult::Delivered(detail),
+            Reply::Fail => AttemptResult::Failed(failed),
+            Reply::Die => AttemptResult::Dead(failed),
+            Reply::Pause => AttemptResult::Paused,
+            Reply::PauseLater => {
                 let mut let_go = self.let_go.subscribe();
                 let _ = let_go.wait_for(|go| *go).await;
-                Sent::Paused
+                AttemptResult::Paused
             }
-            Answer::Hang => {
+            Reply::Hang => {
                 let mut let_go = self.let_go.subscribe();
                 let _ = let_go.wait_for(|go| *go).await;
-                Sent::Delivered(detail)
+                AttemptResult::Delivered(detail)
             }
         }
     }
@@ -197,8 +197,8 @@ impl Running {
 impl Fixture {
     fn new() -> Self {
         let now = Arc::new(AtomicI64::new(START));
-        let telling = now.clone();
-        let clock = Clock::from_fn(move || Timestamp(telling.load(Ordering::SeqCst)));
+        let clock_millis = now.clone();
+        let clock = Clock::from_fn(move || Timestamp(clock_millis.load(Ordering::SeqCst)));
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = open(folder.path(), &clock);
         Self {

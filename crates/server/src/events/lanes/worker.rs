@@ -13,9 +13,9 @@ use tokio::time::{Instant, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Deliver, LanePolicy, Sent,
+    AttemptResult, Deliver, LanePolicy,
     schedule::{OwnerKey, Schedule},
-    turn::{self, Begun, Buried, Ending, Moment, Turn},
+    turn::{self, DeadDelivery, DeliveryEnd, LaneProgress, StartedDelivery, TransactionTime},
 };
 use crate::{
     events::{audit::target_of, hub::Hub},
@@ -26,10 +26,10 @@ use crate::{
 const STORE_RETRY: Duration = Duration::from_millis(200);
 
 /// How long a worker may stay with one lane while other lanes wait for a slot.
-const TURN_MAX: Duration = Duration::from_secs(1);
+const SLOT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// State of the engine that all workers use.
-pub(super) struct Shared<D> {
+pub(super) struct EngineState<D> {
     pub(super) store: Store,
     pub(super) server_id: ServerId,
     pub(super) deliver: Arc<D>,
@@ -43,8 +43,8 @@ pub(super) struct Shared<D> {
 }
 
 /// How an attempt ended.
-enum Sending {
-    Done(Sent),
+enum AttemptEnd {
+    Done(AttemptResult),
     /// The server stops and does not wait any longer.
     CutOff,
     /// Another server holds the lane, or the lane was removed.
@@ -53,7 +53,7 @@ enum Sending {
 
 /// A delivery slot of an owner. Dropping the value releases the slot.
 pub(super) struct Slot<D: Deliver> {
-    shared: Arc<Shared<D>>,
+    shared: Arc<EngineState<D>>,
     kind: DeliveryKind,
     owner: OwnerKey,
 }
@@ -67,7 +67,7 @@ impl<D: Deliver> Drop for Slot<D> {
 
 impl<D: Deliver> Slot<D> {
     /// Takes a slot that the schedule has granted.
-    pub(super) fn new(shared: Arc<Shared<D>>, kind: DeliveryKind, owner: OwnerKey) -> Self {
+    pub(super) fn new(shared: Arc<EngineState<D>>, kind: DeliveryKind, owner: OwnerKey) -> Self {
         Self {
             shared,
             kind,
@@ -77,31 +77,31 @@ impl<D: Deliver> Slot<D> {
 
     /// Makes the delivery that was begun and those queued behind it. Returns the id of the lane,
     /// which this worker no longer holds.
-    pub(super) async fn work(self, begun: Begun) -> LaneId {
-        let lane = begun.held.lane;
-        self.deliver_from(begun).await;
+    pub(super) async fn run(self, started: StartedDelivery) -> LaneId {
+        let lane = started.held.lane;
+        self.deliver_from(started).await;
         lane
     }
 
-    async fn deliver_from(&self, begun: Begun) {
+    async fn deliver_from(&self, started: StartedDelivery) {
         let began = Instant::now();
-        let mut next = Some(begun);
-        while let Some(begun) = next {
-            let (held, n, attempt) = (begun.held, begun.job.n, begun.job.attempt);
-            let ending = match self.shared.send(begun).await {
-                Sending::Done(sent) => self.ending(sent, attempt),
-                Sending::CutOff => Ending::Unattempted {
-                    rest: Duration::ZERO,
+        let mut next = Some(started);
+        while let Some(started) = next {
+            let (held, n, attempt) = (started.held, started.job.n, started.job.attempt);
+            let ending = match self.shared.send(started).await {
+                AttemptEnd::Done(result) => self.decide_end(result, attempt),
+                AttemptEnd::CutOff => DeliveryEnd::Unattempted {
+                    wait: Duration::ZERO,
                 },
-                Sending::Lost => {
+                AttemptEnd::Lost => {
                     tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering");
                     return;
                 }
             };
             next = match self.finish(held, n, ending, began).await {
-                Some(turn) => {
-                    self.shared.tell_buried(&turn.buried);
-                    turn.begun
+                Some(progress) => {
+                    self.shared.report_dead(&progress.dead);
+                    progress.started
                 }
                 None => return,
             };
@@ -109,62 +109,68 @@ impl<D: Deliver> Slot<D> {
     }
 
     /// Decides from an attempt's result how the delivery ends (spec 6.5).
-    fn ending(&self, sent: Sent, attempt: u32) -> Ending {
+    fn decide_end(&self, result: AttemptResult, attempt: u32) -> DeliveryEnd {
         let shared = &self.shared;
         let counters = shared.hub.counters();
-        match sent {
-            Sent::Delivered(detail) => {
+        match result {
+            AttemptResult::Delivered(detail) => {
                 EventCounters::add(&counters.delivered, 1);
-                Ending::Delivered(detail)
+                DeliveryEnd::Delivered(detail)
             }
-            Sent::Failed(detail) => {
+            AttemptResult::Failed(detail) => {
                 EventCounters::add(&counters.failed, 1);
                 match shared.policy.retry.after(attempt) {
-                    AfterFailure::RetryIn(wait) => Ending::RetryIn(wait, detail),
-                    AfterFailure::Dead => Ending::Dead(detail),
+                    AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
+                    AfterFailure::Dead => DeliveryEnd::Dead(detail),
                 }
             }
-            Sent::Dead(detail) => {
+            AttemptResult::Dead(detail) => {
                 EventCounters::add(&counters.failed, 1);
-                Ending::Dead(detail)
+                DeliveryEnd::Dead(detail)
             }
-            Sent::Paused => {
+            AttemptResult::Paused => {
                 EventCounters::add(&counters.paused, 1);
                 let mut schedule = shared.schedule.lock();
-                Ending::Unattempted {
-                    rest: schedule.rest(&self.owner, shared.policy.pause, Instant::now()),
+                DeliveryEnd::Unattempted {
+                    wait: schedule.pause_time(&self.owner, shared.policy.pause, Instant::now()),
                 }
             }
-            Sent::Withheld(_) => {
+            AttemptResult::Withheld(_) => {
                 EventCounters::add(&counters.paused, 1);
-                Ending::Unattempted {
-                    rest: shared.policy.withhold,
+                DeliveryEnd::Unattempted {
+                    wait: shared.policy.withhold,
                 }
             }
         }
     }
 
     /// Whether this lane must release its slot: other lanes wait for one, and this lane has had its
-    /// slot for [`TURN_MAX`]. Otherwise a few slow receivers could delay all others.
-    fn must_give_way(&self, began: Instant) -> bool {
-        began.elapsed() >= TURN_MAX && self.shared.schedule.lock().has_waiting(self.kind)
+    /// slot for [`SLOT_TIME_MAX`]. Otherwise a few slow receivers could delay all others.
+    fn must_release_slot(&self, began: Instant) -> bool {
+        began.elapsed() >= SLOT_TIME_MAX && self.shared.schedule.lock().has_waiting(self.kind)
     }
 
     /// Records how a delivery ended, and retries for the duration of a lease. Returns `None` if the
     /// lane is no longer held or the store keeps failing. The delivery is then repeated: events are
     /// delivered at least once.
-    async fn finish(&self, held: Held, n: u64, ending: Ending, began: Instant) -> Option<Turn> {
+    async fn finish(
+        &self,
+        held: Held,
+        n: u64,
+        ending: DeliveryEnd,
+        began: Instant,
+    ) -> Option<LaneProgress> {
         let shared = &self.shared;
         let deadline = Instant::now() + shared.policy.lease;
         loop {
             let (ending, lease) = (ending.clone(), shared.policy.lease);
-            let go_on = !shared.shutdown.is_cancelled() && !self.must_give_way(began);
+            let begin_next = !shared.shutdown.is_cancelled() && !self.must_release_slot(began);
             let finished = shared.store.write(move |tx| {
-                let moment = Moment::of(tx, lease)?;
-                turn::finish(tx, (held, n), &ending, moment, go_on)
+                let time = TransactionTime::of(tx, lease)?;
+                turn::finish(tx, (held, n), &ending, time, begin_next)
             });
             match finished.await {
-                Ok(Some(turn)) => return Some(turn),
+                Ok(Some(progress)) => return Some(progress),
                 Ok(None) => {
                     tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; the result is discarded");
                     return None;
@@ -185,27 +191,27 @@ impl<D: Deliver> Slot<D> {
     }
 }
 
-impl<D: Deliver> Shared<D> {
+impl<D: Deliver> EngineState<D> {
     /// Makes the attempt, and renews the lease meanwhile.
-    async fn send(&self, begun: Begun) -> Sending {
-        let Begun { held, job } = begun;
-        let mut sending = pin!(self.deliver.deliver(job));
+    async fn send(&self, started: StartedDelivery) -> AttemptEnd {
+        let StartedDelivery { held, job } = started;
+        let mut attempt = pin!(self.deliver.deliver(job));
         let period = self.policy.lease / 3;
         let mut renew = interval_at(Instant::now() + period, period);
         loop {
             tokio::select! {
                 biased;
-                sent = &mut sending => return Sending::Done(sent),
-                () = self.cut_off.cancelled() => return Sending::CutOff,
+                result = &mut attempt => return AttemptEnd::Done(result),
+                () = self.cut_off.cancelled() => return AttemptEnd::CutOff,
                 _ = renew.tick() => {
                     let lease = self.policy.lease;
                     let renewed = self.store.write(move |tx| {
-                        let until = Moment::of(tx, lease)?.lease_until;
+                        let until = TransactionTime::of(tx, lease)?.lease_until;
                         lanes::hold(tx, held, until)
                     });
                     match renewed.await {
                         Ok(Some(_)) => {}
-                        Ok(None) => return Sending::Lost,
+                        Ok(None) => return AttemptEnd::Lost,
                         // The lease is still valid; the next tick tries again.
                         Err(error) => tracing::warn!(%error, "cannot renew the lease of a lane; retrying"),
                     }
@@ -214,9 +220,9 @@ impl<D: Deliver> Shared<D> {
         }
     }
 
-    pub(super) fn tell_buried(&self, buried: &[Buried]) {
-        EventCounters::add(&self.hub.counters().dead, buried.len());
-        for delivery in buried {
+    pub(super) fn report_dead(&self, dead: &[DeadDelivery]) {
+        EventCounters::add(&self.hub.counters().dead, dead.len());
+        for delivery in dead {
             let (target_type, target_id) = target_of(&delivery.receiver);
             tracing::warn!(
                 event.id = %delivery.event_id,

@@ -46,7 +46,7 @@ fn shown(row: &SinkRow) -> Headers {
 }
 
 #[test]
-fn values_are_sealed_for_their_sink_and_opened_again() {
+fn values_are_encrypted_for_their_sink() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let key = SecretKey::load_or_create(folder.path(), None).expect("a key");
     let mut sealed = row(1, &[("Authorization", "Bearer abc"), ("X-Team", "tea")]);
@@ -86,15 +86,15 @@ mod embedded {
     }
 
     #[tokio::test]
-    async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+    async fn plain_values_are_encrypted_once_by_concurrent_servers() {
         let (_folder, store) = open();
-        super::rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store).await;
+        super::plain_values_are_encrypted_once_by_concurrent_servers(store).await;
     }
 
     #[tokio::test]
-    async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone() {
+    async fn values_stay_plain_while_an_earlier_version_is_in_the_zone() {
         let (_folder, store) = open();
-        super::values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store).await;
+        super::values_stay_plain_while_an_earlier_version_is_in_the_zone(store).await;
     }
 }
 
@@ -113,16 +113,16 @@ mod postgres {
     }
 
     #[tokio::test]
-    async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+    async fn plain_values_are_encrypted_once_by_concurrent_servers() {
         if let Some((_database, store)) = open().await {
-            super::rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store).await;
+            super::plain_values_are_encrypted_once_by_concurrent_servers(store).await;
         }
     }
 
     #[tokio::test]
-    async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone() {
+    async fn values_stay_plain_while_an_earlier_version_is_in_the_zone() {
         if let Some((_database, store)) = open().await {
-            super::values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store).await;
+            super::values_stay_plain_while_an_earlier_version_is_in_the_zone(store).await;
         }
     }
 }
@@ -132,7 +132,7 @@ fn key() -> Arc<SecretKey> {
     Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"))
 }
 
-async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store: Store) {
+async fn values_stay_plain_while_an_earlier_version_is_in_the_zone(store: Store) {
     let key = key();
     let clear = row(1, &[("Authorization", "Bearer abc")]);
     let other = |seen_at| ServerRow {
@@ -174,7 +174,7 @@ async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store: Sto
     store.close().await;
 }
 
-async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store: Store) {
+async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {
     let key = key();
     let rows = [
         row(1, &[("Authorization", "Bearer abc")]),
@@ -205,7 +205,10 @@ async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store: Store
     ];
     assert_eq!(opened, expected);
     assert_eq!(shown(&stored[0]), headers(&[("Authorization", MASK)]));
-    assert!(stored.iter().all(|row| !is_clear(row)), "{stored:?}");
+    assert!(
+        stored.iter().all(|row| !has_plain_values(row)),
+        "{stored:?}"
+    );
     // A second run changes nothing.
     assert!(
         seal_stored(&store, &key, &sealing, server)

@@ -92,21 +92,21 @@ pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
                     .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
             }
             let secret = given.secret.clone();
-            no_masks(&given.headers)?;
-            let config = checked(of_webhook(given))?;
+            reject_masks(&given.headers)?;
+            let config = check_config(webhook_config(given))?;
             Ok(NewConfig { config, secret })
         }
         SinkType::Script => {
-            let given = new.script.clone().ok_or_else(no_script)?;
+            let given = new.script.clone().ok_or_else(missing_script)?;
             Ok(NewConfig {
-                config: checked(of_script(given))?,
+                config: check_config(script_config(given))?,
                 secret: None,
             })
         }
         SinkType::JsonRpc => {
             let JsonRpcConfig { body_template } = new.json_rpc.clone().unwrap_or_default();
             Ok(NewConfig {
-                config: checked(SinkConfig::JsonRpc { body_template })?,
+                config: check_config(SinkConfig::JsonRpc { body_template })?,
                 secret: None,
             })
         }
@@ -147,16 +147,16 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             };
             let merged = merge(&current, patch).map_err(unreadable)?;
             let mut merged: WebhookConfig = serde_json::from_value(merged).map_err(unreadable)?;
-            keep_masked(&mut merged.headers, headers)?;
-            checked(of_webhook(merged))
+            restore_masked(&mut merged.headers, headers)?;
+            check_config(webhook_config(merged))
         }
         SinkConfig::Script { script_id, source } => {
             let current = ScriptConfig {
                 script_id: *script_id,
                 source: source.clone(),
             };
-            let merged = merge(&current, &switched(patch)).map_err(unreadable)?;
-            checked(of_script(
+            let merged = merge(&current, &drop_replaced(patch)).map_err(unreadable)?;
+            check_config(script_config(
                 serde_json::from_value(merged).map_err(unreadable)?,
             ))
         }
@@ -167,34 +167,34 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             let merged = merge(&current, patch).map_err(unreadable)?;
             let JsonRpcConfig { body_template } =
                 serde_json::from_value(merged).map_err(unreadable)?;
-            checked(SinkConfig::JsonRpc { body_template })
+            check_config(SinkConfig::JsonRpc { body_template })
         }
     }
 }
 
 /// Replaces each mask by the stored value, so that a client may read a sink and write it back
 /// unchanged.
-fn keep_masked(
+fn restore_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
 ) -> Result<(), SinkError> {
     for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
         match stored.get(name) {
             Some(stored) => value.clone_from(stored),
-            None => return Err(only_a_mask(name)),
+            None => return Err(mask_without_value(name)),
         }
     }
     Ok(())
 }
 
-fn no_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
+fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
     match headers.iter().find(|(_, value)| *value == MASK) {
-        Some((name, _)) => Err(only_a_mask(name)),
+        Some((name, _)) => Err(mask_without_value(name)),
         None => Ok(()),
     }
 }
 
-fn only_a_mask(name: &str) -> SinkError {
+fn mask_without_value(name: &str) -> SinkError {
     SinkError::invalid(
         "invalid_header",
         format!("`{MASK}` means the stored value, but header `{name}` has none; set its value"),
@@ -239,7 +239,7 @@ pub fn object_body(rendered: &str) -> Result<(), SinkError> {
     Err(SinkError::invalid("invalid_template", message))
 }
 
-fn of_webhook(given: WebhookConfig) -> SinkConfig {
+fn webhook_config(given: WebhookConfig) -> SinkConfig {
     SinkConfig::Webhook {
         url: given.url,
         headers: given.headers,
@@ -247,14 +247,14 @@ fn of_webhook(given: WebhookConfig) -> SinkConfig {
     }
 }
 
-fn of_script(given: ScriptConfig) -> SinkConfig {
+fn script_config(given: ScriptConfig) -> SinkConfig {
     SinkConfig::Script {
         script_id: given.script_id,
         source: given.source,
     }
 }
 
-fn no_script() -> SinkError {
+fn missing_script() -> SinkError {
     SinkError::invalid(
         "invalid_config",
         "a script sink needs `script` with either `script_id` or `source`",
@@ -262,7 +262,7 @@ fn no_script() -> SinkError {
 }
 
 /// Completes a patch of a script sink: a new `script_id` removes the `source`, and the reverse.
-fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
+fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = patch.clone();
     let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
     match (given("script_id"), given("source")) {
@@ -274,7 +274,7 @@ fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Checks everything but the template, which takes long: see [`body_template`].
-fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
+fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook { url, headers, .. } => {
             webhook::check_url(url)
@@ -284,7 +284,7 @@ fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
         }
         SinkConfig::Script { script_id, source } => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}
-            _ => return Err(no_script()),
+            _ => return Err(missing_script()),
         },
         SinkConfig::JsonRpc { .. } => {}
     }

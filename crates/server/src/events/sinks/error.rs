@@ -7,7 +7,7 @@ use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
-    events::deliver::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
+    events::deliver::RenderError, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
     scripts::Untaken,
 };
 
@@ -88,12 +88,12 @@ impl From<TooOften> for SinkError {
     }
 }
 
-impl From<Unrendered> for SinkError {
-    fn from(unrendered: Unrendered) -> Self {
-        match unrendered {
-            Unrendered::Template(message) => Self::invalid("invalid_template", message),
-            Unrendered::Store(error) => error.into(),
-            Unrendered::Busy(error) => error.into(),
+impl From<RenderError> for SinkError {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Template(message) => Self::invalid("invalid_template", message),
+            RenderError::Store(error) => error.into(),
+            RenderError::Busy(error) => error.into(),
         }
     }
 }

@@ -29,9 +29,9 @@ impl SinksService {
         state: Option<DeliveryState>,
         page: DeliveryPage,
     ) -> Result<Page<Delivery>, SinkError> {
-        let who = caller.clone();
+        let manager = caller.clone();
         let found = self.store.read_list(caller.user.id, move |tx| {
-            let row = match managed(tx, &who, id) {
+            let row = match managed(tx, &manager, id) {
                 Ok((_, row)) => row,
                 Err(refused) => return Ok(Err(refused)),
             };
@@ -50,8 +50,8 @@ impl SinksService {
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
         check_no_script(caller)?;
         let delivery = self
-            .write_as(caller, move |tx, who| {
-                let (_, row) = managed(tx, who, id)?;
+            .write_as(caller, move |tx, caller| {
+                let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
                 if past.state == DeliveryState::Pending {
@@ -66,9 +66,9 @@ impl SinksService {
                     "delivery": n,
                 });
                 let event = (event.id, event.r#type);
-                let place = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
-                audit::append(tx, &entry(who, "event_sink.resent", &row, detail))?;
-                deliveries::find(tx, lane, place)?.ok_or(SinkError::DeliveryNotFound(place))
+                let resent = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
+                audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
+                deliveries::find(tx, lane, resent)?.ok_or(SinkError::DeliveryNotFound(resent))
             })
             .await?;
         self.hub.wake();
@@ -80,20 +80,23 @@ impl SinksService {
         &self,
         caller: &Caller,
         id: SinkId,
-        asked: Replay,
+        request: Replay,
     ) -> Result<Replayed, SinkError> {
         check_no_script(caller)?;
         let now = svc_clock::now();
-        let since = asked.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
-        let until = asked.until.unwrap_or(now);
+        let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
+        let until = request.until.unwrap_or(now);
         if since > until {
             return Err(SinkError::invalid(
                 "invalid",
                 "`since` is later than `until`",
             ));
         }
-        let who = caller.clone();
-        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
+        let manager = caller.clone();
+        let found = self
+            .store
+            .read(move |tx| Ok(managed(tx, &manager, id)))
+            .await?;
         let (_, row) = found?;
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),
@@ -101,10 +104,10 @@ impl SinksService {
             until: Some(until),
             ..events::Filter::default()
         };
-        let past = self.matching(&row.patterns, filter).await?;
+        let matching = self.find_matching(&row.patterns, filter).await?;
         let replayed = self
-            .write_as(caller, move |tx, who| {
-                let (_, row) = managed(tx, who, id)?;
+            .write_as(caller, move |tx, caller| {
+                let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
                     return Err(SinkError::Conflict(format!(
@@ -113,19 +116,19 @@ impl SinksService {
                     )));
                 }
                 let mut queued = 0;
-                for event in &past.first {
+                for event in &matching.first {
                     match enqueue(tx, lane, event)? {
                         Some(_) => queued += 1,
                         // Full. Stop, so that later events do not overtake this one.
                         None => break,
                     }
                 }
-                let dropped = past.count - queued;
+                let dropped = matching.count - queued;
                 let detail = json!({
                     "name": row.name, "since": since, "until": until,
                     "queued": queued, "dropped": dropped,
                 });
-                audit::append(tx, &entry(who, "event_sink.replayed", &row, detail))?;
+                audit::append(tx, &entry(caller, "event_sink.replayed", &row, detail))?;
                 Ok(Replayed { queued, dropped })
             })
             .await?;
@@ -135,12 +138,12 @@ impl SinksService {
 
     /// The past events that match. Reads step by step outside the write transaction, because a long
     /// history must not delay emits.
-    async fn matching(
+    async fn find_matching(
         &self,
         patterns: &[Pattern],
         filter: events::Filter,
-    ) -> Result<Past, SinkError> {
-        let mut past = Past::default();
+    ) -> Result<MatchingEvents, SinkError> {
+        let mut matching = MatchingEvents::default();
         let mut after = EventId::NIL;
         loop {
             let filter = filter.clone();
@@ -149,14 +152,14 @@ impl SinksService {
                 .read(move |tx| events::list_after(tx, &filter, after, REPLAY_STEP))
                 .await?;
             let Some(last) = step.last() else {
-                return Ok(past);
+                return Ok(matching);
             };
             after = last.0;
             for (id, event_type) in step {
                 if patterns.iter().any(|pattern| pattern.matches(&event_type)) {
-                    past.count += 1;
-                    if past.first.len() < QUEUE_CAPACITY as usize {
-                        past.first.push((id, event_type));
+                    matching.count += 1;
+                    if matching.first.len() < QUEUE_CAPACITY as usize {
+                        matching.first.push((id, event_type));
                     }
                 }
             }
@@ -173,13 +176,13 @@ fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
 }
 
 /// Id and type of an event.
-type Reference = (EventId, String);
+type EventReference = (EventId, String);
 
 /// Past events that match a sink.
 #[derive(Default)]
-struct Past {
+struct MatchingEvents {
     /// The oldest events, at most the capacity of a queue.
-    first: Vec<Reference>,
+    first: Vec<EventReference>,
     count: u32,
 }
 
@@ -196,7 +199,7 @@ fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, SinkError> {
 fn enqueue(
     tx: &mut Tx<'_>,
     lane: LaneId,
-    (event_id, event_type): &Reference,
+    (event_id, event_type): &EventReference,
 ) -> Result<Option<u64>, SinkError> {
     Ok(lanes::enqueue(
         tx,

@@ -41,11 +41,11 @@ pub(super) fn check_script_change(
     if caller.user.id != before.owner_id {
         return Err(SinkError::ScriptOfAnother);
     }
-    stored_script(tx, after)
+    check_stored_script(tx, after)
 }
 
 /// Checks that the stored script of a sink is visible to the sink's owner and of kind `sink`.
-pub(super) fn stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkError> {
+pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkError> {
     let SinkConfig::Script {
         script_id: Some(id),
         ..

@@ -1,8 +1,8 @@
 //! Managing sinks, on a real store and with a real receiver.
 
+mod preview;
 mod queue;
 mod script;
-mod trying;
 
 use std::path::PathBuf;
 
@@ -260,7 +260,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
 }
 
 #[tokio::test]
-async fn nobody_manages_another_users_sinks() {
+async fn a_user_cannot_manage_sinks_of_another_user() {
     let (fixture, ann, ben, root) = (Fixture::new(), user("ann"), user("ben"), manager("root"));
     let sink = fixture.webhook(&ann, "mine").await;
     for other in [&ben, &root] {

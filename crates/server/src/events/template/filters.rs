@@ -5,7 +5,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, tests};
 
 use super::{
     OUTPUT_BYTES_MAX,
-    output::{JsonText, TooMuch, check_time, json, text},
+    output::{JsonText, OutputTooLarge, check_time, json, text},
 };
 
 pub(super) const FILTERS: [&str; 12] = [
@@ -57,13 +57,13 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
 }
 
 /// Whether a value is undefined or null. Text filters return such values unchanged.
-fn is_nothing(value: &Value) -> bool {
+fn is_null(value: &Value) -> bool {
     value.is_undefined() || value.is_none()
 }
 
 fn on_text(state: &State, value: Value, change: impl Fn(&str) -> String) -> Result<Value, Error> {
     check_time(state)?;
-    if is_nothing(&value) {
+    if is_null(&value) {
         return Ok(value);
     }
     bounded(change(&text(&value)?))
@@ -77,14 +77,14 @@ fn bounded(text: String) -> Result<Value, Error> {
 fn check_size(bytes: usize) -> Result<(), Error> {
     if bytes > OUTPUT_BYTES_MAX {
         let error = Error::new(ErrorKind::InvalidOperation, "the text is too large");
-        return Err(error.with_source(TooMuch));
+        return Err(error.with_source(OutputTooLarge));
     }
     Ok(())
 }
 
 /// The fallback replaces a value that is missing or null; with `true`, any empty value.
 fn default(value: Value, fallback: Option<Value>, or_empty: Option<bool>) -> Value {
-    if is_nothing(&value) || (or_empty == Some(true) && !value.is_true()) {
+    if is_null(&value) || (or_empty == Some(true) && !value.is_true()) {
         fallback.unwrap_or_else(|| Value::from(""))
     } else {
         value
@@ -112,7 +112,7 @@ fn last(state: &State, value: Value) -> Result<Value, Error> {
 }
 
 fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
-    let list = if is_nothing(value) {
+    let list = if is_null(value) {
         Value::UNDEFINED
     } else {
         value.clone()
@@ -167,7 +167,7 @@ fn join(state: &State, value: Value, separator: Option<Value>) -> Result<Value, 
 
 fn replace(state: &State, value: Value, from: Value, to: Value) -> Result<Value, Error> {
     check_time(state)?;
-    if is_nothing(&value) {
+    if is_null(&value) {
         return Ok(value);
     }
     let (value, from, to) = (text(&value)?, text(&from)?, text(&to)?);

@@ -24,10 +24,10 @@ const ROOT: &str = "\0root";
 
 #[derive(Debug, ThisError)]
 #[error("more than {OUTPUT_BYTES_MAX} bytes")]
-pub(super) struct TooMuch;
+pub(super) struct OutputTooLarge;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonState {
     Outside = 0,
     InString = 1,
     /// In a string, after a backslash.
@@ -36,60 +36,60 @@ enum Place {
 
 /// The position of the next byte of the output. Atomic only because values must be `Sync`.
 #[derive(Debug, Default)]
-pub(super) struct Position(AtomicU8);
+pub(super) struct JsonTracker(AtomicU8);
 
-impl Position {
-    fn get(&self) -> Place {
+impl JsonTracker {
+    fn get(&self) -> JsonState {
         match self.0.load(Ordering::Relaxed) {
-            0 => Place::Outside,
-            1 => Place::InString,
-            _ => Place::InEscape,
+            0 => JsonState::Outside,
+            1 => JsonState::InString,
+            _ => JsonState::InEscape,
         }
     }
 
     fn advance(&self, bytes: &[u8]) {
-        let mut place = self.get();
+        let mut state = self.get();
         for byte in bytes {
-            place = match (place, byte) {
-                (Place::Outside, b'"') => Place::InString,
-                (Place::InString, b'"') => Place::Outside,
-                (Place::InString, b'\\') => Place::InEscape,
-                (Place::InEscape, _) => Place::InString,
+            state = match (state, byte) {
+                (JsonState::Outside, b'"') => JsonState::InString,
+                (JsonState::InString, b'"') => JsonState::Outside,
+                (JsonState::InString, b'\\') => JsonState::InEscape,
+                (JsonState::InEscape, _) => JsonState::InString,
                 (same, _) => same,
             };
         }
-        self.0.store(place as u8, Ordering::Relaxed);
+        self.0.store(state as u8, Ordering::Relaxed);
     }
 }
 
 /// The body while it is rendered, limited in bytes and time.
-pub(super) struct Page {
+pub(super) struct BodyWriter {
     bytes: Vec<u8>,
-    position: Arc<Position>,
+    tracker: Arc<JsonTracker>,
     budget: Arc<Budget>,
 }
 
-impl Page {
-    pub(super) fn new(position: Arc<Position>, budget: Arc<Budget>) -> Self {
+impl BodyWriter {
+    pub(super) fn new(tracker: Arc<JsonTracker>, budget: Arc<Budget>) -> Self {
         Self {
             bytes: Vec::new(),
-            position,
+            tracker,
             budget,
         }
     }
 
     pub(super) fn into_text(self) -> String {
-        String::from_utf8(self.bytes).expect("only whole strings are written to the page")
+        String::from_utf8(self.bytes).expect("only whole strings are written")
     }
 }
 
-impl io::Write for Page {
+impl io::Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(io::Error::other(TooMuch));
+            return Err(io::Error::other(OutputTooLarge));
         }
         self.budget.check().map_err(io::Error::other)?;
-        self.position.advance(bytes);
+        self.tracker.advance(bytes);
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -103,7 +103,7 @@ impl io::Write for Page {
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) values: Value,
-    pub(super) position: Arc<Position>,
+    pub(super) tracker: Arc<JsonTracker>,
     pub(super) budget: Arc<Budget>,
 }
 
@@ -158,13 +158,13 @@ pub(super) fn write_value(
     state: &mut State<'_, '_>,
     value: &Value,
 ) -> Result<(), Error> {
-    match root(state)?.position.get() {
-        Place::Outside => out.write_str(&json(value)?)?,
-        Place::InString => {
+    match root(state)?.tracker.get() {
+        JsonState::Outside => out.write_str(&json(value)?)?,
+        JsonState::InString => {
             let quoted = quote(&text(value)?);
             out.write_str(&quoted[1..quoted.len() - 1])?;
         }
-        Place::InEscape => {
+        JsonState::InEscape => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
                 "an expression must not follow a backslash in a JSON string",
@@ -195,24 +195,24 @@ pub(super) fn json(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Ok("null".to_owned());
     }
-    let mut bounded = Bounded(Vec::new());
-    serde_json::to_writer(&mut bounded, value).map_err(|error| {
+    let mut buffer = BoundedBuffer(Vec::new());
+    serde_json::to_writer(&mut buffer, value).map_err(|error| {
         let kind = ErrorKind::BadSerialization;
         match error.io_error_kind() {
-            Some(_) => Error::new(kind, "too large").with_source(TooMuch),
+            Some(_) => Error::new(kind, "too large").with_source(OutputTooLarge),
             None => Error::new(kind, "this value has no JSON form"),
         }
     })?;
-    Ok(String::from_utf8(bounded.0).expect("JSON is written as UTF-8"))
+    Ok(String::from_utf8(buffer.0).expect("JSON is written as UTF-8"))
 }
 
 /// A buffer that refuses to exceed [`OUTPUT_BYTES_MAX`].
-struct Bounded(Vec<u8>);
+struct BoundedBuffer(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(io::Error::other(TooMuch));
+            return Err(io::Error::other(OutputTooLarge));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())

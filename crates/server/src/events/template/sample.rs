@@ -10,7 +10,7 @@ use svc_core::{
 
 use super::{Scope, Template, TemplateError};
 
-pub(super) fn try_out(template: &Template) -> Result<(), TemplateError> {
+pub(super) fn render_samples(template: &Template) -> Result<(), TemplateError> {
     let rich = event(
         "space.created",
         json!({

@@ -57,7 +57,7 @@ fn the_scopes_are_event_space_actor_and_custom() {
 }
 
 #[test]
-fn a_value_is_written_by_the_place_it_stands_at() {
+fn a_value_is_escaped_by_its_position_in_the_json() {
     let data = json!({"s": "a\"b\n\\", "n": 1.5, "list": [1, "x"], "null": null});
     check(
         r#"{"in": "<${{ event.data.s }}|${{ event.data.n }}|${{ event.data.list }}|${{ event.data.none }}>",
@@ -114,7 +114,7 @@ fn the_order_of_keys_and_big_numbers_survive() {
 }
 
 #[test]
-fn what_is_not_open_is_refused_with_its_place() {
+fn forbidden_features_are_refused_with_their_position() {
     let refused = |source: &str, line: usize, column: usize, part: &str| {
         let Err(TemplateError::Refused {
             line: at_line,
@@ -169,7 +169,7 @@ fn what_is_not_open_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_does_not_render_json_is_refused_at_once() {
+fn templates_that_do_not_render_json_are_refused() {
     for source in [
         "",
         "hello",

@@ -9,12 +9,12 @@ const READ_BYTES_MAX: usize = 1024 * 1024;
 
 /// An answer, filled while it is read.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct WebhookAnswer {
     pub(super) status: Option<StatusCode>,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl WebhookAnswer {
     /// Reads the answer to its end and keeps its first `bytes_max` bytes. An answer of more than
     /// [`READ_BYTES_MAX`] is a failure and not read to its end.
     pub(super) async fn read(
@@ -29,8 +29,9 @@ impl Answer {
             let Some(frame) = body.frame().await else {
                 return Ok(());
             };
-            let frame = frame
-                .map_err(|error| format!("the answer broke off: {}", super::reason(&error)))?;
+            let frame = frame.map_err(|error| {
+                format!("the answer broke off: {}", super::innermost_cause(&error))
+            })?;
             if let Some(bytes) = frame.data_ref() {
                 read += bytes.len();
                 if read > READ_BYTES_MAX {
@@ -75,8 +76,8 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_never_longer_than_allowed() {
-        assert_eq!(Answer::default().excerpt(10), None);
-        let answer = Answer {
+        assert_eq!(WebhookAnswer::default().excerpt(10), None);
+        let answer = WebhookAnswer {
             status: None,
             body: vec![0xff; 10],
         };

@@ -30,13 +30,13 @@ impl FailureLog {
         let (GuardedError::Blocked { .. } | GuardedError::Connect { .. }) = error else {
             return;
         };
-        if self.is_heard(owner, Instant::now()) {
+        if self.may_log(owner, Instant::now()) {
             info!(user.id = %owner, "a webhook could not connect: {error}");
         }
     }
 
     /// Counts a line of an owner; `false` if the owner has reached the limit.
-    fn is_heard(&self, owner: UserId, now: Instant) -> bool {
+    fn may_log(&self, owner: UserId, now: Instant) -> bool {
         let mut windows = self.0.lock();
         windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
         let window = windows.entry(owner).or_insert(Window {
@@ -53,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_writes_few_lines_a_minute() {
+    fn log_lines_of_one_owner_are_limited() {
         let log = FailureLog::default();
         let now = Instant::now();
-        let heard = (0..50).filter(|_| log.is_heard(UserId::NIL, now)).count();
-        assert_eq!(heard, 10);
-        assert!(log.is_heard(UserId(uuid::Uuid::from_u128(1)), now));
-        assert!(log.is_heard(UserId::NIL, now + WINDOW));
+        let logged = (0..50).filter(|_| log.may_log(UserId::NIL, now)).count();
+        assert_eq!(logged, 10);
+        assert!(log.may_log(UserId(uuid::Uuid::from_u128(1)), now));
+        assert!(log.may_log(UserId::NIL, now + WINDOW));
     }
 }

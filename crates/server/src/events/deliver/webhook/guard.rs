@@ -40,7 +40,7 @@ impl AddressGuard {
             } else if let Ok(address) = bare.parse::<IpAddr>() {
                 guard.networks.push(IpNet::from(address));
             } else if is_host_name(text) {
-                guard.hosts.push(normal(text));
+                guard.hosts.push(normalize(text));
             } else {
                 return Err(GuardError::Entry(entry.clone()));
             }
@@ -51,14 +51,14 @@ impl AddressGuard {
     /// Whether a webhook whose URL has this host may connect to this address.
     pub fn permits(&self, host: &str, address: IpAddr) -> bool {
         is_global(address)
-            || self.hosts.contains(&normal(host))
+            || self.hosts.contains(&normalize(host))
             || self.networks.iter().any(|network| {
                 network.contains(&address) || network.contains(&address.to_canonical())
             })
     }
 }
 
-fn normal(host: &str) -> String {
+fn normalize(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_entries_are_refused_by_name() {
+    fn invalid_entries_are_refused_by_name() {
         for bad in ["", "10.0.0.0/33", "10.0.0.300", "a b", "http://x", "x:80"] {
             let error = AddressGuard::new(&[bad.to_owned()]).expect_err(bad);
             assert!(error.to_string().contains(&format!("`{bad}`")), "{error}");

@@ -55,10 +55,10 @@ pub fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), HeaderErr
     if headers.len() > HEADERS_MAX {
         return Err(HeaderError::TooMany(headers.len()));
     }
-    custom(headers).map(drop)
+    parse_custom(headers).map(drop)
 }
 
-fn custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> {
+fn parse_custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> {
     let mut map = HeaderMap::new();
     for (given, value) in headers {
         let name = HeaderName::from_bytes(given.as_bytes())
@@ -88,7 +88,7 @@ fn is_reserved(name: &str) -> bool {
 }
 
 /// The headers of one request. Those of the service are set last, so that they replace custom ones.
-pub(super) fn of_request(
+pub(super) fn request_headers(
     location: &Location,
     headers: &BTreeMap<String, String>,
     event: &Event,
@@ -96,7 +96,7 @@ pub(super) fn of_request(
     secrets: &[Vec<u8>],
     now: Timestamp,
 ) -> Result<HeaderMap, HeaderError> {
-    let mut map = custom(headers)?;
+    let mut map = parse_custom(headers)?;
     let id = event.id.to_string();
     let timestamp = now.0.div_euclid(1_000).to_string();
     let mut set = |name: HeaderName, value: &str| {
@@ -118,9 +118,9 @@ pub(super) fn of_request(
     if let Some(current) = secrets.first() {
         set(
             ours("x-service-signature"),
-            &signature::of_body(current, body),
+            &signature::sign_body(current, body),
         )?;
-        let standard = signature::standard(secrets, &id, &timestamp, body);
+        let standard = signature::sign_standard(secrets, &id, &timestamp, body);
         set(ours("webhook-signature"), &standard)?;
     }
     Ok(map)
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_few_and_each_is_given_once() {
+    fn headers_are_limited_and_unique() {
         let many = (0..21).map(|n| (format!("x-{n}"), String::new())).collect();
         assert_eq!(check_headers(&many), Err(HeaderError::TooMany(21)));
         let twice = BTreeMap::from(["X-A", "x-a"].map(|name| (name.to_owned(), String::new())));

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::hmac;
 
 /// `sha256=<hex>`: signs the body with one secret.
-pub(super) fn of_body(secret: &[u8], body: &str) -> String {
+pub(super) fn sign_body(secret: &[u8], body: &str) -> String {
     let mut text = "sha256=".to_owned();
     for byte in sign(secret, &[body]) {
         write!(text, "{byte:02x}").expect("writing to a string never fails");
@@ -15,7 +15,7 @@ pub(super) fn of_body(secret: &[u8], body: &str) -> String {
 }
 
 /// `v1,<base64> v1,<base64>`: signs id, time and body with every valid secret.
-pub(super) fn standard(secrets: &[Vec<u8>], id: &str, timestamp: &str, body: &str) -> String {
+pub(super) fn sign_standard(secrets: &[Vec<u8>], id: &str, timestamp: &str, body: &str) -> String {
     let signatures: Vec<_> = secrets
         .iter()
         .map(|secret| {
@@ -44,7 +44,7 @@ mod tests {
         let secret = STANDARD
             .decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
             .expect("base64");
-        let signature = standard(
+        let signature = sign_standard(
             &[secret],
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             "1614265330",

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_taken_apart_for_the_request() {
+    fn a_url_is_split_into_its_parts() {
         let location = Location::parse("https://example.org:8443/a?b=c").expect("valid");
         assert_eq!(
             location,

@@ -51,7 +51,7 @@ fn an_owner_with_endless_lanes_gets_a_quarter_and_waits_without_cost() {
 }
 
 #[test]
-fn what_is_due_later_is_granted_then() {
+fn lanes_due_later_are_granted_later() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     let later = now + Duration::from_secs(5);
     schedule.note_due(METHOD, &owner("ann"), later);
@@ -67,7 +67,7 @@ fn what_is_due_later_is_granted_then() {
 
 /// The engine read the store before a delivery ended, and settles after it.
 #[test]
-fn what_is_noted_during_a_grant_is_not_lost() {
+fn a_report_during_a_grant_is_not_lost() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     schedule.note_due(METHOD, &owner("ann"), now);
     let grants = schedule.plan(now);
@@ -80,17 +80,17 @@ fn what_is_noted_during_a_grant_is_not_lost() {
 }
 
 #[test]
-fn paused_lanes_of_one_owner_return_a_hundred_a_second() {
+fn paused_lanes_of_one_owner_are_retried_at_100_a_second() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     let base = Duration::from_secs(1);
-    let rests: Vec<_> = (0..10_000)
-        .map(|_| schedule.rest(&owner("mallory"), base, now))
+    let pauses: Vec<_> = (0..10_000)
+        .map(|_| schedule.pause_time(&owner("mallory"), base, now))
         .collect();
-    let within = |span: Duration| rests.iter().filter(|rest| **rest <= base + span).count();
+    let within = |span: Duration| pauses.iter().filter(|pause| **pause <= base + span).count();
     assert_eq!(within(Duration::ZERO), 100);
     assert_eq!(within(Duration::from_secs(1)), 200);
     assert_eq!(within(Duration::from_secs(10)), 1_100);
-    assert_eq!(schedule.rest(&owner("ann"), base, now), base);
+    assert_eq!(schedule.pause_time(&owner("ann"), base, now), base);
 }
 
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ proptest! {
     /// Slots are never lost or duplicated. No owner holds more than a quarter. An owner without a
     /// slot gets one as soon as a lane is due and a slot is free.
     #[test]
-    fn slots_are_kept_and_shared(
+    fn slots_are_neither_lost_nor_duplicated(
         capacity in 1..40_usize,
         steps in prop::collection::vec(step(), 1..200),
     ) {

@@ -12,18 +12,20 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{AttemptDetail, Deliver, Engine, Fixture, Job, LanePolicy, Running, Sent, until};
-use crate::events::{lanes::Target, subscriptions};
+use super::{
+    AttemptDetail, AttemptResult, Deliver, Engine, Fixture, Job, LanePolicy, Running, until,
+};
+use crate::events::{lanes::Destination, subscriptions};
 
 /// Delivers at once, but for one owner only after `let_go` is set.
-struct NeverFor {
+struct HangingReceiver {
     owner: UserId,
     /// Owners and lanes of attempts, in the order in which they began.
     began: Mutex<Vec<(UserId, LaneId)>>,
     let_go: watch::Sender<bool>,
 }
 
-impl NeverFor {
+impl HangingReceiver {
     fn new(owner: UserId) -> Arc<Self> {
         Arc::new(Self {
             owner,
@@ -39,22 +41,22 @@ impl NeverFor {
     }
 }
 
-impl Deliver for NeverFor {
-    async fn deliver(&self, job: Job) -> Sent {
-        let owner = match &job.target {
-            Target::Sink(sink) => sink.owner_id,
-            Target::Method { owner_id, .. } => *owner_id,
+impl Deliver for HangingReceiver {
+    async fn deliver(&self, job: Job) -> AttemptResult {
+        let owner = match &job.destination {
+            Destination::Sink(sink) => sink.owner_id,
+            Destination::Method { owner_id, .. } => *owner_id,
         };
         self.began.lock().push((owner, job.lane));
         if owner == self.owner {
             let mut let_go = self.let_go.subscribe();
             let _ = let_go.wait_for(|go| *go).await;
         }
-        Sent::Delivered(AttemptDetail::default())
+        AttemptResult::Delivered(AttemptDetail::default())
     }
 }
 
-fn start(fixture: &Fixture, deliver: &Arc<NeverFor>) -> Running {
+fn start(fixture: &Fixture, deliver: &Arc<HangingReceiver>) -> Running {
     let shutdown = CancellationToken::new();
     let policy = LanePolicy {
         drain: Duration::ZERO,
@@ -122,13 +124,13 @@ async fn emit_of(fixture: &Fixture, owner: UserId) {
 
 /// 300 methods that never answer, and one event.
 #[tokio::test]
-async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
+async fn three_hundred_methods_that_never_answer_delay_no_other_owner() {
     let fixture = Fixture::new();
     let mallory = subscriber(&fixture, 300).await;
     let ann = subscriber(&fixture, 1).await;
     sink_of(&fixture, ann, SinkType::Webhook).await;
     sink_of(&fixture, ann, SinkType::Script).await;
-    let deliver = NeverFor::new(mallory);
+    let deliver = HangingReceiver::new(mallory);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, mallory).await;
     until("she has all the slots she gets", || {
@@ -156,7 +158,7 @@ async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
 async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
     let fixture = Fixture::new();
     let mallory = subscriber(&fixture, 10_000).await;
-    let deliver = NeverFor::new(mallory);
+    let deliver = HangingReceiver::new(mallory);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, mallory).await;
     until("all the slots she gets", || deliver.began(mallory) == 256).await;
@@ -187,7 +189,7 @@ async fn global_sinks_use_no_slots_of_their_creator() {
     fixture
         .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
         .await;
-    let deliver = NeverFor::new(admin);
+    let deliver = HangingReceiver::new(admin);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, ann).await;
     until("the server's slots are in use", || {

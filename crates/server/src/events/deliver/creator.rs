@@ -10,7 +10,7 @@ use crate::scripts::Waiting;
 impl Deliverers {
     /// Why a webhook does not deliver; `None` if it does. A global webhook whose creator was deleted
     /// still delivers: the users who manage global sinks are responsible for it.
-    pub(super) async fn withheld_webhook(
+    pub(super) async fn webhook_withheld_reason(
         &self,
         sink: &SinkRow,
         waiting: Option<Waiting>,
@@ -18,23 +18,23 @@ impl Deliverers {
         if !sink.is_global() {
             return None;
         }
-        let maker = sink.owner_id;
-        let found = self.store.read(move |tx| users::find_power(tx, maker));
-        let maker = match found.await {
-            Ok(maker) => maker?,
+        let creator = sink.owner_id;
+        let found = self.store.read(move |tx| users::find_power(tx, creator));
+        let creator = match found.await {
+            Ok(creator) => creator?,
             Err(error) => return Some(error.to_string()),
         };
         let needed = Permission::ManageGlobalEventSinks;
-        if maker.permissions.contains(needed) {
+        if creator.permissions.contains(needed) {
             self.withheld.forget(sink.id);
             return None;
         }
         let why = format!(
             "user `{}`, who created this global sink, does not hold the permission `{needed}`; a user who holds it can create the sink again",
-            maker.username
+            creator.username
         );
         if waiting.is_some() {
-            self.tell_withheld(sink, &why).await;
+            self.report_withheld(sink, &why).await;
         }
         Some(why)
     }
