@@ -13,17 +13,16 @@ mod preview;
 mod queue;
 mod record;
 mod script;
+mod secret;
 
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
-use svc_protocol::api::{
-    NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
-};
+use svc_protocol::api::{NewSink, Sink, SinkOwner, SinkPatch, SinkType};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
@@ -33,21 +32,12 @@ use uuid::Uuid;
 
 pub use self::error::SinkError;
 use self::record::{describe, record};
-use super::{
-    deliver::Deliverers,
-    hub::Hub,
-    sealed_headers::{self, SealError},
-    secrets,
-};
+use super::{deliver::Deliverers, hub::Hub, secrets};
 use crate::{
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
     limits::TestLimit,
 };
-
-/// How long the old secret stays valid after a rotation, unless the request says otherwise.
-const OVERLAP_HOURS: u32 = 24;
-const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 
 pub struct SinksService {
     pub store: Store,
@@ -124,7 +114,7 @@ impl SinksService {
             sealed_headers: None,
             created_at: svc_clock::now(),
         };
-        self.seal_headers(&mut row)?;
+        secret::seal_headers(&self.deliverers, &mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let quotas = self.quotas;
         let mut sink = self
@@ -164,9 +154,8 @@ impl SinksService {
             .write_as(caller, move |tx, caller| {
                 let (actor, before) = managed(tx, caller, id)?;
                 let mut after = apply_patch(&before, patch)?;
-                if after.config.headers() != before.config.headers() && deliverers.sealing.is_on() {
-                    sealed_headers::seal(&deliverers.secrets, &mut after)
-                        .map_err(unreadable_headers)?;
+                if after.config.headers() != before.config.headers() {
+                    secret::seal_headers(&deliverers, &mut after)?;
                 }
                 check_name_free(tx, &after)?;
                 script::check_script_change(tx, caller, &before, &after)?;
@@ -234,54 +223,11 @@ impl SinksService {
         Ok(())
     }
 
-    /// Creates a new secret. The old one also signs until the overlap ends.
-    pub async fn rotate_secret(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        request: RotateSecret,
-    ) -> Result<RotatedSecret, SinkError> {
-        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
-        if hours > OVERLAP_HOURS_MAX {
-            return Err(SinkError::invalid(
-                "invalid",
-                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
-            ));
-        }
-        let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
-        let secret = secrets::new_webhook_secret();
-        let sealed = self.seal(id, &secret)?;
-        self.write_as(caller, move |tx, caller| {
-            let (_, mut row) = managed(tx, caller, id)?;
-            if row.kind != SinkType::Webhook {
-                return Err(SinkError::Conflict(format!(
-                    "sink `{}` is not a webhook; only webhooks have a secret",
-                    row.name
-                )));
-            }
-            row.previous_secret = row.secret.replace(sealed);
-            row.previous_until = Some(previous_until);
-            sinks::update(tx, &row)?;
-            let detail = json!({"name": row.name, "previous_until": previous_until});
-            audit::append(
-                tx,
-                &entry(caller, "event_sink.secret_rotated", &row, detail),
-            )?;
-            Ok(())
-        })
-        .await?;
-        Ok(RotatedSecret {
-            secret,
-            previous_until,
-        })
-    }
-
-    /// Encrypts the header values of a new webhook.
-    fn seal_headers(&self, row: &mut SinkRow) -> Result<(), SinkError> {
-        match self.deliverers.sealing.is_on() {
-            true => sealed_headers::seal(&self.deliverers.secrets, row).map_err(unreadable_headers),
-            false => Ok(()),
-        }
+    /// Reads a sink that the caller may act on.
+    async fn read_managed(&self, caller: &Caller, id: SinkId) -> Result<SinkRow, SinkError> {
+        let caller = caller.clone();
+        let found = self.store.read(move |tx| Ok(managed(tx, &caller, id)));
+        found.await?.map(|(_, row)| row)
     }
 
     /// Runs a transaction on behalf of a caller.
@@ -292,19 +238,6 @@ impl SinksService {
     ) -> Result<T, SinkError> {
         self.writer.write(caller, work).await
     }
-
-    /// Encrypts the key in a webhook secret for its sink.
-    fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
-        let key = secrets::parse_webhook_secret(text)
-            .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
-        Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
-    }
-}
-
-/// The stored values cannot be decrypted, because the key was lost.
-fn unreadable_headers(error: SealError) -> SinkError {
-    let message = format!("{error}; set the value of every header again");
-    SinkError::Conflict(message)
 }
 
 /// The owner keys of the sinks that a caller manages.

@@ -14,7 +14,7 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{SinksService, check, entry, error::SinkError, managed};
+use super::{SinksService, check, entry, error::SinkError};
 use crate::{
     events::{
         deliver::RenderPurpose,
@@ -61,12 +61,7 @@ impl SinksService {
         id: SinkId,
         request: Preview,
     ) -> Result<Previewed, SinkError> {
-        let manager = caller.clone();
-        let found = self
-            .store
-            .read(move |tx| Ok(managed(tx, &manager, id)))
-            .await?;
-        let (_, row) = found?;
+        let row = self.read_managed(caller, id).await?;
         if request.r#type.is_some_and(|kind| kind != row.kind) {
             return Err(SinkError::invalid(
                 "invalid",

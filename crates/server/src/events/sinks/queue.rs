@@ -92,12 +92,7 @@ impl SinksService {
                 "`since` is later than `until`",
             ));
         }
-        let manager = caller.clone();
-        let found = self
-            .store
-            .read(move |tx| Ok(managed(tx, &manager, id)))
-            .await?;
-        let (_, row) = found?;
+        let row = self.read_managed(caller, id).await?;
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),
             since: Some(since),

@@ -4,12 +4,12 @@ mod preview;
 mod queue;
 mod script;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 use svc_clock::Clock;
 use svc_core::{EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event};
-use svc_protocol::api::{AuditQuery, DeliveryState};
+use svc_protocol::api::{AuditQuery, DeliveryState, RotateSecret};
 use svc_store::{
     deliveries::DeliveryPage,
     roles::{self, RoleRow},
