@@ -10,6 +10,7 @@
 //! worker finishes a delivery with the fence of its claim; if the lane has another fence, the result
 //! is discarded.
 
+mod claim;
 mod engine;
 mod retention;
 mod schedule;

@@ -8,7 +8,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, ServerId, Timestamp};
+use svc_core::{LaneId, ServerId};
 use svc_store::{
     Store, StoreError, Tx,
     lanes::{self, DeliveryKind},
@@ -21,9 +21,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Deliver, LanePolicy, retention,
+    Deliver, LanePolicy,
+    claim::{ClaimedLanes, UnusedGrants, claim_lanes, time_until_due},
+    retention,
     schedule::{Grant, OwnerKey, Schedule},
-    turn::{self, LaneProgress, TransactionTime},
+    turn::TransactionTime,
     worker::{EngineState, Slot},
 };
 use crate::events::hub::{Hub, LaneWakeUp};
@@ -58,14 +60,6 @@ impl Scan {
             self.latest
         }
     }
-}
-
-/// The lanes that were claimed with a grant.
-struct ClaimedLanes {
-    grant: Grant,
-    progress: Vec<LaneProgress>,
-    /// How long until another lane of the owner is due; `None` if no lane has deliveries.
-    next: Option<Duration>,
 }
 
 impl<D: Deliver> Engine<D> {
@@ -380,57 +374,4 @@ impl<D: Deliver> Engine<D> {
             self.note_end(ended);
         }
     }
-}
-
-/// Grants that are not used yet. Dropping the value releases their slots.
-struct UnusedGrants<'a> {
-    schedule: &'a Mutex<Schedule>,
-    grants: Vec<Grant>,
-}
-
-impl Drop for UnusedGrants<'_> {
-    fn drop(&mut self) {
-        let mut schedule = self.schedule.lock();
-        for grant in &self.grants {
-            schedule.settle(grant, 0, None);
-        }
-    }
-}
-
-/// How long until a lane of the grant's owner is due; `None` if no lane has deliveries.
-fn time_until_due(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    grant: &Grant,
-    now: Timestamp,
-) -> Result<Option<Duration>, StoreError> {
-    let first = lanes::first_due(tx, server, (grant.kind, &grant.owner), now)?;
-    Ok(first.map(|at| at.since(now)))
-}
-
-fn claim_lanes(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    grant: Grant,
-    time: TransactionTime,
-) -> Result<ClaimedLanes, StoreError> {
-    let owner = (grant.kind, &*grant.owner);
-    let span = (time.now, time.lease_until);
-    let held = lanes::claim(tx, server, owner, span, grant.slots)?;
-    let next = if held.len() < grant.slots {
-        time_until_due(tx, server, &grant, time.now)?
-    } else {
-        // More lanes may be due.
-        Some(Duration::ZERO)
-    };
-    let begin = |held| turn::begin(tx, held, time).transpose();
-    let progress = held
-        .into_iter()
-        .filter_map(begin)
-        .collect::<Result<_, _>>()?;
-    Ok(ClaimedLanes {
-        grant,
-        progress,
-        next,
-    })
 }
