@@ -1,8 +1,8 @@
 //! Events: emit (create one), dispatch (choose its lanes), deliver (get it to each, in order).
 //!
-//! Invariants: an event, its deliveries, its drops and their audit entries are one transaction;
-//! a lane has one delivery in flight; whoever finishes a delivery proves that the lane is still
-//! theirs (fence). Streams and wake-ups are hints: nothing depends on them for correctness.
+//! Invariants: an event, its deliveries, its drops and their audit entries are one transaction. A
+//! lane has one delivery in flight. To finish a delivery, a server must present the fence of its
+//! claim. Streams and wake-ups are hints: correctness never depends on them.
 
 mod audit;
 pub mod deliver;

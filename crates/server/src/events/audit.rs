@@ -17,8 +17,8 @@ pub(super) fn target_of(receiver: &Receiver) -> (&'static str, String) {
     }
 }
 
-/// A subscription was removed with deliveries in its queue, because `space` withdrew its last
-/// declaration.
+/// The entry for a subscription that was removed with deliveries in its queue, because `space`
+/// withdrew its last declaration.
 pub(super) fn subscription_removed(removed: &RemovedSubscription, space: SpaceId) -> Entry {
     Entry {
         at: svc_clock::now(),

@@ -1,6 +1,8 @@
-//! Delivers one event to one receiver: by type of sink, or to a subscribed method.
+//! Makes one attempt to deliver an event to one receiver: a webhook, a script or a subscribed method.
+//!
+//! Never retries and never touches the queue: the lane does both.
 
-mod maker;
+mod creator;
 pub mod method;
 pub mod script;
 pub mod webhook;
@@ -19,7 +21,7 @@ use svc_store::{
 
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
-    lanes::{AttemptDetail, Deliver, Job, Sent, Target},
+    lanes::{AttemptDetail, AttemptResult, Deliver, Destination, Job},
     sealed_headers::{self, Sealing},
     secrets::SecretKey,
     template::{self, Scope},
@@ -38,18 +40,18 @@ pub struct Deliverers {
     pub webhook: Webhook,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
-    /// What was said of sinks from which nothing is delivered.
-    pub withheld: script::Told,
-    /// Renders templates.
+    /// Reported reasons why sinks do not deliver.
+    pub withheld: script::WithheldNotices,
+    /// Threads that render templates.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
 }
 
 impl Deliver for Deliverers {
-    async fn deliver(&self, job: Job) -> Sent {
-        let (receiver, owner) = match &job.target {
-            Target::Sink(sink) => (sink.name.clone(), sink.owner_key.clone()),
-            Target::Method {
+    async fn deliver(&self, job: Job) -> AttemptResult {
+        let (receiver, owner) = match &job.destination {
+            Destination::Sink(sink) => (sink.name.clone(), sink.owner_key.clone()),
+            Destination::Method {
                 method, owner_id, ..
             } => (method.clone(), owner_id.to_string()),
         };
@@ -62,23 +64,23 @@ impl Deliver for Deliverers {
 }
 
 impl Deliverers {
-    async fn attempt(&self, job: Job) -> Sent {
-        match job.target {
-            Target::Sink(sink) => {
+    async fn attempt(&self, job: Job) -> AttemptResult {
+        match job.destination {
+            Destination::Sink(sink) => {
                 let waiting = Waiting {
                     lane: job.lane,
                     failures: job.attempt.saturating_sub(1),
                 };
-                self.to_sink(&sink, &job.event, Some(waiting)).await
+                self.deliver_to_sink(&sink, &job.event, Some(waiting)).await
             }
-            Target::Method {
+            Destination::Method {
                 owner_id,
                 method,
                 formatters,
             } => {
                 let body = match self.format(owner_id, &formatters, &job.event).await {
                     Ok(body) => body,
-                    Err(unrendered) => return unrendered.into(),
+                    Err(error) => return error.into(),
                 };
                 self.methods
                     .deliver(owner_id, &method, job.event.id, &body)
@@ -88,35 +90,35 @@ impl Deliverers {
     }
 }
 
-/// Why there is no body to send.
-pub enum Unrendered {
-    /// Trying again cannot help.
+/// Why a body was not rendered.
+pub enum RenderError {
+    /// A retry cannot succeed.
     Template(String),
     Store(StoreError),
-    /// The user has too much else in progress.
+    /// The user has too many computations in progress.
     Busy(PoolError),
 }
 
-/// Who waits for a rendering.
+/// For whom a body is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rendering {
-    /// A delivery for this user. It waits for its turn: the engine bounds how many there are.
+pub enum RenderPurpose {
+    /// A delivery of this user. It waits as long as necessary: the engine limits deliveries.
     Delivery(UserId),
-    /// A request of this user, which is refused when there are too many of them.
+    /// A request of this user. It is refused if the user has too many in progress.
     Request(UserId),
 }
 
-impl From<Unrendered> for Sent {
-    fn from(unrendered: Unrendered) -> Self {
-        match unrendered {
-            Unrendered::Template(error) => Self::Dead(detail(error)),
-            Unrendered::Store(error) => Self::Failed(detail(error.to_string())),
-            Unrendered::Busy(error) => Self::Failed(detail(error.to_string())),
+impl From<RenderError> for AttemptResult {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Template(error) => Self::Dead(detail(error)),
+            RenderError::Store(error) => Self::Failed(detail(error.to_string())),
+            RenderError::Busy(error) => Self::Failed(detail(error.to_string())),
         }
     }
 }
 
-impl From<PoolError> for Unrendered {
+impl From<PoolError> for RenderError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Failed => Self::Template("rendering the template failed".to_owned()),
@@ -125,7 +127,7 @@ impl From<PoolError> for Unrendered {
     }
 }
 
-impl From<StoreError> for Unrendered {
+impl From<StoreError> for RenderError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -133,44 +135,40 @@ impl From<StoreError> for Unrendered {
 
 fn detail(error: String) -> AttemptDetail {
     AttemptDetail {
-        status: None,
-        ms: 0,
         error: Some(error),
-        output: None,
+        ..AttemptDetail::default()
     }
 }
 
 impl Deliverers {
-    /// `waiting` for a delivery from its lane; a try has none, and waits for its turn.
-    pub(super) async fn to_sink(
+    /// `waiting` identifies the delivery to wake up when a script slot is free. `None` for a test
+    /// delivery, which waits for the slot itself.
+    pub(super) async fn deliver_to_sink(
         &self,
         sink: &SinkRow,
         event: &Event,
         waiting: Option<Waiting>,
-    ) -> Sent {
+    ) -> AttemptResult {
         let began = Instant::now();
         match &sink.config {
             SinkConfig::Webhook {
                 url, body_template, ..
             } => {
-                if let Some(why) = self.withheld_webhook(sink, waiting).await {
-                    return Sent::Withheld(why);
+                if let Some(why) = self.webhook_withheld_reason(sink, waiting).await {
+                    return AttemptResult::Withheld(why);
                 }
-                let rendering = Rendering::Delivery(sink.owner_id);
-                let body = match self
-                    .render(body_template.as_deref(), event, rendering)
-                    .await
-                {
+                let purpose = RenderPurpose::Delivery(sink.owner_id);
+                let body = match self.render(body_template.as_deref(), event, purpose).await {
                     Ok(body) => body,
-                    Err(unrendered) => return unrendered.into(),
+                    Err(error) => return error.into(),
                 };
                 let secrets = match self.secrets_of(sink, svc_clock::now()) {
                     Ok(secrets) => secrets,
-                    Err(error) => return Sent::Failed(detail(error)),
+                    Err(error) => return AttemptResult::Failed(detail(error)),
                 };
                 let headers = match self.headers_of(sink) {
                     Ok(headers) => headers,
-                    Err(error) => return Sent::Failed(detail(error)),
+                    Err(error) => return AttemptResult::Failed(detail(error)),
                 };
                 let (mut attempt, delivered) = self
                     .webhook
@@ -186,20 +184,20 @@ impl Deliverers {
                     .await;
                 attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 if delivered {
-                    Sent::Delivered(attempt)
+                    AttemptResult::Delivered(attempt)
                 } else {
-                    Sent::Failed(attempt)
+                    AttemptResult::Failed(attempt)
                 }
             }
             SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
-            // A formatter has no lane, so nothing is ever queued for it.
-            SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
+            // A json-rpc sink has no lane, so this is never reached from a queue.
+            SinkConfig::JsonRpc { .. } => AttemptResult::Dead(detail(
                 "a json-rpc sink formats events and receives none".to_owned(),
             )),
         }
     }
 
-    /// The secrets that sign, the current one first; the one before it while it overlaps.
+    /// The signing secrets, the current one first; the previous one while both are valid.
     pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, String> {
         let previous = sink.previous_secret.as_ref();
         let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
@@ -211,43 +209,43 @@ impl Deliverers {
             .map_err(|error| error.to_string())
     }
 
-    /// The headers that a webhook adds, with their values.
+    /// The custom headers of a webhook with their plain values.
     pub fn headers_of(&self, sink: &SinkRow) -> Result<BTreeMap<String, String>, String> {
         sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())
     }
 
-    /// The body a template makes of an event; the default body without a template. A template is a
-    /// user's program, bounded but not short: it runs on the threads for computations.
+    /// Renders the body for an event; without a template, the default body. A template is a user's
+    /// program and may run for a while (its limits are in [`template`]), so it runs on `compute`.
     pub async fn render(
         &self,
         source: Option<&str>,
         event: &Event,
-        rendering: Rendering,
-    ) -> Result<String, Unrendered> {
+        purpose: RenderPurpose,
+    ) -> Result<String, RenderError> {
         let Some(source) = source.map(str::to_owned) else {
             return Ok(template::default_body(event));
         };
-        let surroundings = self.surroundings_of(event).await?;
+        let context = self.read_context(event).await?;
         let event = event.clone();
         let render = move |_: &Cancelled| {
             let scope = Scope {
                 event: &event,
-                space: surroundings.space,
-                custom: &surroundings.custom,
+                space: context.space,
+                custom: &context.custom,
             };
             template::load(&source)?.render(&scope)
         };
-        let rendered = match rendering {
-            Rendering::Delivery(owner) => self.compute.run_unbounded(owner, render).await,
-            Rendering::Request(user) => self.compute.run(user, render).await,
+        let rendered = match purpose {
+            RenderPurpose::Delivery(owner) => self.compute.run_unbounded(owner, render).await,
+            RenderPurpose::Request(user) => self.compute.run(user, render).await,
         };
-        rendered?.map_err(|error| Unrendered::Template(error.to_string()))
+        rendered?.map_err(|error| RenderError::Template(error.to_string()))
     }
 
-    async fn surroundings_of(&self, event: &Event) -> Result<Surroundings, StoreError> {
+    async fn read_context(&self, event: &Event) -> Result<TemplateContext, StoreError> {
         let space = event.space_id;
         if space == SpaceId::NIL {
-            return Ok(Surroundings {
+            return Ok(TemplateContext {
                 space: sample::space_of(event),
                 custom: BTreeMap::new(),
             });
@@ -255,13 +253,13 @@ impl Deliverers {
         self.store
             .read(move |tx| {
                 let Some(row) = spaces::find(tx, space)? else {
-                    return Ok(Surroundings::default());
+                    return Ok(TemplateContext::default());
                 };
                 let template = row
                     .template_id
                     .map(|id| templates::find(tx, id))
                     .transpose()?;
-                Ok(Surroundings {
+                Ok(TemplateContext {
                     custom: template
                         .flatten()
                         .map(|t| t.custom_fields)
@@ -277,9 +275,9 @@ impl Deliverers {
     }
 }
 
-/// What a template sees besides the event.
+/// The variables of a template besides the event.
 #[derive(Default)]
-struct Surroundings {
+struct TemplateContext {
     space: Option<EventSpace>,
     custom: BTreeMap<String, String>,
 }

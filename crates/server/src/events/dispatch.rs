@@ -1,7 +1,7 @@
-//! Dispatch: which lanes an event goes to, decided and written in the transaction that makes it.
+//! Dispatch: chooses the lanes of an event, in the transaction that creates the event.
 //!
-//! A lane sees its owner's events, a global one everybody's; custom and system events alike. A
-//! full lane drops, and every drop is one audit entry (spec 6.5).
+//! A lane gets the events of its owner, a global lane those of all users; custom and system events
+//! alike. A full lane drops the event, and every drop is one audit entry (spec 6.5).
 
 use serde_json::json;
 use svc_core::event::Event;
@@ -12,39 +12,40 @@ use svc_store::{
 
 use super::audit::target_of;
 
-/// What dispatching an event came to.
+/// Lanes that matched an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dispatched {
+pub struct DispatchCounts {
+    /// Lanes that queued the event.
     pub queued: u32,
     /// Lanes that were full.
     pub dropped: u32,
 }
 
-/// Writes an event with a delivery per lane that wants it. The hub is to be told once the
-/// transaction is committed.
-pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<Dispatched, StoreError> {
+/// Writes an event with a delivery for each lane whose patterns match. The caller calls
+/// [`Hub::committed`](super::hub::Hub::committed) after the commit.
+pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreError> {
     events::insert(tx, event)?;
-    let mut dispatched = Dispatched::default();
+    let mut counts = DispatchCounts::default();
     for candidate in lanes::list_candidates(tx, event.owner_id)? {
-        let wanted = candidate
+        let matches = candidate
             .patterns
             .iter()
             .any(|pattern| pattern.matches(&event.r#type));
-        if !wanted {
+        if !matches {
             continue;
         }
         match lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)? {
-            Some(_) => dispatched.queued += 1,
+            Some(_) => counts.queued += 1,
             None => {
                 drop_event(tx, &candidate, event)?;
-                dispatched.dropped += 1;
+                counts.dropped += 1;
             }
         }
     }
-    Ok(dispatched)
+    Ok(counts)
 }
 
-/// Counts, audits and logs that a full lane did not take an event.
+/// Counts, audits and logs an event that a full lane dropped.
 fn drop_event(tx: &mut Tx<'_>, candidate: &Candidate, event: &Event) -> Result<(), StoreError> {
     lanes::note_drop(tx, candidate.lane)?;
     let (target_type, target_id) = target_of(&candidate.receiver);

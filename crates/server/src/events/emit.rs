@@ -1,7 +1,7 @@
-//! Emit: custom events, as callers raise them (spec 6.2).
+//! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! Answers only after event, deliveries, drops and audit entries are durable. Whether the caller
-//! may emit at all is the route's concern.
+//! Returns only after the event, its deliveries, drops and audit entries are durable. The route, not
+//! this module, checks the permission to emit.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::{
-    dispatch::{Dispatched, emit_in},
+    dispatch::{DispatchCounts, emit_in},
     hub::Hub,
 };
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
     limits::{OverLimit, RateLimit},
 };
 
-/// How long an idempotency key stands for its first use.
+/// How long an idempotency key is remembered.
 const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Characters of an idempotency key.
 const KEY_MAX: usize = 255;
@@ -58,25 +58,26 @@ pub enum EmitServiceError {
     Store(#[from] StoreError),
 }
 
-/// How much may be stored.
+/// How many bytes of events may be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StorageLimits {
-    /// Of users: `event_bytes`.
+    /// Limit of each user: `event_bytes`.
     pub quotas: Quotas,
     /// Bytes of events that only global sinks still need.
     pub server_bytes: u64,
 }
 
-/// Lanes that an event may go to at the price of one emit; for more, the emitter pays.
+/// Lanes of an event that are included in the cost of one emit (rate limit).
 const LANES_FREE: usize = 100;
-/// And so many of those cost as much as one emit.
+/// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
-/// Drops at the price of one emit. Each further one, which is an audit entry, costs as much as an emit.
+/// Drops that are included in the cost of one emit. Each further drop writes an audit entry and
+/// costs as much as one emit.
 const DROPS_FREE: usize = 4;
-/// After a refusal because of `event_bytes`: how long no search for events to remove is made.
-const FULL_FOR: Duration = Duration::from_secs(1);
-/// Users remembered for that before old refusals are forgotten.
-const FULL_USERS_MAX: usize = 1_000;
+/// How long no search for removable events is made after a refusal because of `event_bytes`.
+const SEARCH_PAUSE: Duration = Duration::from_secs(1);
+/// Refusals remembered before expired ones are removed.
+const REFUSALS_MAX: usize = 1_000;
 
 pub struct Emitter {
     store: Store,
@@ -85,10 +86,10 @@ pub struct Emitter {
     clock: Clock,
     limit: Arc<RateLimit>,
     storage: StorageLimits,
-    /// When users were refused because of `event_bytes`.
-    full: Arc<Mutex<HashMap<UserId, Instant>>>,
-    /// Emits on their way: one whose caller has gone still tells the hub.
-    running: TaskTracker,
+    /// The last refusal of each user because of `event_bytes`.
+    refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
+    /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
+    tasks: TaskTracker,
 }
 
 impl Emitter {
@@ -107,12 +108,12 @@ impl Emitter {
             clock,
             limit: Arc::new(RateLimit::new(per_second)),
             storage,
-            full: Arc::default(),
-            running: TaskTracker::new(),
+            refused_at: Arc::default(),
+            tasks: TaskTracker::new(),
         }
     }
 
-    /// Raises a custom event of the caller: from their space when an agent asks, else from none.
+    /// Creates a custom event of the caller. It belongs to a space only if an agent emits it.
     pub async fn emit(
         &self,
         caller: &Caller,
@@ -122,7 +123,7 @@ impl Emitter {
         let event_type = event::custom_type(&emit.r#type)?;
         event::check_payload(&emit.payload)?;
         let key = idempotency_key
-            .map(|key| Key::new(key, &emit))
+            .map(|key| IdempotencyKey::new(key, &emit))
             .transpose()?;
         self.limit
             .take(caller.user.id, 1, Instant::now())
@@ -143,66 +144,68 @@ impl Emitter {
             data: emit.payload,
         };
         let (store, hub) = (self.store.clone(), self.hub.clone());
-        let (limit, full, user) = (self.limit.clone(), self.full.clone(), caller.user.id);
-        let room = Room {
+        let (limit, refused_at, user) =
+            (self.limit.clone(), self.refused_at.clone(), caller.user.id);
+        let storage_quota = StorageQuota {
             quotas: caller.user.quotas(&self.storage.quotas),
             server_bytes: self.storage.server_bytes,
             may_search: self.may_search(user),
         };
         let (directory, clock, caller) =
             (self.directory.clone(), self.clock.clone(), caller.clone());
-        let running = self.running.spawn(async move {
-            // By the directory, which in a zone may be a second behind the database: emits are too
-            // many to read the caller from the database for each.
+        let task = self.tasks.spawn(async move {
+            // Uses the directory, which in a zone may be a second behind the database: emits are
+            // too frequent to read the caller from the database each time.
             let written = store.try_write(move |tx| {
                 if directory.has_changed_since(&caller) {
                     directory.readmit(&caller, clock.now())?;
                 }
-                write(tx, event, key, &room)
+                write_event(tx, event, key, &storage_quota)
             });
             let outcome = written.await.inspect_err(|error| {
-                if matches!(error, EmitServiceError::Quota(_)) && room.may_search {
-                    full.lock().insert(user, Instant::now());
+                if matches!(error, EmitServiceError::Quota(_)) && storage_quota.may_search {
+                    refused_at.lock().insert(user, Instant::now());
                 }
             })?;
             Ok(match outcome {
-                Outcome::New(event, dispatched) => {
-                    limit.charge(user, extra_cost(dispatched), Instant::now());
+                EmitOutcome::New(event, counts) => {
+                    limit.charge(user, extra_cost(counts), Instant::now());
                     hub.committed(std::slice::from_ref(&event));
-                    emitted(&event)
+                    to_emitted(&event)
                 }
-                Outcome::Repeated(emitted) => emitted,
+                EmitOutcome::Repeated(emitted) => emitted,
             })
         });
-        running
-            .await
+        task.await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Whether events may be searched for that can be removed: not again right after a search that
-    /// found too few, because it is what an emit costs most.
+    /// Whether this emit may search for removable events. Not right after a search that found too
+    /// few, because the search is the most expensive part of an emit.
     fn may_search(&self, user: UserId) -> bool {
-        let mut full = self.full.lock();
-        if full.len() >= FULL_USERS_MAX {
-            full.retain(|_, at| at.elapsed() < FULL_FOR);
+        let mut refused_at = self.refused_at.lock();
+        if refused_at.len() >= REFUSALS_MAX {
+            refused_at.retain(|_, at| at.elapsed() < SEARCH_PAUSE);
         }
-        full.get(&user).is_none_or(|at| at.elapsed() >= FULL_FOR)
+        refused_at
+            .get(&user)
+            .is_none_or(|at| at.elapsed() >= SEARCH_PAUSE)
     }
 
-    /// Waits for emits whose callers have gone.
+    /// Waits for emits whose callers have disconnected.
     pub async fn close(&self) {
-        self.running.close();
-        self.running.wait().await;
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }
 
-/// An idempotency key and the body it stands for.
-struct Key {
+/// An idempotency key and the hash of its request body.
+struct IdempotencyKey {
     text: String,
     body_hash: Hash,
 }
 
-impl Key {
+impl IdempotencyKey {
     fn new(text: &str, emit: &Emit) -> Result<Self, EmitServiceError> {
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         if !visible || !(1..=KEY_MAX).contains(&text.len()) {
@@ -216,58 +219,59 @@ impl Key {
     }
 }
 
-enum Outcome {
-    New(Arc<Event>, Dispatched),
+enum EmitOutcome {
+    New(Arc<Event>, DispatchCounts),
     Repeated(Emitted),
 }
 
-/// The id is made here, where writers take turns: the order of ids is the order of commits.
-fn write(
+/// Creates the event's id inside the transaction: write transactions run one at a time, so the order
+/// of ids is the order of commits.
+fn write_event(
     tx: &mut Tx<'_>,
     mut event: Event,
-    key: Option<Key>,
-    room: &Room,
-) -> Result<Outcome, EmitServiceError> {
+    key: Option<IdempotencyKey>,
+    storage_quota: &StorageQuota,
+) -> Result<EmitOutcome, EmitServiceError> {
     event.id = EventId(Uuid::now_v7());
     if let Some(key) = key {
         match idempotency::find(tx, event.owner_id, &key.text, event.ts)? {
             Some(used) if used.body_hash == key.body_hash => {
-                return Ok(Outcome::Repeated(used.emitted));
+                return Ok(EmitOutcome::Repeated(used.emitted));
             }
             Some(_) => return Err(EmitServiceError::IdempotencyConflict),
             None => {
                 let used = idempotency::Use {
                     body_hash: key.body_hash,
-                    emitted: emitted(&event),
+                    emitted: to_emitted(&event),
                 };
                 let expires_at = event.ts.plus(KEY_LIFE);
                 idempotency::put(tx, event.owner_id, &key.text, &used, expires_at)?;
             }
         }
     }
-    let dispatched = emit_in(tx, &event)?;
-    room.check(tx, &event)?;
-    Ok(Outcome::New(Arc::new(event), dispatched))
+    let counts = emit_in(tx, &event)?;
+    storage_quota.check(tx, &event)?;
+    Ok(EmitOutcome::New(Arc::new(event), counts))
 }
 
-/// What an event costs beside one emit, because each lane is a write.
-fn extra_cost(dispatched: Dispatched) -> usize {
-    let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
+/// The cost of an event beyond one emit: each lane is a write.
+fn extra_cost(counts: DispatchCounts) -> usize {
+    let (queued, dropped) = (counts.queued as usize, counts.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
-/// How much an emitter may store.
+/// How many bytes of events one user may store.
 #[derive(Clone, Copy)]
-struct Room {
+struct StorageQuota {
     quotas: Quotas,
     server_bytes: u64,
-    /// Whether events may be searched for that can be removed.
+    /// Whether to search for removable events.
     may_search: bool,
 }
 
-impl Room {
-    /// Makes room for an event that was just written, or refuses it.
+impl StorageQuota {
+    /// Removes old events to make room for an event that was just written, or refuses the event.
     fn check(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), EmitServiceError> {
         let owner = event.owner_id;
         let bytes = usage::bytes_of(tx, Some(owner))?;
@@ -284,7 +288,7 @@ impl Room {
     }
 }
 
-fn emitted(event: &Event) -> Emitted {
+fn to_emitted(event: &Event) -> Emitted {
     Emitted {
         event_id: event.id,
         event_type: event.r#type.clone(),

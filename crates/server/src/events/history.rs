@@ -1,8 +1,8 @@
-//! Events of the past, and those that happen now: a user's own, everyone's with `view_audit`.
+//! Stored events and live streams: a user's own events, with `view_audit` those of all users.
 //!
-//! A stream is a hint for people and tools: it starts with what happens after it was opened, and
-//! a reader that falls behind is told how much it missed. Whoever must not miss anything uses a
-//! sink.
+//! A stream is a hint for people and tools. It starts with the first event after it was opened, and
+//! reports to a slow reader how many events it missed. A receiver that must not miss events needs
+//! a sink.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    hub::{Hub, Missed, Reader, Streamed},
+    hub::{Hub, MissedEvents, Reader, StreamedEvent},
     sinks::owner_keys,
 };
 use crate::{
@@ -33,10 +33,10 @@ use crate::{
     streams::{OpenStream, Streams},
 };
 
-/// How often an open stream asks whether its credential still holds.
+/// How often an open stream checks that its credential is still valid.
 pub const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Patterns one question may have; a sink has no more either.
+/// Patterns in one query; the same limit as for a sink.
 const PATTERNS_MAX: usize = 100;
 
 pub struct History {
@@ -87,12 +87,12 @@ impl History {
     pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found
-            .filter(|event| sees(caller, event.owner_id))
+            .filter(|event| may_see(caller, event.owner_id))
             .ok_or(HistoryError::NotFound(id))
     }
 
-    /// Who the event was for and what became of it there: of receivers the caller manages, and
-    /// with `view_audit` of all, though others' attempts are theirs.
+    /// The deliveries of an event, one for each receiver that the caller manages, with `view_audit`
+    /// for all receivers. Attempts are included only where `may_read_attempts` allows it.
     pub async fn deliveries(
         &self,
         caller: &Caller,
@@ -100,21 +100,21 @@ impl History {
     ) -> Result<Vec<EventDelivery>, HistoryError> {
         let event = self.get(caller, id).await?;
         let reach = reach(caller, &event);
-        let who = caller.clone();
+        let reader = caller.clone();
         let read = move |tx: &mut Tx<'_>| {
             let mut received = event_deliveries::list(tx, &event, &reach)?;
-            for one in &mut received {
-                if !may_read_attempts(tx, &who, &one.receiver)? {
-                    one.attempts = None;
+            for delivery in &mut received {
+                if !may_read_attempts(tx, &reader, &delivery.receiver)? {
+                    delivery.attempts = None;
                 }
             }
             Ok(received)
         };
         let received = self.store.read_list(caller.user.id, read).await?;
-        Ok(received.into_iter().map(shown).collect())
+        Ok(received.into_iter().map(to_record).collect())
     }
 
-    /// What happens from now on and matches one of the patterns; none match everything.
+    /// Streams the events from now on that match one of the patterns; without patterns, all.
     pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, HistoryError> {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
@@ -133,7 +133,7 @@ impl History {
     }
 }
 
-/// Each pattern is compared with every event that is listed or streamed.
+/// Limits the patterns, because each one is compared with every event that is listed or streamed.
 fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
     match patterns.len() {
         count if count > PATTERNS_MAX => Err(HistoryError::TooManyPatterns(count)),
@@ -153,24 +153,24 @@ pub struct Stream {
     _open: OpenStream,
 }
 
-/// What a stream tells.
+/// An item of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
-    Event(Arc<Streamed>),
-    /// So many went by unread; some may not have matched the patterns of this stream.
+    Event(Arc<StreamedEvent>),
+    /// The number of missed events, including events that the patterns do not match.
     Lagged(u64),
 }
 
 impl Stream {
-    /// Leaves out what has happened since it was made.
+    /// Skips the events since the stream was opened.
     pub fn begin_now(&mut self) {
         self.events = self.hub.subscribe(only_of(&self.caller));
     }
 
-    /// `None` once the credential is refused or the server stops.
+    /// The next item; `None` once the credential is invalid or the server stops.
     pub async fn next(&mut self) -> Option<Message> {
         loop {
-            // A reader that was slow is checked before it gets anything more.
+            // Biased: a slow reader's credential is checked before it gets another event.
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return None,
@@ -184,25 +184,25 @@ impl Stream {
                 received = self.events.next() => match received {
                     Ok(event) if self.wants(&event) => return Some(Message::Event(event)),
                     Ok(_) => {}
-                    Err(Missed(missed)) => return Some(Message::Lagged(missed)),
+                    Err(MissedEvents(missed)) => return Some(Message::Lagged(missed)),
                 }
             }
         }
     }
 
-    fn wants(&self, event: &Streamed) -> bool {
+    fn wants(&self, event: &StreamedEvent) -> bool {
         let matches = |pattern: &Pattern| pattern.matches(&event.r#type);
-        sees(&self.caller, event.owner_id)
+        may_see(&self.caller, event.owner_id)
             && (self.patterns.is_empty() || self.patterns.iter().any(matches))
     }
 }
 
-/// Whose events alone a caller sees; `None` for everyone's.
+/// The only user whose events the caller sees; `None` if the caller sees all events.
 fn only_of(caller: &Caller) -> Option<UserId> {
     (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
 }
 
-/// Which receivers of an event a caller manages.
+/// The receivers of an event that a caller sees.
 fn reach(caller: &Caller, event: &Event) -> Reach {
     Reach {
         methods: event.owner_id == caller.user.id,
@@ -215,7 +215,8 @@ fn reach(caller: &Caller, event: &Event) -> Reach {
     }
 }
 
-/// Attempts of a global sink show what its script printed as the user who made the sink.
+/// Whether a caller may read attempts of a receiver. Attempts of a global sink show the output of a
+/// script that ran as the user who created the sink, so they require that user's power.
 fn may_read_attempts(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -232,12 +233,12 @@ fn may_read_attempts(
     if *owner_id == caller.user.id {
         return Ok(true);
     }
-    let maker = users::find_power(tx, *owner_id)?;
-    let held = maker.map_or(Permissions::NONE, |maker| maker.permissions);
+    let creator = users::find_power(tx, *owner_id)?;
+    let held = creator.map_or(Permissions::NONE, |creator| creator.permissions);
     Ok(power::check(caller.user.permissions, held).is_ok())
 }
 
-fn shown(received: Received) -> EventDelivery {
+fn to_record(received: Received) -> EventDelivery {
     EventDelivery {
         receiver: received.receiver,
         n: received.delivery.map(|(n, _)| n),
@@ -248,7 +249,7 @@ fn shown(received: Received) -> EventDelivery {
     }
 }
 
-fn sees(caller: &Caller, owner: UserId) -> bool {
+fn may_see(caller: &Caller, owner: UserId) -> bool {
     only_of(caller).is_none_or(|only| only == owner)
 }
 

@@ -1,7 +1,7 @@
-//! [`Hub`]: told of every commit that made an event or queued something.
+//! [`Hub`]: wakes the delivery engine, feeds streams and counts events after each commit.
 //!
-//! It wakes the engine, feeds streams and counts. All of it is a hint: an event that the hub never
-//! hears of is delivered all the same, because the engine looks by itself.
+//! Everything here is a hint. An event that was never reported to the hub is delivered all the
+//! same, because the engine scans for due lanes.
 
 mod feed;
 
@@ -16,13 +16,13 @@ use svc_protocol::api::EventRecord;
 use tokio::sync::Notify;
 
 use self::feed::Feed;
-pub use self::feed::{Missed, Reader};
+pub use self::feed::{MissedEvents, Reader};
 use crate::metrics::EventCounters;
 
-/// An event as streams carry it: written out, because a payload in memory can take thirty times
-/// its JSON, and a reader that does not read makes the buffer keep it.
+/// An event as streams send it. It is serialised, because a parsed payload can take thirty times
+/// the memory of its JSON, and the buffer keeps events for slow readers.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Streamed {
+pub struct StreamedEvent {
     pub id: EventId,
     pub r#type: String,
     pub owner_id: UserId,
@@ -30,7 +30,7 @@ pub struct Streamed {
     pub record: String,
 }
 
-impl From<&Event> for Streamed {
+impl From<&Event> for StreamedEvent {
     fn from(event: &Event) -> Self {
         let record = EventRecord::from(event.clone());
         Self {
@@ -44,50 +44,50 @@ impl From<&Event> for Streamed {
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Hub(Arc<Shared>);
+pub struct Hub(Arc<HubState>);
 
-struct Shared {
+struct HubState {
     wake: Notify,
-    wakes: Mutex<Wakes>,
-    /// What streams read, by the owner of the events; `None` has everybody's.
+    wake_ups: Mutex<WakeUps>,
+    /// The feeds of open streams, by owner of the events; `None` holds the events of all owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
-    /// Events that streams were shown, or that are older than they are, and since when that is
-    /// known; kept while somebody looks for those of other servers, who finds our own as well.
+    /// Ids of events that were streamed or are older than the streams, with the time of that
+    /// finding. Used to skip duplicates while the zone reads events of all servers, this one
+    /// included; `None` at other times.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
 }
 
-/// What the engine is to look at.
+/// Wake-ups for the engine.
 #[derive(Debug, Default)]
-pub(super) struct Wakes {
-    /// Lanes that need not wait any longer.
-    pub(super) lanes: Vec<Woken>,
-    /// Owners of events that were committed here.
+pub(super) struct WakeUps {
+    pub(super) lanes: Vec<LaneWakeUp>,
+    /// Owners of events that this server committed.
     pub(super) owners: HashSet<UserId>,
-    /// Something else may be due: lanes of any owner.
+    /// Lanes of any owner may be due.
     pub(super) all: bool,
 }
 
-/// A lane that need not wait any longer, if what is at its head has failed this often and not
-/// once more.
+/// Ends the pause of a lane, if the delivery at its head has failed exactly `failures` times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Woken {
+pub(super) struct LaneWakeUp {
     pub(super) lane: LaneId,
     pub(super) failures: u32,
 }
 
 impl Hub {
     pub fn new() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(HubState {
             wake: Notify::new(),
-            wakes: Mutex::default(),
+            wake_ups: Mutex::default(),
             feeds: Mutex::default(),
             shown: Mutex::default(),
             counters: EventCounters::default(),
         }))
     }
 
-    /// These events are durable: streams see them, and the engine looks for what they queued.
+    /// Reports events that are durable: streams show them, and the engine looks for their
+    /// deliveries.
     pub fn committed(&self, events: &[Arc<Event>]) {
         if events.is_empty() {
             return;
@@ -97,17 +97,16 @@ impl Hub {
             events.iter().for_each(|event| self.show(event));
         }
         let owners = events.iter().map(|event| event.owner_id);
-        self.0.wakes.lock().owners.extend(owners);
+        self.0.wake_ups.lock().owners.extend(owners);
         self.0.wake.notify_one();
     }
 
-    /// Whether anybody listens to events.
     pub fn has_streams(&self) -> bool {
         let feeds = self.0.feeds.lock();
         feeds.values().any(|feed| feed.strong_count() > 0)
     }
 
-    /// Shows an event to the streams, unless it has been shown.
+    /// Sends an event to the streams, unless it was sent before.
     pub fn show(&self, event: &Event) {
         if let Some(shown) = &mut *self.0.shown.lock()
             && shown.insert(event.id, svc_clock::now()).is_some()
@@ -131,14 +130,15 @@ impl Hub {
         if feeds.is_empty() {
             return;
         }
-        let streamed = Arc::new(Streamed::from(event));
+        let streamed = Arc::new(StreamedEvent::from(event));
         feeds
             .iter()
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
-    /// Those of the zone's newest events that have not been shown. The first time, all of them are
-    /// older than the streams. What was shown before `forget` is not among the newest any more.
+    /// Those of the zone's newest events that have not been streamed. The first call returns none:
+    /// all of them are older than the streams. Ids recorded before `forget` are removed, because
+    /// they can no longer be among the newest.
     pub fn not_shown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
@@ -152,29 +152,33 @@ impl Hub {
         fresh
     }
 
-    /// Nobody is there to be shown anything.
+    /// Forgets which events were streamed; called when no stream is open.
     pub fn forget_shown(&self) {
         *self.0.shown.lock() = None;
     }
 
-    /// Something may be due, of whatever owner.
+    /// Wakes the engine to look at the lanes of all owners.
     pub fn wake(&self) {
-        self.0.wakes.lock().all = true;
+        self.0.wake_ups.lock().all = true;
         self.0.wake.notify_one();
     }
 
-    /// A lane that was paused may go on at once. A wait between attempts is not cut short.
+    /// Ends the pause of a lane. A back-off between attempts is not cut short.
     pub fn wake_lane(&self, lane: LaneId) {
         self.wake_attempt(lane, 0);
     }
 
-    /// A lane that was paused before an attempt may make it now; not if it has failed since.
+    /// Ends the pause of a lane before its next attempt, unless another attempt has failed since.
     pub fn wake_attempt(&self, lane: LaneId, failures: u32) {
-        self.0.wakes.lock().lanes.push(Woken { lane, failures });
+        self.0
+            .wake_ups
+            .lock()
+            .lanes
+            .push(LaneWakeUp { lane, failures });
         self.0.wake.notify_one();
     }
 
-    /// Events from now on: of one owner, or everybody's.
+    /// Reads events from now on: those of one owner, or with `None` those of all.
     pub fn subscribe(&self, owner: Option<UserId>) -> Reader {
         let mut feeds = self.0.feeds.lock();
         let feed = feeds.get(&owner).and_then(Weak::upgrade);
@@ -184,31 +188,31 @@ impl Hub {
             feeds.insert(owner, Arc::downgrade(&feed));
             feed
         });
-        feed.read()
+        feed.open_reader()
     }
 
     pub fn counters(&self) -> &EventCounters {
         &self.0.counters
     }
 
-    /// Until somebody wakes; for the engine alone.
-    pub(super) async fn woken(&self) {
+    /// Waits for a wake-up. Only the engine may call this.
+    pub(super) async fn wait_for_wake_up(&self) {
         self.0.wake.notified().await;
     }
 
-    /// Everything to look at; of the lanes at most so many, the rest stays for the next time.
-    pub(super) fn take_wakes(&self, lanes_max: usize) -> Wakes {
-        let mut wakes = self.0.wakes.lock();
-        let taken = lanes_max.min(wakes.lanes.len());
-        let rest = wakes.lanes.split_off(taken);
+    /// Takes the wake-ups. Those of lanes beyond `lanes_max` stay for the next call.
+    pub(super) fn take_wake_ups(&self, lanes_max: usize) -> WakeUps {
+        let mut wake_ups = self.0.wake_ups.lock();
+        let taken = lanes_max.min(wake_ups.lanes.len());
+        let rest = wake_ups.lanes.split_off(taken);
         if !rest.is_empty() {
             self.0.wake.notify_one();
         }
-        let left = Wakes {
+        let left = WakeUps {
             lanes: rest,
-            ..Wakes::default()
+            ..WakeUps::default()
         };
-        std::mem::replace(&mut *wakes, left)
+        std::mem::replace(&mut *wake_ups, left)
     }
 }
 

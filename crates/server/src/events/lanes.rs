@@ -1,16 +1,16 @@
-//! Delivery: takes what waits in lanes to its receivers, in order, one at a time per lane, and
-//! tries again as spec 6.5 says.
+//! The delivery engine: delivers the events in lanes to their receivers, in order, one at a time
+//! per lane, and retries (spec 6.5).
 //!
-//! Cast: [`Engine`] looks for lanes that are due and claims them; `schedule` decides whose lanes
-//! get the delivery slots; a worker per claimed lane delivers until the lane is empty or must wait;
-//! `turn` holds the transactions that begin and
-//! finish a delivery; whoever really sends is a [`Deliver`].
+//! Cast: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get the
+//! delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
+//! `turn` holds the transactions that begin and finish a delivery. A [`Deliver`] sends.
 //!
-//! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind, and
-//! lanes that an owner may not claim now cost nothing.
-//! Nothing is sent before its start is durable. Whoever finishes shows the fence of their claim;
-//! if it is not the lane's any more, what they know is thrown away.
+//! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
+//! Lanes that cannot get a slot now cost nothing. Nothing is sent before its start is durable. A
+//! worker finishes a delivery with the fence of its claim; if the lane has another fence, the result
+//! is discarded.
 
+mod claim;
 mod engine;
 mod retention;
 mod schedule;
@@ -35,48 +35,49 @@ pub use self::{
 };
 use crate::metrics::AttemptOutcome;
 
-/// One attempt to be made.
+/// One attempt to make.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
     pub lane: LaneId,
     /// The delivery's number in its lane.
     pub n: u64,
-    /// From 1.
+    /// The first attempt is 1.
     pub attempt: u32,
     pub event: Event,
-    pub target: Target,
+    pub destination: Destination,
 }
 
-/// Whom it goes to.
+/// The receiver of an attempt.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Target {
-    /// Boxed: it is by far the larger.
+pub enum Destination {
+    /// Boxed, because a sink is far larger than a method.
     Sink(Box<svc_store::sinks::SinkRow>),
     Method {
         owner_id: UserId,
-        /// Its canonical name.
+        /// The canonical name.
         method: String,
-        /// Names of json-rpc sinks, in the order they are asked (spec 6.4).
+        /// Names of json-rpc sinks, in the order in which they are looked up (spec 6.4).
         formatters: Vec<String>,
     },
 }
 
-/// What one attempt came to.
+/// The result of one attempt.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Sent {
+pub enum AttemptResult {
     Delivered(AttemptDetail),
     Failed(AttemptDetail),
-    /// Trying again cannot help: the template does not render.
+    /// A retry cannot succeed: the template does not render.
     Dead(AttemptDetail),
-    /// Nobody can take it now. No attempt is spent; it is tried again when woken or after a moment.
+    /// The receiver is not available now. No attempt is spent. The next try follows a wake-up or
+    /// [`LanePolicy::pause`].
     Paused,
-    /// It may not be attempted, for this reason, until somebody changes that. No attempt is spent;
-    /// it is looked at again after a while.
+    /// Delivery is not allowed, for this reason. No attempt is spent. The next try follows
+    /// [`LanePolicy::withhold`].
     Withheld(String),
 }
 
-impl Sent {
-    /// `None` when no attempt was made.
+impl AttemptResult {
+    /// `None` if no attempt was made.
     pub fn outcome(&self) -> Option<AttemptOutcome> {
         match self {
             Self::Delivered(_) => Some(AttemptOutcome::Delivered),
@@ -89,34 +90,34 @@ impl Sent {
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AttemptDetail {
-    /// HTTP status, where there was one.
+    /// The HTTP status, if there was an HTTP answer.
     pub status: Option<u16>,
     pub ms: u64,
     pub error: Option<String>,
-    /// The beginning of the answer.
+    /// The start of the answer, or the output of the script.
     pub output: Option<String>,
 }
 
 /// Makes attempts.
 pub trait Deliver: Send + Sync + 'static {
-    fn deliver(&self, job: Job) -> impl Future<Output = Sent> + Send;
+    fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
 }
 
 /// Timings and sizes of delivery.
 #[derive(Clone, Debug)]
 pub struct LanePolicy {
     pub retry: RetryPolicy,
-    /// How long a lane is held without a sign of life; renewed at a third of it.
+    /// How long a claim is valid without renewal. Workers renew after a third of this time.
     pub lease: Duration,
-    /// How long a lane rests whose receiver cannot take anything.
+    /// How long a lane waits after [`AttemptResult::Paused`].
     pub pause: Duration,
-    /// How long a lane rests from which nothing may be delivered.
+    /// How long a lane waits after [`AttemptResult::Withheld`].
     pub withhold: Duration,
-    /// How often to look when nobody wakes the engine.
+    /// The longest time between two scans for due lanes, unless a scan itself takes long.
     pub poll: Duration,
     /// Deliveries that run at the same time.
     pub slots: Slots,
-    /// How long deliveries in flight may take to end when the server stops.
+    /// How long deliveries in flight may continue when the server stops.
     pub drain: Duration,
     pub retention: Retention,
 }

@@ -1,8 +1,8 @@
-//! Values of custom webhook headers at rest: encrypted, like the signing secrets.
+//! Values of custom webhook headers at rest, encrypted like the signing secrets.
 //!
-//! A sink's configuration keeps the names of the headers, each with [`MASK`] for its value; the
-//! values are in `sealed_headers` of the row. Rows of earlier versions have their values in clear
-//! until [`seal_stored`] has been there.
+//! A sink's configuration holds the names of the headers, each with [`MASK`] as its value. The
+//! encrypted values are in the row's `sealed_headers`. Rows of earlier versions hold plain values
+//! until [`seal_stored`] encrypts them.
 
 use std::{
     collections::BTreeMap,
@@ -19,11 +19,11 @@ use thiserror::Error;
 
 use super::secrets::{SecretError, SecretKey};
 
-/// Shown in place of a value.
+/// Replaces a value wherever headers are shown.
 pub const MASK: &str = "********";
-/// Sinks that are looked at in one transaction.
+/// Sinks read in one transaction.
 const SINKS_AT_ONCE: u32 = 100;
-/// A server without a sign of life for so long delivers nothing any more.
+/// A server whose last heartbeat is older than this no longer delivers.
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 type Headers = BTreeMap<String, String>;
@@ -32,12 +32,12 @@ type Headers = BTreeMap<String, String>;
 pub enum SealError {
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("the stored headers cannot be read: {0}")]
+    #[error("cannot read the stored headers: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Whether new values are encrypted. Not yet, while a server of an earlier version is in the zone:
-/// it would send the mask.
+/// Whether new values are encrypted. Off while a server of an earlier version is in the zone: that
+/// server would send the mask.
 #[derive(Default)]
 pub struct Sealing(AtomicBool);
 
@@ -47,7 +47,7 @@ impl Sealing {
     }
 }
 
-/// The headers of a webhook as they are sent.
+/// The headers of a webhook with their plain values, as they are sent.
 pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
     let SinkConfig::Webhook { headers, .. } = &row.config else {
         return Ok(Headers::new());
@@ -57,9 +57,10 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
         return Ok(headers);
     };
     if headers.values().any(|value| value == MASK) {
-        let stored: Headers = serde_json::from_slice(&key.decrypt(sealed, &place(row.id))?)?;
+        let stored: Headers =
+            serde_json::from_slice(&key.decrypt(sealed, &associated_data(row.id))?)?;
         for (name, value) in &mut headers {
-            // Any other value was written by an earlier version, and is newer.
+            // Any other value was written by an earlier version after the encryption: keep it.
             if value == MASK
                 && let Some(stored) = stored.get(name)
             {
@@ -70,7 +71,7 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
     Ok(headers)
 }
 
-/// Encrypts what a row holds in clear, and forgets values whose header is gone.
+/// Encrypts the plain values of a row and removes values whose header no longer exists.
 pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), SealError> {
     let values = open(key, row)?;
     let SinkConfig::Webhook { headers, .. } = &mut row.config else {
@@ -81,24 +82,24 @@ pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), SealError> {
         return Ok(());
     }
     let text = serde_json::to_vec(&values)?;
-    row.sealed_headers = Some(key.encrypt(&text, &place(row.id)));
+    row.sealed_headers = Some(key.encrypt(&text, &associated_data(row.id)));
     mask(headers);
     Ok(())
 }
 
-/// Replaces every value by the mask.
 pub fn mask(headers: &mut Headers) {
     headers
         .values_mut()
         .for_each(|value| MASK.clone_into(value));
 }
 
-/// Not that of the signing secret: neither can be put in the place of the other.
-fn place(id: SinkId) -> Vec<u8> {
+/// Associated data of the encryption. It differs from that of the sink's signing secret, so that
+/// the two cannot be exchanged.
+fn associated_data(id: SinkId) -> Vec<u8> {
     [id.0.as_bytes(), &b" headers"[..]].concat()
 }
 
-fn is_clear(row: &SinkRow) -> bool {
+fn has_plain_values(row: &SinkRow) -> bool {
     match &row.config {
         SinkConfig::Webhook { headers, .. } => {
             headers.values().any(|value| value != MASK)
@@ -108,9 +109,9 @@ fn is_clear(row: &SinkRow) -> bool {
     }
 }
 
-/// Encrypts the values that earlier versions stored in clear, and all new ones from then on.
-/// `false` while a server of an earlier version is in the zone. Servers that do this at once take
-/// turns, and find nothing left to do.
+/// Encrypts the plain values that earlier versions stored, and turns encryption of new values on.
+/// Returns `false` and does nothing while a server of an earlier version is in the zone. Several
+/// servers may run this at the same time: each write checks the row again.
 pub async fn seal_stored(
     store: &Store,
     key: &std::sync::Arc<SecretKey>,
@@ -124,7 +125,7 @@ pub async fn seal_stored(
     if store.is_shared() && store.read(older).await? {
         return Ok(false);
     }
-    // From now on no server stores a value in clear, but this one may have begun to.
+    // Before the loop, so that values stored behind its position are encrypted.
     sealing.0.store(true, Ordering::Relaxed);
     let mut after = SinkId::NIL;
     loop {
@@ -136,7 +137,7 @@ pub async fn seal_stored(
         after = last.id;
         let clear: Vec<_> = rows
             .iter()
-            .filter(|row| is_clear(row))
+            .filter(|row| has_plain_values(row))
             .map(|row| row.id)
             .collect();
         if !clear.is_empty() {
@@ -149,13 +150,13 @@ pub async fn seal_stored(
 }
 
 fn seal_one(tx: &mut Tx<'_>, key: &SecretKey, id: SinkId) -> Result<(), StoreError> {
-    let Some(mut row) = sinks::find(tx, id)?.filter(is_clear) else {
+    let Some(mut row) = sinks::find(tx, id)?.filter(has_plain_values) else {
         return Ok(());
     };
     match seal(key, &mut row) {
         Ok(()) => sinks::update(tx, &row),
         Err(error) => {
-            tracing::warn!(sink.id = %id, "the headers of a webhook stay as they are: {error}");
+            tracing::warn!(sink.id = %id, "cannot encrypt the headers of a webhook: {error}");
             Ok(())
         }
     }

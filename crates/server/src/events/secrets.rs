@@ -1,7 +1,7 @@
-//! Secrets at rest: encrypted with a key of the data folder, or of the zone.
+//! Secrets at rest, encrypted with the key of the data folder or of the zone.
 //!
-//! Owns the key and the form of an encrypted secret, and the form of webhook secrets. It never
-//! logs or shows a key or a secret.
+//! Owns the key, the format of encrypted secrets and the format of webhook secrets. Must never log
+//! or show a key or a secret.
 
 use std::{
     fmt,
@@ -20,17 +20,17 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use svc_protocol::env;
 use thiserror::Error;
 
-/// The key's file in the data folder.
+/// The key file in the data folder.
 pub(crate) const KEY_FILE: &str = "secret.key";
 const KEY_BYTES: usize = 32;
-/// First byte of everything encrypted here; another form gets another number.
-const FORM: u8 = 1;
+/// Version of the format: the first byte of every encrypted secret.
+const FORMAT_VERSION: u8 = 1;
 const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
-/// What Standard Webhooks allows for a secret.
+/// Length of a secret, as Standard Webhooks allows it.
 const WEBHOOK_SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const NEW_WEBHOOK_SECRET_BYTES: usize = 32;
 
-/// Base64 with or without its padding: both are in use for webhook secrets.
+/// Base64 with or without padding: webhook secrets are written in both ways.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -38,19 +38,19 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 #[derive(Debug, Error)]
 pub enum SecretError {
-    #[error("cannot read or make the key file `{}`", path.display())]
+    #[error("cannot read or create the key file `{}`", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(
-        "`{}` does not hold a key: 32 bytes in base64 or hex are expected; put back the file that belongs to this data folder",
+        "`{}` does not hold a key: expected 32 bytes in base64 or hex; restore the key file of this data folder",
         path.display()
     )]
     BadFile { path: PathBuf },
     #[error(
-        "`{}` does not hold a key: 32 bytes in base64 or hex are expected (`openssl rand -base64 32` makes one)",
+        "`{}` does not hold a key: expected 32 bytes in base64 or hex (create a key with `openssl rand -base64 32`)",
         env::SECRET_KEY
     )]
     BadVariable,
-    #[error("the system gives no random bytes: {0}")]
+    #[error("the system provides no random bytes: {0}")]
     Random(String),
     #[error(
         "a stored secret cannot be decrypted: it was encrypted with another key (`{KEY_FILE}` in the data folder, or `{}`), or it was changed",
@@ -58,7 +58,7 @@ pub enum SecretError {
     )]
     WrongKey,
     #[error(
-        "a webhook secret is `{WEBHOOK_SECRET_PREFIX}` and the base64 of {} to {} bytes; leave it out to have one made",
+        "a webhook secret is `{WEBHOOK_SECRET_PREFIX}` and the base64 of {} to {} bytes; leave it out to get a new one",
         WEBHOOK_SECRET_BYTES.start(),
         WEBHOOK_SECRET_BYTES.end()
     )]
@@ -71,14 +71,14 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// The key given (`SVC_SECRET_KEY`: servers of a zone share it), else the one of the data
-    /// folder, which is made on the first start.
+    /// Uses the key in `from_env` (`SVC_SECRET_KEY`, which the servers of a zone share), otherwise
+    /// the key file of the data folder, which is created at the first start.
     pub fn load_or_create(data_dir: &Path, from_env: Option<String>) -> Result<Self, SecretError> {
-        // Drawn in any case: a system without random bytes must fail here, at the start.
-        let fresh = random::<KEY_BYTES>().map_err(SecretError::Random)?;
+        // Always drawn: a system without random bytes must fail here, at the start.
+        let new_key = random::<KEY_BYTES>().map_err(SecretError::Random)?;
         let bytes = match from_env {
             Some(text) => parse_key(&text).ok_or(SecretError::BadVariable)?,
-            None => read_or_create(&data_dir.join(KEY_FILE), &fresh)?,
+            None => read_or_create(&data_dir.join(KEY_FILE), &new_key)?,
         };
         Ok(Self::new(&bytes))
     }
@@ -91,11 +91,11 @@ impl SecretKey {
         }
     }
 
-    /// Encrypts for one place: `aad` names it (of a sink's secret: the bytes of its id), so that
-    /// what is copied into another record does not decrypt there.
+    /// Encrypts a secret for one record. `aad` identifies the record (a sink's secret: the bytes of
+    /// its id), so that a secret copied into another record cannot be decrypted there.
     pub fn encrypt(&self, secret: &[u8], aad: &[u8]) -> Vec<u8> {
         let nonce = random::<NONCE_LEN>()
-            .expect("random bytes were there when the key was loaded, so they are now");
+            .expect("the system provided random bytes when the key was loaded");
         let mut sealed = secret.to_vec();
         self.key
             .seal_in_place_append_tag(
@@ -103,9 +103,9 @@ impl SecretKey {
                 Aad::from(aad),
                 &mut sealed,
             )
-            .expect("a secret is far shorter than what the algorithm takes");
+            .expect("a secret is far shorter than the limit of the algorithm");
         let mut out = Vec::with_capacity(1 + NONCE_LEN + sealed.len());
-        out.push(FORM);
+        out.push(FORMAT_VERSION);
         out.extend_from_slice(&nonce);
         out.extend_from_slice(&sealed);
         out
@@ -113,7 +113,7 @@ impl SecretKey {
 
     pub fn decrypt(&self, encrypted: &[u8], aad: &[u8]) -> Result<Vec<u8>, SecretError> {
         let (nonce, sealed) = encrypted
-            .strip_prefix(&[FORM])
+            .strip_prefix(&[FORMAT_VERSION])
             .and_then(|rest| rest.split_first_chunk::<NONCE_LEN>())
             .ok_or(SecretError::WrongKey)?;
         let mut secret = sealed.to_vec();
@@ -137,14 +137,14 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// A new webhook secret, as its owner sees it once.
+/// A new webhook secret in the form that its owner sees once.
 pub fn new_webhook_secret() -> String {
     let bytes = random::<NEW_WEBHOOK_SECRET_BYTES>()
-        .expect("random bytes were there when the key was loaded, so they are now");
+        .expect("the system provided random bytes when the key was loaded");
     format!("{WEBHOOK_SECRET_PREFIX}{}", BASE64.encode(bytes))
 }
 
-/// The bytes that sign, out of a secret as its owner writes it.
+/// The signing key in a webhook secret.
 pub fn parse_webhook_secret(text: &str) -> Result<Vec<u8>, SecretError> {
     text.strip_prefix(WEBHOOK_SECRET_PREFIX)
         .and_then(|encoded| BASE64.decode(encoded).ok())
@@ -176,15 +176,15 @@ fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
         .ok()
 }
 
-fn read_or_create(path: &Path, fresh: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], SecretError> {
+fn read_or_create(path: &Path, new_key: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], SecretError> {
     let file_error = |source| SecretError::File {
         path: path.to_owned(),
         source,
     };
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create(path, fresh).map_err(file_error)?;
-            // Read back: if another process made the file first, its key counts.
+            create(path, new_key).map_err(file_error)?;
+            // Read back: if another process created the file first, use its key.
             fs::read_to_string(path).map_err(file_error)?
         }
         other => other.map_err(file_error)?,
@@ -193,7 +193,7 @@ fn read_or_create(path: &Path, fresh: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES
     if mode & 0o077 != 0 {
         tracing::warn!(
             path = %path.display(),
-            "The key of the stored secrets can be read by other users; set its mode to 0600."
+            "other users can read the key of the stored secrets; set the mode of the file to 0600"
         );
     }
     parse_key(&text).ok_or_else(|| SecretError::BadFile {
@@ -201,8 +201,8 @@ fn read_or_create(path: &Path, fresh: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES
     })
 }
 
-/// Makes the file whole or not at all, and never replaces one: a crash in between must not leave
-/// half a key, and an old key is the only way to what it encrypted.
+/// Creates the file atomically and never replaces one. A crash must not leave half a key, and
+/// secrets encrypted with a lost key cannot be recovered.
 fn create(path: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
     let draft = path.with_extension(format!("key.{}", std::process::id()));
     let written = write_draft(&draft, key).and_then(|()| match fs::hard_link(&draft, path) {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_made_once_for_its_owner_alone() {
+    fn the_key_is_created_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let sealed = key_in(folder.path()).encrypt(b"secret", b"sink 1");
         let path = folder.path().join(KEY_FILE);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_only_with_its_key_in_its_place_and_unchanged() {
+    fn a_secret_is_decrypted_only_with_its_key_for_its_record_and_unchanged() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let key = key_in(folder.path());
         let sealed = key.encrypt(b"secret", b"sink 1");

@@ -1,28 +1,28 @@
-//! Sinks as people manage them: create, change, delete, try, look at deliveries, send again.
+//! Management of sinks: create, change, delete, test, list deliveries, resend, replay.
 //!
-//! A user manages their own sinks; with `manage_global_event_sinks` also the global ones, and
-//! nobody another user's (spec 6.6). A global sink acts for the user who made it: other users need
-//! every permission of that user to change it, try it, send with it or read what it did. Every change and its audit entry are one transaction; a
-//! secret is in no entry and in no answer but the one that makes it. Nothing here delivers from a
-//! lane: what is queued is the engine's.
+//! A user manages their own sinks, with `manage_global_event_sinks` also the global ones, and never
+//! those of another user (spec 6.6). A global sink acts for the user who created it: other users
+//! need every permission of that user to change it, test it, resend with it or read its deliveries.
+//!
+//! Every change and its audit entry are one transaction. A secret is in no audit entry, and only in
+//! the answer that creates it. This module never delivers from a lane: the engine does.
 
 pub mod check;
 mod error;
+mod preview;
 mod queue;
 mod record;
 mod script;
-mod trying;
+mod secret;
 
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
-use svc_protocol::api::{
-    NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
-};
+use svc_protocol::api::{NewSink, Sink, SinkOwner, SinkPatch, SinkType};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
@@ -32,27 +32,18 @@ use uuid::Uuid;
 
 pub use self::error::SinkError;
 use self::record::{describe, record};
-use super::{
-    deliver::Deliverers,
-    hub::Hub,
-    sealed_headers::{self, SealError},
-    secrets,
-};
+use super::{deliver::Deliverers, hub::Hub, secrets};
 use crate::{
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
     limits::TestLimit,
 };
 
-/// How long an old secret signs beside the new one, unless the caller says otherwise.
-const OVERLAP_HOURS: u32 = 24;
-const OVERLAP_HOURS_MAX: u32 = 30 * 24;
-
 pub struct SinksService {
     pub store: Store,
     pub writer: CallerWriter,
     pub hub: Hub,
-    /// Renders and sends; also holds the key that secrets are stored under.
+    /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
     pub tests: TestLimit,
     pub quotas: Quotas,
@@ -74,15 +65,15 @@ impl SinksService {
     }
 
     pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, SinkError> {
-        let who = caller.clone();
+        let manager = caller.clone();
         let found = self.store.read(move |tx| {
-            let row = find_managed(tx, &who, id)?;
+            let row = find_managed(tx, &manager, id)?;
             row.map(|row| record(tx, row)).transpose()
         });
         found.await?.ok_or(SinkError::NotFound)
     }
 
-    /// The answer is the only one that holds the webhook's secret.
+    /// Creates a sink. Only this answer contains the webhook's secret.
     pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, SinkError> {
         if new.owner == SinkOwner::Global && !caller.may(Permission::ManageGlobalEventSinks) {
             return Err(SinkError::GlobalDenied);
@@ -123,16 +114,16 @@ impl SinksService {
             sealed_headers: None,
             created_at: svc_clock::now(),
         };
-        self.seal_headers(&mut row)?;
+        secret::seal_headers(&self.deliverers, &mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let quotas = self.quotas;
         let mut sink = self
-            .write_as(caller, move |tx, who| {
-                let actor = Actor::read(tx, who)?;
+            .write_as(caller, move |tx, caller| {
+                let actor = Actor::read(tx, caller)?;
                 check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
                 check_quota(tx, &quotas, &row)?;
-                script::stored_script(tx, &row)?;
+                script::check_stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
                 sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
                 audit::append(tx, &entry)?;
@@ -145,7 +136,7 @@ impl SinksService {
         Ok(sink)
     }
 
-    /// Applies to what is queued as well (a merge patch).
+    /// Applies a merge patch, also to deliveries that are queued.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -160,19 +151,18 @@ impl SinksService {
         self.check_new_template(caller, id, &patch).await?;
         let deliverers = self.deliverers.clone();
         let changed = self
-            .write_as(caller, move |tx, who| {
-                let (actor, before) = managed(tx, who, id)?;
-                let mut after = patched(&before, patch)?;
-                if after.config.headers() != before.config.headers() && deliverers.sealing.is_on() {
-                    sealed_headers::seal(&deliverers.secrets, &mut after)
-                        .map_err(unreadable_headers)?;
+            .write_as(caller, move |tx, caller| {
+                let (actor, before) = managed(tx, caller, id)?;
+                let mut after = apply_patch(&before, patch)?;
+                if after.config.headers() != before.config.headers() {
+                    secret::seal_headers(&deliverers, &mut after)?;
                 }
                 check_name_free(tx, &after)?;
-                script::check_script_change(tx, who, &before, &after)?;
+                script::check_script_change(tx, caller, &before, &after)?;
                 sinks::update(tx, &after)?;
                 sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
-                    let updated = entry(who, "event_sink.updated", &after, describe(&after));
+                    let updated = entry(caller, "event_sink.updated", &after, describe(&after));
                     audit::append(tx, &updated)?;
                 }
                 if before.active != after.active {
@@ -180,7 +170,7 @@ impl SinksService {
                         true => "event_sink.enabled",
                         false => "event_sink.disabled",
                     };
-                    audit::append(tx, &entry(who, action, &after, name_of(&after)))?;
+                    audit::append(tx, &entry(caller, action, &after, name_of(&after)))?;
                 }
                 Ok::<_, SinkError>(record(tx, after)?)
             })
@@ -189,8 +179,8 @@ impl SinksService {
         Ok(changed)
     }
 
-    /// The template that a patch brings. Checked here and not in the transaction: that would hold
-    /// up every other change. What another patch changes meanwhile was checked by that one.
+    /// Checks the template in a patch. Not done in the transaction, because that would delay all
+    /// other writes. A template of a concurrent patch is checked by that patch.
     async fn check_new_template(
         &self,
         caller: &Caller,
@@ -207,7 +197,7 @@ impl SinksService {
         self.check_template(caller, kind, Some(source)).await
     }
 
-    /// Tries a template out, on the threads for computations.
+    /// Checks a template on the compute pool, because rendering may take a while.
     async fn check_template(
         &self,
         caller: &Caller,
@@ -221,11 +211,11 @@ impl SinksService {
         self.deliverers.compute.run(caller.user.id, check).await?
     }
 
-    /// What was queued goes with it; the audit log says how much that was.
+    /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
-        self.write_as(caller, move |tx, who| {
-            let (_, row) = managed(tx, who, id)?;
-            delete_sink(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
+        self.write_as(caller, move |tx, caller| {
+            let (_, row) = managed(tx, caller, id)?;
+            delete_sink(tx, row.id, caller.user.name.as_str(), svc_clock::now())?;
             Ok::<_, SinkError>(())
         })
         .await?;
@@ -233,54 +223,14 @@ impl SinksService {
         Ok(())
     }
 
-    /// A new secret; the old one goes on signing beside it for a while.
-    pub async fn rotate_secret(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        asked: RotateSecret,
-    ) -> Result<RotatedSecret, SinkError> {
-        let hours = asked.overlap_hours.unwrap_or(OVERLAP_HOURS);
-        if hours > OVERLAP_HOURS_MAX {
-            return Err(SinkError::invalid(
-                "invalid",
-                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
-            ));
-        }
-        let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
-        let secret = secrets::new_webhook_secret();
-        let sealed = self.seal(id, &secret)?;
-        self.write_as(caller, move |tx, who| {
-            let (_, mut row) = managed(tx, who, id)?;
-            if row.kind != SinkType::Webhook {
-                return Err(SinkError::Conflict(format!(
-                    "sink `{}` is no webhook; only webhooks have a secret",
-                    row.name
-                )));
-            }
-            row.previous_secret = row.secret.replace(sealed);
-            row.previous_until = Some(previous_until);
-            sinks::update(tx, &row)?;
-            let detail = json!({"name": row.name, "previous_until": previous_until});
-            audit::append(tx, &entry(who, "event_sink.secret_rotated", &row, detail))?;
-            Ok(())
-        })
-        .await?;
-        Ok(RotatedSecret {
-            secret,
-            previous_until,
-        })
+    /// Reads a sink that the caller may act on.
+    async fn read_managed(&self, caller: &Caller, id: SinkId) -> Result<SinkRow, SinkError> {
+        let caller = caller.clone();
+        let found = self.store.read(move |tx| Ok(managed(tx, &caller, id)));
+        found.await?.map(|(_, row)| row)
     }
 
-    /// Encrypts the header values of a new webhook.
-    fn seal_headers(&self, row: &mut SinkRow) -> Result<(), SinkError> {
-        match self.deliverers.sealing.is_on() {
-            true => sealed_headers::seal(&self.deliverers.secrets, row).map_err(unreadable_headers),
-            false => Ok(()),
-        }
-    }
-
-    /// A transaction on behalf of a caller.
+    /// Runs a transaction on behalf of a caller.
     async fn write_as<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -288,22 +238,9 @@ impl SinksService {
     ) -> Result<T, SinkError> {
         self.writer.write(caller, work).await
     }
-
-    /// A webhook secret as it is stored: its key, encrypted, tied to its sink.
-    fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
-        let key = secrets::parse_webhook_secret(text)
-            .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
-        Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
-    }
 }
 
-/// The stored values do not open, because the key was lost.
-fn unreadable_headers(error: SealError) -> SinkError {
-    let message = format!("{error}; give the value of every header anew");
-    SinkError::Conflict(message)
-}
-
-/// Whose sinks a caller manages.
+/// The owner keys of the sinks that a caller manages.
 pub fn owner_keys(caller: &Caller) -> Vec<String> {
     let own = sinks::owner_key(caller.user.id);
     if caller.may(Permission::ManageGlobalEventSinks) {
@@ -313,7 +250,7 @@ pub fn owner_keys(caller: &Caller) -> Vec<String> {
     }
 }
 
-/// A sink the caller manages; any other does not exist for them.
+/// A sink that the caller manages; `None` for any other.
 fn find_managed(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -323,7 +260,7 @@ fn find_managed(
     Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
-/// A sink the caller may act on.
+/// A sink that the caller may act on: for a global sink this requires the power of its creator.
 fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
     let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
     let actor = Actor::read(tx, caller)?;
@@ -339,8 +276,8 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
     }
 }
 
-/// Every sink costs each event of its owner a look, and a write where it matches. The global sinks
-/// are counted together, against the server's own value.
+/// Limits sinks, because every event of the owner is compared with each sink and written for each
+/// match. Global sinks are counted together, against the server's default quota.
 fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
     let has = sinks::count(tx, &row.owner_key)?;
     match row.owner_key == GLOBAL {
@@ -356,7 +293,7 @@ fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
     }
 }
 
-/// Whether more than `active` changed.
+/// Whether a field other than `active` changed.
 fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
     let active = after.active;
     SinkRow {
@@ -365,7 +302,7 @@ fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
     } != *after
 }
 
-fn patched(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
+fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
     let mut after = before.clone();
     if let Some(name) = patch.name {
         after.name = name;

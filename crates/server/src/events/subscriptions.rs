@@ -13,7 +13,7 @@ use svc_store::{
 
 use super::audit::subscription_removed;
 
-/// Declares the subscriptions of a space, in place of those it declared before; their lanes.
+/// Replaces the subscriptions that a space declares. Returns their lanes.
 pub fn declare(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -21,17 +21,17 @@ pub fn declare(
     subscriptions: &[Subscription],
 ) -> Result<Vec<LaneId>, StoreError> {
     let declared = lanes::declare(tx, owner, space, subscriptions)?;
-    append_removed(tx, space, &declared.removed)?;
+    audit_removed(tx, space, &declared.removed)?;
     Ok(declared.lanes)
 }
 
 /// Withdraws every subscription of a space.
 pub fn withdraw_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
     let removed = lanes::withdraw_space(tx, space)?;
-    append_removed(tx, space, &removed)
+    audit_removed(tx, space, &removed)
 }
 
-fn append_removed(
+fn audit_removed(
     tx: &mut Tx<'_>,
     space: SpaceId,
     removed: &[RemovedSubscription],

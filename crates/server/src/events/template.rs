@@ -1,9 +1,9 @@
-//! Body templates: an event in, JSON out, whatever stands in the event.
+//! Body templates: render an event as JSON, whatever the event contains.
 //!
-//! Owns the language (what of minijinja is open to a template), its bounds, and the rule that an
-//! expression is escaped by where it stands: inside a JSON string as part of that string, outside
-//! as a JSON value. It never reads a store, a clock or the network, and never hands out a body
-//! that is not JSON.
+//! Owns the language (the part of minijinja that templates may use), its limits, and the escaping
+//! rule: an expression inside a JSON string is written as part of that string, anywhere else as a
+//! JSON value. Never reads a store, the wall clock or the network, and never returns a body that is
+//! not JSON.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,12 +27,12 @@ mod tests;
 
 use self::{
     budget::{Budget, OutOfTime},
-    output::{Page, Position, Root, TooMuch},
+    output::{BodyWriter, JsonTracker, OutputTooLarge, Root},
 };
 
 /// Bytes of a template.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of a rendered body, and of every value made on the way to it.
+/// Bytes of a rendered body, and of every intermediate value.
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 /// Instructions of one rendering.
 const FUEL: u64 = 20_000;
@@ -44,7 +44,7 @@ const NAME: &str = "body template";
 pub enum TemplateError {
     #[error("the template has {0} bytes; at most {SOURCE_BYTES_MAX} are allowed")]
     TooLong(usize),
-    /// It does not parse, or uses what is not open to templates.
+    /// A syntax error, or a feature that templates may not use.
     #[error("template line {line}, column {column}: {why}")]
     Refused {
         line: usize,
@@ -57,14 +57,14 @@ pub enum TemplateError {
     TooLarge,
     #[error("the template does too much work for one event; make its loops shorter")]
     TooMuchWork,
-    /// The reader's message has a line and a column of the body, nothing of its content.
+    /// The parser's message has a line and a column of the body, and none of its content.
     #[error("the rendered body is not JSON: {0}")]
     NotJson(String),
     #[error("the rendered body must be a JSON object: it becomes the params of a method")]
     NotAnObject,
 }
 
-/// What a template sees.
+/// The values that a template may use.
 pub struct Scope<'a> {
     pub event: &'a Event,
     pub space: Option<EventSpace>,
@@ -72,25 +72,26 @@ pub struct Scope<'a> {
     pub custom: &'a BTreeMap<String, String>,
 }
 
-/// A template that passed every check that does not need an event.
+/// A template that passed the checks of [`load`].
 pub struct Template {
     environment: Environment<'static>,
 }
 
-/// Reads a template and renders it for made-up events: what cannot work is refused here.
+/// Parses a template and renders it for sample events, so that a template that cannot work is
+/// refused when it is saved.
 pub fn compile(source: &str) -> Result<Template, TemplateError> {
     let template = load(source)?;
-    sample::try_out(&template)?;
+    sample::render_samples(&template)?;
     Ok(template)
 }
 
-/// Reads a template that [`compile`] accepted before, without trying it out again.
+/// Parses a template that [`compile`] accepted before, without rendering sample events again.
 pub fn load(source: &str) -> Result<Template, TemplateError> {
     if source.len() > SOURCE_BYTES_MAX {
         return Err(TemplateError::TooLong(source.len()));
     }
     let syntax = syntax();
-    // Before anything else: the compiler works out constants, and `"x" * 999999999` is one.
+    // First of all, because the compiler evaluates constants such as `"x" * 999999999`.
     check::check(source, &syntax)?;
     let mut environment = Environment::empty();
     environment.set_debug(false);
@@ -102,17 +103,17 @@ pub fn load(source: &str) -> Result<Template, TemplateError> {
     filters::add_to(&mut environment);
     environment
         .add_template_owned(NAME, source.to_owned())
-        .map_err(|error| check::refused(source, &error))?;
+        .map_err(|error| check::parse_error(source, &error))?;
     Ok(Template { environment })
 }
 
-/// The form of spec 2.2, for a receiver without a template.
+/// The body for a receiver without a template (spec 2.2).
 pub fn default_body(event: &Event) -> String {
     event.default_body().to_string()
 }
 
 impl Template {
-    /// The body for one event: valid JSON.
+    /// The body for one event, always valid JSON.
     pub fn render(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
         let body = self.write(scope)?;
         serde_json::from_str::<serde::de::IgnoredAny>(&body)
@@ -120,7 +121,7 @@ impl Template {
         Ok(body)
     }
 
-    /// The same for the params of a method: a JSON object.
+    /// Like [`render`](Self::render) for the params of a method, which must be a JSON object.
     pub fn render_object(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
         let body = self.render(scope)?;
         if body.trim_start().starts_with('{') {
@@ -131,19 +132,19 @@ impl Template {
     }
 
     fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let position = Arc::new(Position::default());
+        let tracker = Arc::new(JsonTracker::default());
         let budget = Arc::new(Budget::start());
         let root = Value::from_object(Root {
             values: values(scope),
-            position: Arc::clone(&position),
+            tracker: Arc::clone(&tracker),
             budget: Arc::clone(&budget),
         });
-        let mut page = Page::new(position, budget);
+        let mut writer = BodyWriter::new(tracker, budget);
         self.environment
             .get_template(NAME)
-            .and_then(|template| template.render_captured_to(root, &mut page).map(drop))
+            .and_then(|template| template.render_captured_to(root, &mut writer).map(drop))
             .map_err(render_error)?;
-        Ok(page.into_text())
+        Ok(writer.into_text())
     }
 }
 
@@ -162,7 +163,7 @@ fn values(scope: &Scope<'_>) -> Value {
     }))
 }
 
-/// The names a template may use.
+/// The top-level variables of a template.
 #[derive(Serialize)]
 struct Values<'a> {
     event: EventValues<'a>,
@@ -179,8 +180,8 @@ struct EventValues<'a> {
     data: &'a serde_json::Value,
 }
 
-/// Blocks as ever, but `${{ … }}` for values and `${# … #}` for comments: what JSON text may hold
-/// by itself stays text.
+/// The usual blocks, but `${{ … }}` for values and `${# … #}` for comments, because `{{` and `{#`
+/// may occur in JSON.
 fn syntax() -> SyntaxConfig {
     SyntaxConfig::builder()
         .variable_delimiters("${{", "}}")
@@ -193,14 +194,14 @@ fn syntax() -> SyntaxConfig {
 fn render_error(error: minijinja::Error) -> TemplateError {
     let mut source: Option<&dyn std::error::Error> = Some(&error);
     while let Some(cause) = source {
-        if cause.is::<TooMuch>() {
+        if cause.is::<OutputTooLarge>() {
             return TemplateError::TooLarge;
         }
         if cause.is::<OutOfTime>() {
             return TemplateError::TooMuchWork;
         }
         source = match cause.downcast_ref::<std::io::Error>() {
-            // An error of ours inside is the cause itself, not the cause's cause.
+            // `io::Error::source` skips the inner error itself and returns its source.
             Some(io) => io.get_ref().map(|inner| inner as &dyn std::error::Error),
             None => cause.source(),
         };

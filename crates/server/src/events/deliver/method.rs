@@ -1,4 +1,5 @@
-//! Method subscriptions (spec 6.4): the event as params of a call, by the way every call goes.
+//! Delivery to subscribed methods (spec 6.4): a call with the event as its params, on the same path
+//! as every other call.
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -11,9 +12,9 @@ use svc_store::{
     users,
 };
 
-use super::{Deliverers, Rendering, Unrendered};
+use super::{Deliverers, RenderError, RenderPurpose};
 use crate::{
-    events::lanes::{AttemptDetail, Sent},
+    events::lanes::{AttemptDetail, AttemptResult},
     live::Availability,
     methods::{
         calls::{Reply, attempt},
@@ -22,13 +23,13 @@ use crate::{
     },
 };
 
-/// Bytes of a method's answer that the delivery log keeps.
+/// Bytes of a method's answer that are stored with the attempt.
 const OUTPUT_MAX: usize = 16 * 1024;
 
 pub struct MethodDelivery {
     registry: Arc<Registry>,
-    /// Who failed the event a method is at, so that the next attempt goes elsewhere if it can. A
-    /// method has one delivery in flight, so this is one entry each.
+    /// Providers that failed the current event of a method, so that the next attempt uses another
+    /// one if possible. One entry per method, because a method has one delivery in flight.
     failed: Mutex<HashMap<(UserId, String), Failed>>,
 }
 
@@ -43,9 +44,15 @@ impl MethodDelivery {
         }
     }
 
-    /// One attempt, at the provider D2 picks among those that have not failed this event yet. A
-    /// space whose link is lost within its grace is waited for, and spends none.
-    pub async fn deliver(&self, owner: UserId, method: &str, event: EventId, params: &str) -> Sent {
+    /// Makes one attempt, at the provider that D2 picks among those that have not failed this event.
+    /// While no provider is linked, the delivery pauses and spends no attempt.
+    pub async fn deliver(
+        &self,
+        owner: UserId,
+        method: &str,
+        event: EventId,
+        params: &str,
+    ) -> AttemptResult {
         let key = (owner, method.to_owned());
         let failed = self
             .failed
@@ -58,9 +65,9 @@ impl MethodDelivery {
         let error = loop {
             let provider = match self.pick(owner, method, &failed, &unsent) {
                 Ok(provider) => provider,
-                // Not one attempt was made: nobody is linked, or not yet registered again.
-                // Likewise if all of them went away before anything was sent.
-                Err(_) if unsent.iter().all(is_unlinked) => return Sent::Paused,
+                // Nothing was sent: no provider is linked or registered yet, or each one lost its
+                // link before the call was sent.
+                Err(_) if unsent.iter().all(is_unlinked) => return AttemptResult::Paused,
                 Err(PickError::NotFound | PickError::Unavailable) => {
                     break (RpcError::Unavailable.message().to_owned(), None);
                 }
@@ -68,11 +75,11 @@ impl MethodDelivery {
             let now = tokio::time::Instant::now();
             match attempt(&provider, owner, Some(params), now, None).await {
                 Ok(Some(Reply::Result(result))) => {
-                    return Sent::Delivered(detail(began, None, Some(&result)));
+                    return AttemptResult::Delivered(detail(began, None, Some(&result)));
                 }
                 Ok(Some(Reply::Error(error))) => {
                     failed.push(provider);
-                    break ("the method answered an error".to_owned(), Some(error));
+                    break ("the method returned an error".to_owned(), Some(error));
                 }
                 Ok(None) => unsent.push(provider),
                 Err(error) => {
@@ -83,7 +90,7 @@ impl MethodDelivery {
         };
         self.failed.lock().insert(key, (event, failed));
         let (error, output) = error;
-        Sent::Failed(detail(began, Some(error), output.as_deref()))
+        AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
     }
 
     fn pick(
@@ -120,20 +127,20 @@ fn detail(began: Instant, error: Option<String>, output: Option<&[u8]>) -> Attem
 }
 
 impl Deliverers {
-    /// The params of a subscribed method: formatted by the first of its `event_sinks`, in the
-    /// order they are declared, whose own patterns match; else the default form.
+    /// The params of a subscribed method. They are rendered by the first of its formatters
+    /// (`event_sinks`, in declared order) whose patterns match, otherwise in the default form.
     pub(super) async fn format(
         &self,
         owner: UserId,
         formatters: &[String],
         event: &Event,
-    ) -> Result<String, Unrendered> {
+    ) -> Result<String, RenderError> {
         let (names, event_type) = (formatters.to_vec(), event.r#type.clone());
         let source = self
             .store
             .read(move |tx| {
                 for name in &names {
-                    // The owner's own come before global ones of the same name.
+                    // A sink of the owner precedes a global sink with the same name.
                     let keys = [owner.to_string(), sinks::GLOBAL.to_owned()];
                     for key in &keys {
                         let Some(sink) = sinks::find_by_name(tx, key, name)? else {
@@ -154,16 +161,16 @@ impl Deliverers {
                 Ok(None)
             })
             .await?;
-        let rendering = Rendering::Delivery(owner);
-        let params = self.render(source.as_deref(), event, rendering).await?;
-        // Params of a method are an object, whatever a template makes of an unforeseen event.
+        let purpose = RenderPurpose::Delivery(owner);
+        let params = self.render(source.as_deref(), event, purpose).await?;
+        // Checked for each event: the template was checked with sample events only.
         if !params.trim_start().starts_with('{') {
-            return Err(Unrendered::Template(
-                "the template does not give a JSON object".to_owned(),
+            return Err(RenderError::Template(
+                "the template does not render a JSON object".to_owned(),
             ));
         }
         if nests_deeper_than(&params, PARAMS_DEPTH_MAX) {
-            return Err(Unrendered::Template(format!(
+            return Err(RenderError::Template(format!(
                 "the params nest more than {PARAMS_DEPTH_MAX} levels deep"
             )));
         }
@@ -171,8 +178,8 @@ impl Deliverers {
     }
 }
 
-/// A formatter decides the params of a call. A global one applies only if the user who saved it
-/// last held all that the owner of the method holds.
+/// Whether a formatter applies. It decides the params of a call, so a global formatter applies only
+/// if the user who last saved it held all permissions of the method's owner.
 fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<bool, StoreError> {
     if !sink.is_global() {
         return Ok(true);

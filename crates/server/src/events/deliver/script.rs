@@ -1,4 +1,5 @@
-//! The script sink: runs a script for an event, as the sink's owner and without `emit` (spec 6.3).
+//! Delivery to script sinks: runs a script for an event, as the sink's owner and without `emit`
+//! (spec 6.3).
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use svc_store::{
 
 use super::{Deliverers, detail};
 use crate::{
-    events::lanes::{AttemptDetail, Sent},
+    events::lanes::{AttemptDetail, AttemptResult},
     scripts::{
         Libraries, Run, Unavailable, Waiting, What, event_json, libraries_of, outline, source_of,
         withheld_from,
@@ -21,34 +22,37 @@ use crate::{
 };
 
 impl Deliverers {
-    /// One attempt: the sink's script, fresh, for one event.
+    /// Makes one attempt: runs the sink's script in a new evaluator.
     pub(super) async fn run_script(
         &self,
         sink: &SinkRow,
         event: &Event,
         waiting: Option<Waiting>,
-    ) -> Sent {
+    ) -> AttemptResult {
         let attempted = self.attempt_script(sink, event, waiting).await;
         let sent = attempted.unwrap_or_else(|unavailable| match unavailable {
-            Unavailable::Busy | Unavailable::Stopping => Sent::Paused,
-            why => Sent::Withheld(why.to_string()),
+            Unavailable::Busy | Unavailable::Stopping => AttemptResult::Paused,
+            why => AttemptResult::Withheld(why.to_string()),
         });
         match &sent {
-            Sent::Withheld(why) if waiting.is_some() => self.tell_withheld(sink, why).await,
-            Sent::Withheld(_) | Sent::Paused => {}
+            AttemptResult::Withheld(why) if waiting.is_some() => {
+                self.report_withheld(sink, why).await;
+            }
+            AttemptResult::Withheld(_) | AttemptResult::Paused => {}
             _ => self.withheld.forget(sink.id),
         }
         sent
     }
 
-    /// An error if the script was not run at all: nothing was tried.
+    /// Returns an error if the script was not run: no attempt is spent.
     async fn attempt_script(
         &self,
         sink: &SinkRow,
         event: &Event,
         waiting: Option<Waiting>,
-    ) -> Result<Sent, Unavailable> {
-        // A global sink sees everyone's events: whoever may not make one any more sees none.
+    ) -> Result<AttemptResult, Unavailable> {
+        // A global sink receives the events of all users, so its owner must still hold the
+        // permission to create one.
         let needs = sink
             .is_global()
             .then_some(Permission::ManageGlobalEventSinks);
@@ -59,13 +63,13 @@ impl Deliverers {
         };
         let (script, libraries) = match self.script_of(sink).await {
             Ok(Ok(found)) => found,
-            Ok(Err(NoScript::Missing(why))) => return Ok(Sent::Failed(detail(why))),
+            Ok(Err(NoScript::Missing(why))) => return Ok(AttemptResult::Failed(detail(why))),
             Ok(Err(NoScript::Withheld(why))) => return Err(Unavailable::User(why)),
-            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
+            Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
         };
         let event = match self.event_of(event).await {
             Ok(event) => event,
-            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
+            Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
         };
         let run = Run {
             what: What::Sink { event },
@@ -76,15 +80,15 @@ impl Deliverers {
         self.scripts.run_in(turn, run).await.map(judge)
     }
 
-    /// Says once why nothing is delivered from a sink, where its managers look for it.
-    pub(super) async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
-        if !self.withheld.is_news(sink.id, why) {
+    /// Reports once, in the log and the audit log, why a sink does not deliver.
+    pub(super) async fn report_withheld(&self, sink: &SinkRow, why: &str) {
+        if !self.withheld.is_new(sink.id, why) {
             return;
         }
         tracing::warn!(
             sink.id = %sink.id,
             sink.name = %sink.name,
-            "deliveries of a sink wait: {why}"
+            "the deliveries of a sink are withheld: {why}"
         );
         let entry = audit::Entry {
             at: svc_clock::now(),
@@ -96,17 +100,17 @@ impl Deliverers {
         };
         let append = self.store.write(move |tx| audit::append(tx, &entry));
         if let Err(error) = append.await {
-            tracing::error!(%error, "an audit entry could not be written");
+            tracing::error!(%error, "cannot write the audit entry `event_sink.withheld`");
         }
     }
 
-    /// What a script sees of an event, as JSON.
+    /// The event as a script receives it, as JSON.
     pub async fn event_of(&self, event: &Event) -> Result<String, StoreError> {
-        let around = self.surroundings_of(event).await?;
-        Ok(event_json(event, around.space.as_ref(), &around.custom))
+        let context = self.read_context(event).await?;
+        Ok(event_json(event, context.space.as_ref(), &context.custom))
     }
 
-    /// The text to run and where its imports are; or why there is none.
+    /// The source of the sink's script and the libraries that it may import.
     async fn script_of(
         &self,
         sink: &SinkRow,
@@ -129,7 +133,7 @@ impl Deliverers {
         };
         let found = self.store.read(move |tx| {
             let Some(script) = scripts::find_visible(tx, id, owner)? else {
-                let why = "does not exist any more; give the sink another one";
+                let why = "does not exist any more; choose another script for the sink";
                 return Ok(Err(NoScript::Missing(format!("script `{id}` {why}"))));
             };
             match withheld_from(tx, &script, owner)? {
@@ -144,30 +148,30 @@ impl Deliverers {
     }
 }
 
-/// Why there is nothing to run.
+/// Why a sink has no script to run.
 enum NoScript {
     Missing(String),
-    /// A script that does not run for the sink's owner.
+    /// The script may not run as the sink's owner.
     Withheld(String),
 }
 
-/// Sinks of which it has been said why nothing is delivered from them.
+/// The reported reasons why sinks do not deliver; each reason is reported once.
 #[derive(Debug, Default)]
-pub struct Told(Mutex<HashMap<SinkId, String>>);
+pub struct WithheldNotices(Mutex<HashMap<SinkId, String>>);
 
-impl Told {
-    fn is_news(&self, sink: SinkId, why: &str) -> bool {
+impl WithheldNotices {
+    fn is_new(&self, sink: SinkId, why: &str) -> bool {
         let before = self.0.lock().insert(sink, why.to_owned());
         before.as_deref() != Some(why)
     }
 
-    /// It runs again.
+    /// Called when the sink delivers again.
     pub(super) fn forget(&self, sink: SinkId) {
         self.0.lock().remove(&sink);
     }
 }
 
-fn judge(outcome: Outcome) -> Sent {
+fn judge(outcome: Outcome) -> AttemptResult {
     let error = outcome.result.err().map(|error| match &error.hint {
         Some(hint) => format!("{}; {hint}", outline(&error)),
         None => outline(&error),
@@ -180,8 +184,8 @@ fn judge(outcome: Outcome) -> Sent {
         output: Some(outcome.output).filter(|output| !output.is_empty()),
     };
     if delivered {
-        Sent::Delivered(attempt)
+        AttemptResult::Delivered(attempt)
     } else {
-        Sent::Failed(attempt)
+        AttemptResult::Failed(attempt)
     }
 }

@@ -1,7 +1,7 @@
-//! The webhook sink: one signed POST per attempt, to an address that was checked.
+//! Delivery to webhooks: one signed POST per attempt, to an address that the guard permits.
 //!
-//! Owns the request, its signatures, the address guard and what counts as delivered. It never
-//! retries (the lane does), never follows a redirect, and never logs bodies, headers or secrets.
+//! Owns the request, its signatures, the address guard and the decision what counts as delivered.
+//! Never retries (the lane does), never follows a redirect, never logs bodies, headers or secrets.
 
 use std::{
     collections::BTreeMap,
@@ -34,22 +34,23 @@ mod signature;
 mod tests;
 mod url;
 
-use self::{answer::Answer, failure_log::FailureLog, url::Location};
+use self::{answer::WebhookAnswer, failure_log::FailureLog, url::Location};
 pub use self::{
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
-    lookups::{Answers, LOOKUPS_DEFAULT, Lookups},
+    lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
     url::{UrlError, check_url},
 };
 
-/// Bytes of headers an answer may have.
+/// Bytes of headers that an answer may have.
 const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
 
-/// How long an attempt may take and how much of its answer is kept.
+/// Limits of one attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WebhookPolicy {
-    /// From looking up the name to the last byte of the answer.
+    /// From the look-up of the host name to the last byte of the answer.
     pub timeout: Duration,
+    /// Bytes of the answer that are stored with the attempt.
     pub answer_bytes_max: usize,
 }
 
@@ -62,13 +63,12 @@ impl Default for WebhookPolicy {
     }
 }
 
-/// Sends events to webhooks.
 pub struct Webhook {
     guard: AddressGuard,
     policy: WebhookPolicy,
     lookups: Lookups,
     failures: FailureLog,
-    /// A machine without trusted roots still reaches `http` receivers.
+    /// An error is reported per attempt: without trusted roots `http` receivers still work.
     tls: Result<Arc<ClientConfig>, String>,
 }
 
@@ -90,14 +90,13 @@ impl Webhook {
         self
     }
 
-    /// Looks names up in another way.
     pub fn with_lookups(mut self, lookups: Lookups) -> Self {
         self.lookups = lookups;
         self
     }
 
-    /// Makes one attempt; whether it delivered stands beside its detail. `secrets` are the
-    /// decoded keys, the current one first.
+    /// Makes one attempt. Returns its detail, and `true` if the event was delivered. `secrets` are
+    /// the decoded keys, the current one first.
     #[expect(clippy::too_many_arguments, reason = "a request has many parts")]
     pub async fn send(
         &self,
@@ -110,13 +109,13 @@ impl Webhook {
         now: Timestamp,
     ) -> (AttemptDetail, bool) {
         let began = Instant::now();
-        // Filled as the answer comes in, so that what was seen of it survives the time limit.
-        let mut answer = Answer::default();
+        // Filled while the answer arrives, so that a part of it remains after a timeout.
+        let mut answer = WebhookAnswer::default();
         let attempt = self.attempt(owner, url, headers, body, event, secrets, now, &mut answer);
         let outcome = match timeout(self.policy.timeout, attempt).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!(
-                "no whole answer within {:.1} s",
+                "no complete answer within {:.1} s",
                 self.policy.timeout.as_secs_f64()
             )),
         };
@@ -141,10 +140,10 @@ impl Webhook {
         event: &Event,
         secrets: &[Vec<u8>],
         now: Timestamp,
-        answer: &mut Answer,
+        answer: &mut WebhookAnswer,
     ) -> Result<(), String> {
         let location = Location::parse(url).map_err(|error| error.to_string())?;
-        let headers = headers::of_request(&location, custom, event, &body, secrets, now)
+        let headers = headers::request_headers(&location, custom, event, &body, secrets, now)
             .map_err(|error| error.to_string())?;
         let mut request = Request::post(location.path.as_str())
             .body(Full::new(Bytes::from(body)))
@@ -173,22 +172,22 @@ impl Webhook {
             let response = sender
                 .send_request(request)
                 .await
-                .map_err(|error| format!("no answer: {}", reason(&error)))?;
+                .map_err(|error| format!("no answer: {}", innermost_cause(&error)))?;
             answer.read(response, self.policy.answer_bytes_max).await
         };
-        // The connection is driven here and dropped with the attempt: there is no task to leave
-        // behind, and what a receiver sends beyond the cap is never read.
+        // The connection is driven here and dropped with the attempt, so that no task outlives the
+        // attempt and nothing beyond the limit is read.
         let mut exchange = std::pin::pin!(exchange);
         tokio::select! {
             biased;
             done = &mut exchange => done,
-            // It may end before the last of the answer has been taken from it.
+            // The connection may end before the end of the answer was read from it.
             _ = connection => exchange.await,
         }
     }
 }
 
-/// What the owner of a webhook is told: the name they gave, and never the address behind it.
+/// The error for the owner of a webhook. It names the host and never the address behind it.
 fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
     match error {
         GuardedError::Blocked { .. } => format!(
@@ -201,8 +200,8 @@ fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
     }
 }
 
-/// The last cause says what happened, the ones before it only where.
-fn reason(error: &dyn std::error::Error) -> String {
+/// The innermost cause: it says what happened, the outer ones only where.
+fn innermost_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;

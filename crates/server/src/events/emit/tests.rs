@@ -38,8 +38,8 @@ impl Fixture {
         let store = Store::open(folder.path()).expect("opens");
         let hub = Hub::new();
         let now = Arc::new(AtomicI64::new(1_700_000_000_000));
-        let told = now.clone();
-        let clock = Clock::from_fn(move || Timestamp(told.load(Ordering::SeqCst)));
+        let clock_millis = now.clone();
+        let clock = Clock::from_fn(move || Timestamp(clock_millis.load(Ordering::SeqCst)));
         Self {
             emitter: Emitter::new(
                 store.clone(),
@@ -106,7 +106,7 @@ async fn an_event_from_the_server_has_no_space_and_belongs_to_its_caller() {
     assert_eq!(event.space_id, SpaceId::NIL);
     assert_eq!(event.owner_id, fixture.caller.user.id);
     assert_eq!(event.actor.kind, ActorKind::User);
-    assert_eq!(stream.next().await.expect("told").id, event.event_id);
+    assert_eq!(stream.next().await.expect("streamed").id, event.event_id);
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn an_event_from_an_agent_has_its_space() {
 }
 
 #[tokio::test]
-async fn a_key_used_again_answers_the_same_event() {
+async fn a_repeated_idempotency_key_returns_the_same_event() {
     let fixture = Fixture::new(None);
     let first = fixture.emit("x", json!({"a": 1}), Some("k")).await;
     let again = fixture.emit("x", json!({"a": 1}), Some("k")).await;
@@ -132,7 +132,7 @@ async fn a_key_used_again_answers_the_same_event() {
     let other = fixture.emit("x", json!({"a": 2}), Some("k")).await;
     assert_eq!(other, Err(EmitServiceError::IdempotencyConflict));
     assert_eq!(fixture.stored().await.len(), 1);
-    // The key is free again after a day.
+    // After a day the key can be used again.
     let day = i64::try_from(KEY_LIFE.as_millis()).expect("short");
     fixture.now.fetch_add(day, Ordering::SeqCst);
     let later = fixture.emit("x", json!({"a": 2}), Some("k")).await;
@@ -169,7 +169,7 @@ async fn bad_keys_types_and_payloads_are_refused() {
 }
 
 #[tokio::test]
-async fn a_user_over_their_limit_is_told_when_to_come_back() {
+async fn a_user_over_the_rate_limit_is_refused() {
     let fixture = Fixture::new(Some(2));
     for _ in 0..2 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
@@ -188,7 +188,7 @@ fn storage(event_bytes: u64) -> StorageLimits {
     }
 }
 
-/// A webhook sink of the caller's, or a global one, from which nothing is delivered.
+/// A webhook sink that never delivers, because no engine runs.
 async fn add_sink(fixture: &Fixture, owner_key: String) {
     let row = SinkRow {
         id: SinkId(Uuid::now_v7()),
@@ -215,7 +215,7 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
 }
 
 #[tokio::test]
-async fn beyond_event_bytes_the_oldest_events_give_way() {
+async fn beyond_event_bytes_the_oldest_events_are_removed() {
     let fixture = Fixture::with(None, storage(10_000));
     let mut last = None;
     for n in 0..100 {
@@ -232,7 +232,7 @@ async fn beyond_event_bytes_the_oldest_events_give_way() {
 }
 
 #[tokio::test]
-async fn an_emit_is_refused_when_lanes_need_everything() {
+async fn an_emit_is_refused_when_no_event_can_be_removed() {
     let fixture = Fixture::with(None, storage(10_000));
     add_sink(&fixture, sinks::owner_key(fixture.caller.user.id)).await;
     let refused = loop {
@@ -262,7 +262,7 @@ async fn an_emit_is_refused_when_lanes_need_everything() {
     let emitting = fixture.store.write(move |tx| emit_in(tx, &event));
     emitting.await.expect("committed");
     assert_eq!(fixture.stored().await.len(), before + 1);
-    // Delivered, they give way.
+    // Delivered events can be removed.
     let delivering = fixture.store.write(|tx| {
         testing::execute_script(
             tx,
@@ -278,17 +278,16 @@ async fn an_emit_is_refused_when_lanes_need_everything() {
 }
 
 #[tokio::test]
-async fn a_slow_global_sink_takes_nothing_from_the_emitter() {
+async fn a_slow_global_sink_uses_no_quota_of_the_emitter() {
     let fixture = Fixture::with(None, storage(10_000));
     add_sink(&fixture, sinks::GLOBAL.to_owned()).await;
-    // The lane is full after a hundred; all of these wait.
+    // Fewer than the queue's capacity of 100: all of them wait.
     for _ in 0..90 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
     }
     assert_eq!(fixture.stored().await.len(), 90);
 }
 
-/// An event for very many lanes costs the emitter more than one emit.
 #[tokio::test]
 async fn an_event_for_many_lanes_costs_more() {
     let fixture = Fixture::with(Some(10), StorageLimits::default());

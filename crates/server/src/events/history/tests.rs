@@ -50,7 +50,7 @@ impl Fixture {
         }
     }
 
-    /// Someone with a token of their own.
+    /// A user with a token, created if necessary.
     async fn caller(&self, name: &str) -> Caller {
         let directory = &self.history.directory;
         let admin = directory.find_user_by_name("admin").expect("there");
@@ -99,7 +99,7 @@ async fn next(stream: &mut Stream) -> Option<Message> {
 }
 
 #[tokio::test]
-async fn everyone_sees_their_own_events_and_auditors_all() {
+async fn users_see_their_own_events_and_auditors_all() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
     let of_admin = fixture.emit(&admin, "custom.a").await;
@@ -125,7 +125,7 @@ async fn everyone_sees_their_own_events_and_auditors_all() {
 }
 
 #[tokio::test]
-async fn a_stream_tells_what_happens_from_now_on() {
+async fn a_stream_starts_with_the_next_event() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
     fixture.emit(&ann, "custom.before").await;
@@ -148,7 +148,7 @@ async fn a_stream_tells_what_happens_from_now_on() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_hears_what_it_missed_and_goes_on() {
+async fn a_slow_reader_gets_the_number_of_missed_events() {
     let fixture = Fixture::new().await;
     let admin = fixture.caller("admin").await;
     let mut stream = fixture
@@ -165,7 +165,7 @@ async fn a_slow_reader_hears_what_it_missed_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_user_who_emits_much_makes_no_other_stream_miss_anything() {
+async fn many_events_of_one_user_make_no_other_stream_miss_events() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
     let mut of_ann = fixture
@@ -202,5 +202,5 @@ async fn a_stream_ends_with_its_credential_and_with_the_server() {
 }
 
 fn streamed(event: &Event) -> Message {
-    Message::Event(Arc::new(Streamed::from(event)))
+    Message::Event(Arc::new(StreamedEvent::from(event)))
 }

@@ -1,34 +1,35 @@
-//! [`Feed`]: the newest events of one owner, or of everybody, for the streams that show them.
+//! [`Feed`]: a buffer of the newest events of one owner, or of all owners, which streams read.
 //!
-//! Each owner has a feed of their own: a user who emits much makes nobody else's stream miss
-//! anything, and wakes nobody else's. What a reader that does not read holds is bounded in bytes.
+//! Each owner has a separate feed: a user who emits many events neither wakes the streams of other
+//! users nor makes them miss events. A slow reader holds a bounded number of events and bytes.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::Streamed;
+use super::StreamedEvent;
 
-/// Events that a slow reader may be behind before it misses some, and bytes of them.
+/// Events that a feed keeps for slow readers.
 const EVENTS_MAX: usize = 256;
+/// Bytes of these events.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(super) struct Feed {
     newest: Mutex<Newest>,
-    /// Events so far.
+    /// Number of events ever put into the feed.
     count: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Newest {
-    /// The number of the first event that is kept.
+    /// The number of the oldest event in the buffer.
     first: u64,
-    events: VecDeque<Arc<Streamed>>,
+    events: VecDeque<Arc<StreamedEvent>>,
     bytes: usize,
 }
 
-/// Reads a feed from where it was when the reader was made.
+/// Reads the events that are put into a feed after the reader was created.
 pub struct Reader {
     feed: Arc<Feed>,
     /// The number of the next event to read.
@@ -36,9 +37,9 @@ pub struct Reader {
     count: watch::Receiver<u64>,
 }
 
-/// So many events went by unread.
+/// The number of events that were removed before the reader read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Missed(pub u64);
+pub struct MissedEvents(pub u64);
 
 impl Feed {
     pub(super) fn new() -> Self {
@@ -48,11 +49,11 @@ impl Feed {
         }
     }
 
-    pub(super) fn put(&self, event: Arc<Streamed>) {
+    pub(super) fn put(&self, event: Arc<StreamedEvent>) {
         let mut newest = self.newest.lock();
         newest.bytes += event.record.len();
         newest.events.push_back(event);
-        // The newest one is kept however large it is.
+        // The newest event is kept, whatever its size.
         while newest.events.len() > EVENTS_MAX
             || (newest.bytes > BYTES_MAX && newest.events.len() > 1)
         {
@@ -66,7 +67,7 @@ impl Feed {
         self.count.send_replace(count);
     }
 
-    pub(super) fn read(self: &Arc<Self>) -> Reader {
+    pub(super) fn open_reader(self: &Arc<Self>) -> Reader {
         Reader {
             next: self.newest.lock().end(),
             count: self.count.subscribe(),
@@ -82,25 +83,25 @@ impl Newest {
 }
 
 impl Reader {
-    /// Waits for the next event. Nothing is lost when the wait is broken off.
-    pub async fn next(&mut self) -> Result<Arc<Streamed>, Missed> {
+    /// Waits for the next event. Cancel safe.
+    pub async fn next(&mut self) -> Result<Arc<StreamedEvent>, MissedEvents> {
         loop {
-            // Noted before the look, so that an event after it wakes.
+            // Before `find_next`, so that an event put in between ends the wait below.
             self.count.borrow_and_update();
             if let Some(next) = self.find_next() {
                 return next;
             }
-            // The sender is in the feed, which this reader holds.
+            // Never an error: the reader holds the feed, which owns the sender.
             let _ = self.count.changed().await;
         }
     }
 
-    fn find_next(&mut self) -> Option<Result<Arc<Streamed>, Missed>> {
+    fn find_next(&mut self) -> Option<Result<Arc<StreamedEvent>, MissedEvents>> {
         let newest = self.feed.newest.lock();
         if self.next < newest.first {
             let missed = newest.first - self.next;
             self.next = newest.first;
-            return Some(Err(Missed(missed)));
+            return Some(Err(MissedEvents(missed)));
         }
         let at = usize::try_from(self.next - newest.first).ok()?;
         let event = newest.events.get(at)?.clone();
@@ -115,8 +116,8 @@ mod tests {
 
     use super::*;
 
-    fn event(bytes: usize) -> Arc<Streamed> {
-        Arc::new(Streamed {
+    fn event(bytes: usize) -> Arc<StreamedEvent> {
+        Arc::new(StreamedEvent {
             id: EventId::NIL,
             r#type: "custom.x".to_owned(),
             owner_id: UserId::NIL,
@@ -125,13 +126,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_does_not_read_holds_so_many_events_and_bytes() {
+    async fn a_slow_reader_holds_a_bounded_number_of_events_and_bytes() {
         let feed = Arc::new(Feed::new());
-        let mut reader = feed.read();
+        let mut reader = feed.open_reader();
         for _ in 0..EVENTS_MAX + 10 {
             feed.put(event(1));
         }
-        assert_eq!(reader.next().await, Err(Missed(10)));
+        assert_eq!(reader.next().await, Err(MissedEvents(10)));
         assert_eq!(reader.next().await, Ok(event(1)));
 
         let large = BYTES_MAX / 4;
@@ -150,11 +151,11 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(reader.next().await, Ok(event(large)));
         }
-        // One that is larger than all of it is kept alone.
+        // An event above the limit is kept alone.
         feed.put(event(BYTES_MAX + 1));
         assert_eq!(reader.next().await, Ok(event(BYTES_MAX + 1)));
-        // A new reader begins with what comes next.
-        let mut later = feed.read();
+        // A new reader begins with the next event.
+        let mut later = feed.open_reader();
         feed.put(event(7));
         assert_eq!(later.next().await, Ok(event(7)));
     }

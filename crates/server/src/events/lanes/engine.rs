@@ -1,14 +1,14 @@
-//! [`Engine`]: looks for lanes that are due, claims them, and owns the workers that deliver.
+//! [`Engine`]: finds due lanes, claims them, and owns the workers that deliver.
 //!
-//! [`Schedule`] decides whose lanes are claimed. The engine tells it which owners may have something
-//! due: those of events committed here, those of deliveries that ended, those of lanes that were
-//! woken, and now and then, by a scan, all owners there are. The scan is what nothing is lost
-//! without; its time is bounded to a tenth of the engine's.
+//! [`Schedule`] decides which owner's lanes are claimed. The engine reports to it the owners that may
+//! have due lanes: owners of events committed here, of deliveries that ended, of lanes that were
+//! woken, and by a regular scan all owners with due lanes. Wake-ups may be lost, the scan finds every
+//! lane. Scans take at most a tenth of the engine's time.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, ServerId, Timestamp};
+use svc_core::{LaneId, ServerId};
 use svc_store::{
     Store, StoreError, Tx,
     lanes::{self, DeliveryKind},
@@ -21,41 +21,45 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Deliver, LanePolicy, retention,
+    Deliver, LanePolicy,
+    claim::{ClaimedLanes, UnusedGrants, claim_lanes, time_until_due},
+    retention,
     schedule::{Grant, OwnerKey, Schedule},
-    turn::{self, Moment, Turn},
-    worker::{Shared, Slot},
+    turn::TransactionTime,
+    worker::{EngineState, Slot},
 };
-use crate::events::hub::{Hub, Woken};
+use crate::events::hub::{Hub, LaneWakeUp};
 
 /// Lanes woken in one transaction, so that it stays short.
-const ROUSE_MAX: usize = 128;
-/// After a scan, this many times as long passes before the next one.
-const SCAN_PAUSE: u32 = 9;
+const WAKE_UPS_MAX: usize = 128;
+/// The pause after a scan, as a multiple of the time that the scan took.
+const SCAN_PAUSE_FACTOR: u32 = 9;
 
-/// Delivers until its shutdown token is cancelled.
+/// The delivery engine of this server.
 pub struct Engine<D> {
-    shared: Arc<Shared<D>>,
+    shared: Arc<EngineState<D>>,
     /// Wake-ups that arrived while the lane was held; replayed when it is released.
-    woken_while_held: Mutex<HashSet<Woken>>,
+    woken_while_held: Mutex<HashSet<LaneWakeUp>>,
     scan: Mutex<Scan>,
 }
 
-/// When to look at all owners.
+/// The time of the next scan.
 struct Scan {
-    /// Not before, so that scans take a small part of the time.
+    /// The next scan if one was requested.
     earliest: Instant,
-    /// Then at the latest.
+    /// The next scan if none was requested.
     latest: Instant,
-    is_wanted: bool,
+    is_requested: bool,
 }
 
-/// What was claimed with a grant.
-struct Claimed {
-    grant: Grant,
-    turns: Vec<Turn>,
-    /// How long until more of the owner is due; `None` if nothing is.
-    next: Option<Duration>,
+impl Scan {
+    fn next_at(&self) -> Instant {
+        if self.is_requested {
+            self.earliest
+        } else {
+            self.latest
+        }
+    }
 }
 
 impl<D: Deliver> Engine<D> {
@@ -69,7 +73,7 @@ impl<D: Deliver> Engine<D> {
     ) -> Self {
         let now = Instant::now();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(EngineState {
                 store,
                 server_id,
                 deliver,
@@ -83,13 +87,13 @@ impl<D: Deliver> Engine<D> {
             scan: Mutex::new(Scan {
                 earliest: now,
                 latest: now,
-                is_wanted: true,
+                is_requested: true,
             }),
         }
     }
 
-    /// Runs until shutdown; then deliveries in flight get a moment to end, and every lane is
-    /// given back.
+    /// Runs until the shutdown token is cancelled. Then deliveries in flight get
+    /// [`LanePolicy::drain`] to end, and every lane is released.
     pub async fn run(self) {
         let policy = &self.shared.policy;
         let pruning = retention::run(self.shared.store.clone(), policy.retention);
@@ -102,13 +106,13 @@ impl<D: Deliver> Engine<D> {
     }
 
     async fn schedule(&self, workers: &mut JoinSet<LaneId>) {
-        self.take_over().await;
+        self.release_earlier_run().await;
         loop {
-            let wait = self.look(workers).await;
+            let wait = self.start_due(workers).await;
             tokio::select! {
                 biased;
                 () = self.shared.shutdown.cancelled() => return,
-                () = self.shared.hub.woken() => {}
+                () = self.shared.hub.wait_for_wake_up() => {}
                 Some(ended) = workers.join_next() => self.note_end(ended),
                 () = sleep(wait) => {}
             }
@@ -118,9 +122,9 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Frees what this server held when it was killed: its id is its data folder's, and that has
-    /// one server at a time.
-    async fn take_over(&self) {
+    /// Releases the lanes that this server held when it was killed. No other process can hold them:
+    /// the server id belongs to the data folder, which only one server uses at a time.
+    async fn release_earlier_run(&self) {
         let server = self.shared.server_id;
         loop {
             let releasing = move |tx: &mut Tx<'_>| {
@@ -130,46 +134,46 @@ impl<D: Deliver> Engine<D> {
             match self.shared.store.write(releasing).await {
                 Ok(_) | Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "lanes of an earlier run could not be taken over; it is tried again");
+                    tracing::error!(%error, "cannot release the lanes of an earlier run; retrying");
                     sleep(self.shared.policy.poll).await;
                 }
             }
         }
     }
 
-    /// Starts a worker for each lane that is due and gets a slot; how long to wait before looking
-    /// again, unless woken.
-    async fn look(&self, workers: &mut JoinSet<LaneId>) -> Duration {
-        match self.try_look(workers).await {
+    /// Starts a worker for each due lane that gets a slot. Returns how long to wait before the next
+    /// call, unless a wake-up arrives earlier.
+    async fn start_due(&self, workers: &mut JoinSet<LaneId>) -> Duration {
+        match self.try_start_due(workers).await {
             Ok(()) => self.wait(),
             Err(error) => {
                 if error != StoreError::Closed && !error.is_outage() {
-                    tracing::error!(%error, "could not look for due deliveries; it is tried again");
+                    tracing::error!(%error, "cannot look for due deliveries; retrying");
                 }
-                self.scan.lock().is_wanted = true;
+                self.scan.lock().is_requested = true;
                 self.shared.policy.poll
             }
         }
     }
 
-    async fn try_look(&self, workers: &mut JoinSet<LaneId>) -> Result<(), StoreError> {
-        self.take_wakes().await?;
+    async fn try_start_due(&self, workers: &mut JoinSet<LaneId>) -> Result<(), StoreError> {
+        self.take_wake_ups().await?;
         self.scan_if_time().await?;
         let grants = self.shared.schedule.lock().plan(Instant::now());
         if grants.is_empty() {
             return Ok(());
         }
-        // Should anything fail, the slots are free again, and the scan finds the lanes.
-        let mut granted = Granted {
+        // On an error the slots are released, and the next scan finds the lanes.
+        let mut unused = UnusedGrants {
             schedule: &self.shared.schedule,
             grants,
         };
-        self.drop_idle(&mut granted).await?;
-        if granted.grants.is_empty() {
+        self.settle_idle(&mut unused).await?;
+        if unused.grants.is_empty() {
             return Ok(());
         }
-        let claimed = self.claim(granted.grants.clone()).await?;
-        granted.grants.clear();
+        let claimed = self.claim(unused.grants.clone()).await?;
+        unused.grants.clear();
         for claimed in claimed {
             self.start(claimed, workers);
         }
@@ -179,26 +183,20 @@ impl<D: Deliver> Engine<D> {
     fn wait(&self) -> Duration {
         let now = Instant::now();
         let due = self.shared.schedule.lock().wait(now);
-        let scan = self.scan.lock();
-        let at = if scan.is_wanted {
-            scan.earliest
-        } else {
-            scan.latest
-        };
-        let until_scan = at.saturating_duration_since(now);
+        let until_scan = self.scan.lock().next_at().saturating_duration_since(now);
         due.map_or(until_scan, |due| due.min(until_scan))
     }
 
-    /// Reports to the schedule what the hub heard of.
-    async fn take_wakes(&self) -> Result<(), StoreError> {
-        let wakes = self.shared.hub.take_wakes(ROUSE_MAX);
-        if wakes.all {
-            self.scan.lock().is_wanted = true;
+    /// Reports the hub's wake-ups to the schedule.
+    async fn take_wake_ups(&self) -> Result<(), StoreError> {
+        let wake_ups = self.shared.hub.take_wake_ups(WAKE_UPS_MAX);
+        if wake_ups.all {
+            self.scan.lock().is_requested = true;
         }
-        if !wakes.owners.is_empty() {
+        if !wake_ups.owners.is_empty() {
             let now = Instant::now();
             let mut schedule = self.shared.schedule.lock();
-            let keys = wakes.owners.into_iter().map(owner_key);
+            let keys = wake_ups.owners.into_iter().map(owner_key);
             for key in keys.chain([GLOBAL.to_owned()]) {
                 let key: OwnerKey = key.into();
                 for kind in DeliveryKind::ALL {
@@ -206,27 +204,27 @@ impl<D: Deliver> Engine<D> {
                 }
             }
         }
-        self.rouse(wakes.lanes).await
+        self.make_due(wake_ups.lanes).await
     }
 
-    /// Makes the lanes due that were woken; those that are held, once they are given back.
-    async fn rouse(&self, woken: Vec<Woken>) -> Result<(), StoreError> {
+    /// Makes woken lanes due. A lane that is held is woken again when it is released.
+    async fn make_due(&self, woken: Vec<LaneWakeUp>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());
         }
-        let rousing = move |tx: &mut Tx<'_>| {
-            let (now, mut roused) = (tx.now()?, Vec::new());
+        let waking = move |tx: &mut Tx<'_>| {
+            let (now, mut due_lanes) = (tx.now()?, Vec::new());
             for woken in woken {
                 if let Some(lane) = lanes::make_due(tx, woken.lane, woken.failures, now)? {
-                    roused.push((woken, lane));
+                    due_lanes.push((woken, lane));
                 }
             }
-            Ok(roused)
+            Ok(due_lanes)
         };
-        let roused = self.shared.store.write(rousing).await?;
+        let due_lanes = self.shared.store.write(waking).await?;
         let now = Instant::now();
         let mut schedule = self.shared.schedule.lock();
-        for (woken, lane) in roused {
+        for (woken, lane) in due_lanes {
             if lane.is_held {
                 self.woken_while_held.lock().insert(woken);
             } else {
@@ -236,20 +234,15 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Asks for all owners with something to deliver, if that is wanted and not too soon.
+    /// Reports all owners with deliveries to the schedule, if it is time for a scan.
     async fn scan_if_time(&self) -> Result<(), StoreError> {
         let began = Instant::now();
         {
             let mut scan = self.scan.lock();
-            let is_time = if scan.is_wanted {
-                began >= scan.earliest
-            } else {
-                began >= scan.latest
-            };
-            if !is_time {
+            if began < scan.next_at() {
                 return Ok(());
             }
-            scan.is_wanted = false;
+            scan.is_requested = false;
         }
         let server = self.shared.server_id;
         let scanning = move |tx: &mut Tx<'_>| {
@@ -269,28 +262,29 @@ impl<D: Deliver> Engine<D> {
         for (kind, owner, wait) in due {
             schedule.note_due(kind, &owner, now + wait);
         }
-        let pause = (now - began) * SCAN_PAUSE;
+        let pause = (now - began) * SCAN_PAUSE_FACTOR;
         let mut scan = self.scan.lock();
         scan.earliest = now + pause;
         scan.latest = now + pause.max(self.shared.policy.poll);
         Ok(())
     }
 
-    /// Settles the grants of owners with nothing due: a read, so that they cost no write.
-    async fn drop_idle(&self, granted: &mut Granted<'_>) -> Result<(), StoreError> {
-        let (server, asked) = (self.shared.server_id, granted.grants.clone());
-        let asking = move |tx: &mut Tx<'_>| {
+    /// Settles the grants of owners with nothing due. This is a read, so that such grants cost no
+    /// write.
+    async fn settle_idle(&self, unused: &mut UnusedGrants<'_>) -> Result<(), StoreError> {
+        let (server, grants) = (self.shared.server_id, unused.grants.clone());
+        let reading = move |tx: &mut Tx<'_>| {
             let now = tx.now()?;
-            asked
+            grants
                 .iter()
-                .map(|grant| wait_of(tx, server, grant, now))
+                .map(|grant| time_until_due(tx, server, grant, now))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let waits = self.shared.store.read(asking).await?;
+        let waits = self.shared.store.read(reading).await?;
         let now = Instant::now();
         let mut schedule = self.shared.schedule.lock();
         let mut waits = waits.into_iter();
-        granted.grants.retain(|grant| {
+        unused.grants.retain(|grant| {
             let wait = waits.next().flatten();
             let is_due = wait.is_some_and(|wait| wait.is_zero());
             if !is_due {
@@ -302,50 +296,54 @@ impl<D: Deliver> Engine<D> {
     }
 
     /// Claims lanes and begins their first deliveries in one transaction.
-    async fn claim(&self, grants: Vec<Grant>) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, grants: Vec<Grant>) -> Result<Vec<ClaimedLanes>, StoreError> {
         let shared = &self.shared;
         let (server, lease) = (shared.server_id, shared.policy.lease);
         let shutdown = shared.shutdown.clone();
         let claiming = move |tx: &mut Tx<'_>| {
-            let moment = Moment::of(tx, lease)?;
+            let time = TransactionTime::of(tx, lease)?;
             grants
                 .into_iter()
                 .map(|grant| {
-                    // What a worker gave back because the server stops is not begun again.
+                    // The server stops: do not start again what a worker just released.
                     if shutdown.is_cancelled() {
-                        return Ok(Claimed {
+                        return Ok(ClaimedLanes {
                             grant,
-                            turns: Vec::new(),
+                            progress: Vec::new(),
                             next: None,
                         });
                     }
-                    claim_of(tx, server, grant, moment)
+                    claim_lanes(tx, server, grant, time)
                 })
                 .collect()
         };
         shared.store.write(claiming).await
     }
 
-    /// Starts a worker for each delivery that has begun.
-    fn start(&self, claimed: Claimed, workers: &mut JoinSet<LaneId>) {
-        let Claimed { grant, turns, next } = claimed;
-        let mut begun = Vec::new();
-        for turn in turns {
-            self.shared.tell_buried(&turn.buried);
-            begun.extend(turn.begun);
+    /// Starts a worker for each delivery that was begun.
+    fn start(&self, claimed: ClaimedLanes, workers: &mut JoinSet<LaneId>) {
+        let ClaimedLanes {
+            grant,
+            progress,
+            next,
+        } = claimed;
+        let mut started = Vec::new();
+        for progress in progress {
+            self.shared.report_dead(&progress.dead);
+            started.extend(progress.started);
         }
         let next = next.map(|wait| Instant::now() + wait);
         self.shared
             .schedule
             .lock()
-            .settle(&grant, begun.len(), next);
-        for begun in begun {
+            .settle(&grant, started.len(), next);
+        for started in started {
             let slot = Slot::new(self.shared.clone(), grant.kind, grant.owner.clone());
-            workers.spawn(slot.work(begun));
+            workers.spawn(slot.run(started));
         }
     }
 
-    /// A worker that panicked leaves its lane held; the lease runs out, and the lane goes on.
+    /// Replays wake-ups of the released lane. After a panic the lane stays held until its lease ends.
     fn note_end(&self, ended: Result<LaneId, JoinError>) {
         match ended {
             Ok(lane) => {
@@ -369,60 +367,11 @@ impl<D: Deliver> Engine<D> {
         }
         tracing::info!(
             deliveries = workers.len(),
-            "deliveries in flight are cut off; they are made again by another server, or at the next start"
+            "cutting off deliveries in flight; another server, or this one after its next start, repeats them"
         );
         self.shared.cut_off.cancel();
         while let Some(ended) = workers.join_next().await {
             self.note_end(ended);
         }
     }
-}
-
-/// Grants that are not used yet; dropped, their slots are free again.
-struct Granted<'a> {
-    schedule: &'a Mutex<Schedule>,
-    grants: Vec<Grant>,
-}
-
-impl Drop for Granted<'_> {
-    fn drop(&mut self) {
-        let mut schedule = self.schedule.lock();
-        for grant in &self.grants {
-            schedule.settle(grant, 0, None);
-        }
-    }
-}
-
-/// How long until something of the grant's owner is due; `None` if nothing is.
-fn wait_of(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    grant: &Grant,
-    now: Timestamp,
-) -> Result<Option<Duration>, StoreError> {
-    let first = lanes::first_due(tx, server, (grant.kind, &grant.owner), now)?;
-    Ok(first.map(|at| at.since(now)))
-}
-
-fn claim_of(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    grant: Grant,
-    moment: Moment,
-) -> Result<Claimed, StoreError> {
-    let owner = (grant.kind, &*grant.owner);
-    let span = (moment.now, moment.lease_until);
-    let held = lanes::claim(tx, server, owner, span, grant.slots)?;
-    let next = if held.len() < grant.slots {
-        wait_of(tx, server, &grant, moment.now)?
-    } else {
-        // There may be more.
-        Some(Duration::ZERO)
-    };
-    let begin = |held| turn::begin(tx, held, moment).transpose();
-    let turns = held
-        .into_iter()
-        .filter_map(begin)
-        .collect::<Result<_, _>>()?;
-    Ok(Claimed { grant, turns, next })
 }

@@ -1,4 +1,5 @@
-//! Retention: what is past its time goes, in batches small enough to hold nobody up.
+//! Retention: removes old events, finished deliveries and idempotency keys, in batches so small that
+//! other writers do not wait. Events that wait for delivery are never removed.
 
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use tokio::time::sleep;
 
 /// Rows removed in one transaction.
 const BATCH: u32 = 500;
-/// The same of idempotency keys, which are small.
+/// Idempotency keys removed in one transaction; they are small.
 const KEYS_BATCH: u32 = 5_000;
-/// Idempotency keys kept of one user.
+/// Idempotency keys kept for one user.
 const KEYS_PER_USER: u32 = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +20,7 @@ pub struct Retention {
     pub keep: Duration,
     /// Deliveries kept per lane.
     pub per_lane: u32,
-    /// How often to look.
+    /// Time between two runs.
     pub every: Duration,
 }
 
@@ -33,7 +34,7 @@ impl Default for Retention {
     }
 }
 
-/// How much went.
+/// Rows that were removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
     pub deliveries: usize,
@@ -41,7 +42,7 @@ pub struct Pruned {
     pub idempotency_keys: usize,
 }
 
-/// Removes everything past its time. What waits for delivery stays, however old.
+/// Removes everything past its retention. Events that wait for delivery stay, whatever their age.
 pub async fn prune(
     store: &Store,
     retention: Retention,
@@ -70,8 +71,8 @@ pub async fn prune(
     }
 }
 
-/// Removes the oldest idempotency keys of users with very many, although they have not expired: a
-/// user who emits as fast as allowed would make 86 million within the day that a key is kept.
+/// Removes the oldest idempotency keys of users with more than `keep`, although they have not
+/// expired. A user who emits at the rate limit would create 86 million within the lifetime of a key.
 async fn prune_keys(store: &Store, keep: u32) -> Result<usize, StoreError> {
     let over = store
         .read(move |tx| idempotency::list_over(tx, keep))
@@ -91,7 +92,7 @@ async fn prune_keys(store: &Store, keep: u32) -> Result<usize, StoreError> {
     Ok(pruned)
 }
 
-/// Prunes now and then, for as long as it is polled.
+/// Prunes at each [`Retention::every`] until the store is closed.
 pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;
@@ -103,7 +104,7 @@ pub(super) async fn run(store: Store, retention: Retention) {
                 "events past their retention were removed"
             ),
             Err(StoreError::Closed) => return,
-            Err(error) => tracing::error!(%error, "old events could not be removed"),
+            Err(error) => tracing::error!(%error, "cannot remove events past their retention"),
         }
     }
 }

@@ -1,14 +1,15 @@
-//! [`Schedule`]: which owner's lanes get the next delivery slots. Decisions only, no IO: the engine
-//! reports what is due and what ended, and claims what [`plan`](Schedule::plan) grants.
+//! [`Schedule`]: decides which owner's lanes get the next delivery slots. It does no IO: the engine
+//! reports due lanes and ended deliveries, and claims lanes for the slots that
+//! [`plan`](Schedule::plan) grants.
 //!
 //! Webhooks, scripts and methods have separate slots, because they differ in how long one attempt
 //! may take. Within a kind owners share the slots by the rules of [`svc_core::fair`]. The owner of a
-//! lane is its `owner_key`: all global sinks together are one owner, the server itself, so that
-//! they neither use up the slots of the user that created them nor those of anybody else.
+//! lane is its `owner_key`: all global sinks together are one owner, so that they use no slots of
+//! the users who created them.
 //!
-//! An owner is in one of three states for each kind: *in line* (something may be due), *timed*
-//! (nothing is due before a known moment), or unknown to the schedule. An owner in line that may
-//! not take a slot costs nothing until one of its deliveries ends.
+//! An owner is in one of three states for each kind: *in line* (lanes may be due now), *timed* (no
+//! lane is due before a known time), or unknown to the schedule. An owner in line that may not take
+//! a slot costs nothing until one of its deliveries ends.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -23,13 +24,13 @@ use tokio::time::Instant;
 /// The `owner_key` of a lane.
 pub(super) type OwnerKey = Arc<str>;
 
-/// Slots one plan may grant for each kind, so that the transaction that claims stays short.
+/// Slots that one plan may grant for each kind; keeps the claiming transaction short.
 const GRANTS_MAX: usize = 64;
 
-/// Time between two returns of paused lanes of one owner: in the long run at most 100 a second are
-/// tried again, however many lanes the owner has.
+/// Average time between two retries of paused lanes of one owner: at most 100 retries a second,
+/// whatever the number of lanes.
 const PAUSE_SPACING: Duration = Duration::from_millis(10);
-/// How many may return sooner: those of one second.
+/// The burst: retries of this much time may happen at once.
 const PAUSE_BURST: Duration = Duration::from_secs(1);
 
 /// Deliveries that run at the same time, for each kind.
@@ -59,23 +60,23 @@ pub(super) struct Grant {
 }
 
 pub(super) struct Schedule {
-    kinds: [Kind; 3],
-    /// Until when the pauses of an owner so far would take, one after the other.
+    kinds: [KindSchedule; 3],
+    /// The end of each owner's pauses, if each took [`PAUSE_SPACING`] after the one before.
     pauses: HashMap<OwnerKey, Instant>,
 }
 
-struct Kind {
+struct KindSchedule {
     slots: FairSlots<OwnerKey>,
     timed: HashMap<OwnerKey, Instant>,
     timers: BTreeSet<(Instant, OwnerKey)>,
-    /// What was noted of owners in line since their last grant: the engine may have read the store
-    /// before that.
+    /// Reports about owners in line since their last grant. They are applied when the grant is
+    /// settled, because the engine may have read the store before the report.
     noted: HashMap<OwnerKey, Instant>,
 }
 
 impl Schedule {
     pub(super) fn new(slots: Slots) -> Self {
-        let kind = |capacity: usize| Kind {
+        let kind = |capacity: usize| KindSchedule {
             slots: FairSlots::new(capacity.max(1), Share::QUARTER),
             timed: HashMap::new(),
             timers: BTreeSet::new(),
@@ -87,12 +88,12 @@ impl Schedule {
         }
     }
 
-    /// Something of this owner may be due from this moment on.
+    /// Reports that lanes of this owner may be due from this time on.
     pub(super) fn note_due(&mut self, kind: DeliveryKind, owner: &OwnerKey, at: Instant) {
         self.kind(kind).note_due(owner, at);
     }
 
-    /// The slots to claim lanes for, one after the other for each owner in line.
+    /// Grants free slots to the owners in line, in turn.
     pub(super) fn plan(&mut self, now: Instant) -> Vec<Grant> {
         let mut grants = Vec::new();
         for kind in DeliveryKind::ALL {
@@ -106,8 +107,8 @@ impl Schedule {
         grants
     }
 
-    /// What became of a grant: how many of its slots are in use, and when something of the owner
-    /// is due that was not claimed; `None` if nothing is.
+    /// Ends a grant: `used` of its slots are in use, the others are released. `next` is the time
+    /// when a lane of the owner that was not claimed is due; `None` if there is no such lane.
     pub(super) fn settle(&mut self, grant: &Grant, used: usize, next: Option<Instant>) {
         let kind = self.kind(grant.kind);
         for _ in used..grant.slots {
@@ -120,7 +121,7 @@ impl Schedule {
         }
     }
 
-    /// A delivery has ended, and its lane is released.
+    /// Releases the slot of a worker that has ended.
     pub(super) fn end(&mut self, kind: DeliveryKind, owner: &OwnerKey, now: Instant) {
         let kind = self.kind(kind);
         kind.slots.release(owner);
@@ -132,28 +133,33 @@ impl Schedule {
         self.kinds[kind.index()].slots.has_waiting()
     }
 
-    /// How long until [`plan`](Self::plan) may grant something; `None` if only the end of a delivery
-    /// or a new event changes that.
+    /// How long until [`plan`](Self::plan) may grant a slot; `None` if that requires a report or the
+    /// end of a delivery.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         let waits = self.kinds.iter().filter_map(|kind| kind.wait(now));
         waits.min()
     }
 
-    /// How long a paused lane of this owner rests: `base`, or longer if many lanes of the owner
+    /// How long a paused lane of this owner waits: `base`, or longer if many lanes of the owner
     /// pause, so that they do not keep the engine busy.
-    pub(super) fn rest(&mut self, owner: &OwnerKey, base: Duration, now: Instant) -> Duration {
+    pub(super) fn pause_time(
+        &mut self,
+        owner: &OwnerKey,
+        base: Duration,
+        now: Instant,
+    ) -> Duration {
         self.pauses.retain(|_, until| *until > now);
         let until = self.pauses.entry(owner.clone()).or_insert(now);
         *until += PAUSE_SPACING;
         base + (*until - now).saturating_sub(PAUSE_BURST)
     }
 
-    fn kind(&mut self, kind: DeliveryKind) -> &mut Kind {
+    fn kind(&mut self, kind: DeliveryKind) -> &mut KindSchedule {
         &mut self.kinds[kind.index()]
     }
 }
 
-impl Kind {
+impl KindSchedule {
     fn note_due(&mut self, owner: &OwnerKey, at: Instant) {
         if self.slots.is_waiting(owner) {
             let noted = self.noted.entry(owner.clone()).or_insert(at);
@@ -179,16 +185,16 @@ impl Kind {
             self.slots.wait(owner);
         }
         let mut granted: Vec<(OwnerKey, usize)> = Vec::new();
-        let mut places: HashMap<OwnerKey, usize> = HashMap::new();
+        let mut indices: HashMap<OwnerKey, usize> = HashMap::new();
         for _ in 0..GRANTS_MAX {
             let Some(owner) = self.slots.take_next() else {
                 break;
             };
             self.noted.remove(&owner);
-            // It may have more that is due; `settle` tells.
+            // The owner may have more due lanes; `settle` decides.
             self.slots.wait(owner.clone());
-            let place = *places.entry(owner.clone()).or_insert(granted.len());
-            match granted.get_mut(place) {
+            let index = *indices.entry(owner.clone()).or_insert(granted.len());
+            match granted.get_mut(index) {
                 Some((_, slots)) => *slots += 1,
                 None => granted.push((owner, 1)),
             }

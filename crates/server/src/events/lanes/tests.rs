@@ -1,4 +1,4 @@
-//! Delivery, on a real store, with a receiver that does as it is told.
+//! The delivery engine, on a real store, with a scripted receiver.
 
 mod attempts;
 mod fairness;
@@ -34,13 +34,12 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{AttemptDetail, Deliver, Engine, Job, LanePolicy, Sent};
+use super::{AttemptDetail, AttemptResult, Deliver, Engine, Job, LanePolicy};
 use crate::events::{dispatch::emit_in, hub::Hub};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 const START: i64 = 1_700_000_000_000;
 
-/// Waits for a condition.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !holds() {
@@ -50,40 +49,40 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Answer {
+enum Reply {
     Deliver,
     Fail,
     Die,
     Pause,
-    /// Pauses once the receiver is told to let go.
+    /// Pauses after `let_go` is set.
     PauseLater,
-    /// Takes until the receiver is told to let go.
+    /// Delivers after `let_go` is set.
     Hang,
 }
 
-/// Records what it gets.
+/// Records each attempt and answers as the test has set.
 struct Receiver {
     seen: Mutex<Vec<Job>>,
-    answer: Mutex<Answer>,
+    reply: Mutex<Reply>,
     in_flight: Mutex<HashMap<LaneId, usize>>,
-    /// The most deliveries a lane ever had in flight.
+    /// The highest number of deliveries that one lane had in flight.
     most_in_flight: Mutex<usize>,
     let_go: watch::Sender<bool>,
 }
 
 impl Receiver {
-    fn new(answer: Answer) -> Arc<Self> {
+    fn new(reply: Reply) -> Arc<Self> {
         Arc::new(Self {
             seen: Mutex::default(),
-            answer: Mutex::new(answer),
+            reply: Mutex::new(reply),
             in_flight: Mutex::default(),
             most_in_flight: Mutex::default(),
             let_go: watch::Sender::new(false),
         })
     }
 
-    fn set(&self, answer: Answer) {
-        *self.answer.lock() = answer;
+    fn set(&self, reply: Reply) {
+        *self.reply.lock() = reply;
     }
 
     fn seen(&self) -> Vec<Job> {
@@ -94,7 +93,7 @@ impl Receiver {
         self.seen.lock().len()
     }
 
-    /// The deliveries of a lane by number, as they came.
+    /// The numbers of a lane's deliveries, in the order of arrival.
     fn numbers(&self, lane: LaneId) -> Vec<u64> {
         let seen = self.seen.lock();
         let of_lane = seen.iter().filter(|job| job.lane == lane);
@@ -114,7 +113,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl Deliver for Receiver {
-    async fn deliver(&self, job: Job) -> Sent {
+    async fn deliver(&self, job: Job) -> AttemptResult {
         let lane = job.lane;
         {
             let mut in_flight = self.in_flight.lock();
@@ -124,8 +123,8 @@ impl Deliver for Receiver {
             *most = (*most).max(*count);
         }
         let _in_flight = InFlight(self, lane);
-        // Decided before anyone can see it: what is set afterwards is for later ones.
-        let answer = *self.answer.lock();
+        // Read before `seen` shows the job: a later `set` is for later jobs.
+        let reply = *self.reply.lock();
         self.seen.lock().push(job);
         tokio::task::yield_now().await;
         let detail = AttemptDetail {
@@ -138,26 +137,26 @@ impl Deliver for Receiver {
             error: Some("answered 500".to_owned()),
             ..detail.clone()
         };
-        match answer {
-            Answer::Deliver => Sent::Delivered(detail),
-            Answer::Fail => Sent::Failed(failed),
-            Answer::Die => Sent::Dead(failed),
-            Answer::Pause => Sent::Paused,
-            Answer::PauseLater => {
+        match reply {
+            Reply::Deliver => AttemptResult::Delivered(detail),
+            Reply::Fail => AttemptResult::Failed(failed),
+            Reply::Die => AttemptResult::Dead(failed),
+            Reply::Pause => AttemptResult::Paused,
+            Reply::PauseLater => {
                 let mut let_go = self.let_go.subscribe();
                 let _ = let_go.wait_for(|go| *go).await;
-                Sent::Paused
+                AttemptResult::Paused
             }
-            Answer::Hang => {
+            Reply::Hang => {
                 let mut let_go = self.let_go.subscribe();
                 let _ = let_go.wait_for(|go| *go).await;
-                Sent::Delivered(detail)
+                AttemptResult::Delivered(detail)
             }
         }
     }
 }
 
-/// A store with a clock that stands still unless moved.
+/// A store with a clock that moves only by [`Fixture::advance`].
 struct Fixture {
     folder: tempfile::TempDir,
     store: Store,
@@ -176,7 +175,7 @@ fn open(folder: &std::path::Path, clock: &Clock) -> Store {
     Store::open_with(folder, options).expect("opens")
 }
 
-/// An engine at work.
+/// A running engine.
 struct Running {
     task: JoinHandle<()>,
     shutdown: CancellationToken,
@@ -188,7 +187,7 @@ impl Running {
         self.task.await.expect("no panic");
     }
 
-    /// As kill -9 does: nothing is given back.
+    /// Like `kill -9`: no lane is released.
     async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
@@ -198,8 +197,8 @@ impl Running {
 impl Fixture {
     fn new() -> Self {
         let now = Arc::new(AtomicI64::new(START));
-        let telling = now.clone();
-        let clock = Clock::from_fn(move || Timestamp(telling.load(Ordering::SeqCst)));
+        let clock_millis = now.clone();
+        let clock = Clock::from_fn(move || Timestamp(clock_millis.load(Ordering::SeqCst)));
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = open(folder.path(), &clock);
         Self {
@@ -279,7 +278,7 @@ impl Fixture {
         }
     }
 
-    /// A sink of the owner's, and its lane.
+    /// A sink of the fixture's owner, and its lane.
     async fn sink(&self, name: &str, patterns: &str) -> (SinkRow, LaneId) {
         self.add(self.sink_row(&sinks::owner_key(self.owner), name, patterns))
             .await
@@ -307,7 +306,7 @@ impl Fixture {
         self.store.write(work).await.expect("committed")
     }
 
-    /// Claims webhook lanes of the owner that are due, as a server of its own.
+    /// Claims the owner's due webhook lanes as another server.
     async fn claim(&self, until: Timestamp) -> Vec<Held> {
         let (key, now) = (sinks::owner_key(self.owner), self.now());
         self.write(move |tx| {
@@ -330,7 +329,7 @@ impl Fixture {
         }
     }
 
-    /// Emits an event of the owner's.
+    /// Emits an event of the fixture's owner.
     async fn emit(&self, event_type: &str) -> EventId {
         self.emit_of(self.owner, event_type).await
     }
@@ -343,7 +342,7 @@ impl Fixture {
         event.id
     }
 
-    /// Emits many at once.
+    /// Emits events in one transaction.
     async fn emit_many(&self, count: usize) {
         let events: Vec<_> = (0..count)
             .map(|_| Arc::new(self.event(self.owner, "custom.x")))

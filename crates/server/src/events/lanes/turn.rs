@@ -1,5 +1,5 @@
-//! The transactions of a lane's holder: begin the delivery at the head, finish it and begin the
-//! next. A busy lane costs one commit per delivery.
+//! The transactions of the worker that holds a lane: begin the delivery at the head; finish it and
+//! begin the next one. A busy lane costs one commit per delivery.
 
 use std::time::Duration;
 
@@ -13,56 +13,55 @@ use svc_store::{
     sinks,
 };
 
-use super::{AttemptDetail, Job, Target};
+use super::{AttemptDetail, Destination, Job};
 use crate::events::audit::target_of;
 
-/// A delivery whose start is written: what is to be sent.
+/// A delivery whose start is recorded, and the attempt to make.
 #[derive(Clone, Debug)]
-pub(super) struct Begun {
+pub(super) struct StartedDelivery {
     pub(super) held: Held,
     pub(super) job: Job,
 }
 
 /// How a delivery in flight ended.
 #[derive(Clone, Debug)]
-pub(super) enum Ending {
+pub(super) enum DeliveryEnd {
     Delivered(AttemptDetail),
-    /// Failed, and to be tried again.
+    /// Failed, with a retry after this time.
     RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
-    /// Nothing was attempted; there is nothing to record.
+    /// No attempt was made, so none is recorded.
     Unattempted {
-        rest: Duration,
+        wait: Duration,
     },
 }
 
-/// A delivery that was given up, for the log.
+/// A delivery that ended as dead, for the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Buried {
+pub(super) struct DeadDelivery {
     pub(super) receiver: Receiver,
     pub(super) event_id: EventId,
     pub(super) event_type: String,
     pub(super) error: String,
 }
 
-/// What is next in a lane.
+/// The result of a transaction: the next delivery of the lane.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turn {
-    /// `None`: the lane has been given back.
-    pub(super) begun: Option<Begun>,
-    pub(super) buried: Vec<Buried>,
+pub(super) struct LaneProgress {
+    /// `None` if the lane was released.
+    pub(super) started: Option<StartedDelivery>,
+    pub(super) dead: Vec<DeadDelivery>,
 }
 
-/// When a transaction of a holder happens.
+/// The time of a transaction, by the clock that all servers of the database share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct TransactionTime {
     pub(super) now: Timestamp,
     /// The end of a lease renewed now.
     pub(super) lease_until: Timestamp,
 }
 
-impl Moment {
-    /// By the clock that all servers of the database share.
+impl TransactionTime {
     pub(super) fn of(tx: &mut Tx<'_>, lease: Duration) -> Result<Self, StoreError> {
         let now = tx.now()?;
         Ok(Self {
@@ -72,139 +71,140 @@ impl Moment {
     }
 }
 
-/// The first turn of a lane that was just claimed; `None` if it is lost already.
+/// Begins the first delivery of a lane that was just claimed; `None` if the lane is no longer held.
 pub(super) fn begin(
     tx: &mut Tx<'_>,
     held: Held,
-    moment: Moment,
-) -> Result<Option<Turn>, StoreError> {
-    let Some(lane) = lanes::hold(tx, held, moment.lease_until)? else {
+    time: TransactionTime,
+) -> Result<Option<LaneProgress>, StoreError> {
+    let Some(lane) = lanes::hold(tx, held, time.lease_until)? else {
         return Ok(None);
     };
-    begin_held(tx, lane, Turn::default(), moment).map(Some)
+    begin_held(tx, lane, LaneProgress::default(), time).map(Some)
 }
 
-/// Ends the delivery in flight and, if `go_on`, begins the next; `None` if the lane is no longer
-/// held: then nothing is written.
+/// Ends the delivery in flight and, if `begin_next`, begins the next one. Returns `None` and writes
+/// nothing if the lane is no longer held.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
     (held, n): (Held, u64),
-    ending: &Ending,
-    moment: Moment,
-    go_on: bool,
-) -> Result<Option<Turn>, StoreError> {
-    let Some(mut lane) = lanes::hold(tx, held, moment.lease_until)? else {
+    ending: &DeliveryEnd,
+    time: TransactionTime,
+    begin_next: bool,
+) -> Result<Option<LaneProgress>, StoreError> {
+    let Some(mut lane) = lanes::hold(tx, held, time.lease_until)? else {
         return Ok(None);
     };
-    let mut turn = Turn::default();
+    let mut progress = LaneProgress::default();
     let id = held.lane;
     match ending {
-        Ending::Unattempted { rest } => {
+        DeliveryEnd::Unattempted { wait } => {
             lanes::unstart(tx, id)?;
-            lanes::release(tx, id, moment.now.plus(*rest))?;
-            return Ok(Some(turn));
+            lanes::release(tx, id, time.now.plus(*wait))?;
+            return Ok(Some(progress));
         }
-        Ending::RetryIn(wait, detail) => {
-            record(tx, &lane, n, detail, moment.now)?;
+        DeliveryEnd::RetryIn(wait, detail) => {
+            record_attempt(tx, &lane, n, detail, time.now)?;
             lanes::retry(tx, id)?;
-            lanes::release(tx, id, moment.now.plus(*wait))?;
-            return Ok(Some(turn));
+            lanes::release(tx, id, time.now.plus(*wait))?;
+            return Ok(Some(progress));
         }
-        Ending::Delivered(detail) => {
-            if !deliveries::finish(tx, id, n, DeliveryState::Delivered, moment.now)? {
-                return go_on_with(tx, lane, moment, go_on).map(Some);
+        DeliveryEnd::Delivered(detail) => {
+            if !deliveries::finish(tx, id, n, DeliveryState::Delivered, time.now)? {
+                // Ended already, by a commit whose answer was lost.
+                return continue_held(tx, lane, progress, time, begin_next).map(Some);
             }
-            record(tx, &lane, n, detail, moment.now)?;
+            record_attempt(tx, &lane, n, detail, time.now)?;
             lanes::advance(tx, id)?;
         }
-        Ending::Dead(detail) => {
+        DeliveryEnd::Dead(detail) => {
             let Some(head) = deliveries::find_head(tx, id)?.filter(|head| head.n == n) else {
-                return go_on_with(tx, lane, moment, go_on).map(Some);
+                return continue_held(tx, lane, progress, time, begin_next).map(Some);
             };
-            turn.buried.push(bury(tx, &lane, head, detail, moment.now)?);
+            progress
+                .dead
+                .push(end_as_dead(tx, &lane, head, detail, time.now)?);
         }
     }
-    advanced(&mut lane);
-    if go_on {
-        return begin_held(tx, lane, turn, moment).map(Some);
-    }
-    lanes::release(tx, id, moment.now)?;
-    Ok(Some(turn))
+    apply_advance(&mut lane);
+    continue_held(tx, lane, progress, time, begin_next).map(Some)
 }
 
-/// The delivery has ended already, by a commit whose answer was lost: the lane is still held, and
-/// goes on.
-fn go_on_with(
+/// Begins the next delivery of a lane, or releases the lane.
+fn continue_held(
     tx: &mut Tx<'_>,
     lane: HeldLane,
-    moment: Moment,
-    go_on: bool,
-) -> Result<Turn, StoreError> {
-    if go_on {
-        return begin_held(tx, lane, Turn::default(), moment);
+    progress: LaneProgress,
+    time: TransactionTime,
+    begin_next: bool,
+) -> Result<LaneProgress, StoreError> {
+    if begin_next {
+        return begin_held(tx, lane, progress, time);
     }
-    lanes::release(tx, lane.held.lane, moment.now)?;
-    Ok(Turn::default())
+    lanes::release(tx, lane.held.lane, time.now)?;
+    Ok(progress)
 }
 
-/// Begins the delivery at the head, or gives the lane back if there is none to be sent.
+/// Begins the delivery at the head, or releases the lane if nothing is left to send.
 fn begin_held(
     tx: &mut Tx<'_>,
     mut lane: HeldLane,
-    mut turn: Turn,
-    Moment { now, .. }: Moment,
-) -> Result<Turn, StoreError> {
+    mut progress: LaneProgress,
+    TransactionTime { now, .. }: TransactionTime,
+) -> Result<LaneProgress, StoreError> {
     let id = lane.held.lane;
     while lane.active && lane.depth > 0 {
         let Some(head) = deliveries::find_head(tx, id)? else {
-            tracing::error!(lane.id = %id, "a lane counts deliveries that are not there");
+            tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
             lanes::recount(tx, id)?;
             break;
         };
         let given_up = if lane.starts >= STARTS_MAX {
             Some(format!(
-                "given up after {STARTS_MAX} starts, each cut off by an end of the server"
+                "given up after {STARTS_MAX} starts, each ended by a crash of the server"
             ))
         } else {
-            match job(tx, &lane, &head)? {
+            match make_job(tx, &lane, &head)? {
                 Some(job) => {
                     lanes::start(tx, id)?;
                     let held = lane.held;
-                    turn.begun = Some(Begun { held, job });
-                    return Ok(turn);
+                    progress.started = Some(StartedDelivery { held, job });
+                    return Ok(progress);
                 }
-                None => Some("the event does not exist any more".to_owned()),
+                None => Some("the event no longer exists".to_owned()),
             }
         };
         let detail = AttemptDetail {
             error: given_up,
             ..AttemptDetail::default()
         };
-        turn.buried.push(bury(tx, &lane, head, &detail, now)?);
-        advanced(&mut lane);
+        progress
+            .dead
+            .push(end_as_dead(tx, &lane, head, &detail, now)?);
+        apply_advance(&mut lane);
     }
     lanes::release(tx, id, now)?;
-    Ok(turn)
+    Ok(progress)
 }
 
-/// What the lane's row says after [`lanes::advance`].
-fn advanced(lane: &mut HeldLane) {
+/// Makes the same changes as [`lanes::advance`] made to the lane's row.
+fn apply_advance(lane: &mut HeldLane) {
     lane.depth = lane.depth.saturating_sub(1);
     lane.failures = 0;
     lane.starts = 0;
 }
 
-/// `None` if the event or its receiver is gone.
-fn job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, StoreError> {
+/// The attempt to make; `None` if the event or its receiver no longer exists.
+fn make_job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, StoreError> {
     let Some(event) = head.event.clone() else {
         return Ok(None);
     };
-    let target = match &lane.receiver {
+    let destination = match &lane.receiver {
         Receiver::Sink(sink) => match sinks::find(tx, *sink)? {
-            Some(sink) => Target::Sink(Box::new(sink)),
+            Some(sink) => Destination::Sink(Box::new(sink)),
             None => return Ok(None),
         },
-        Receiver::Method(method) => Target::Method {
+        Receiver::Method(method) => Destination::Method {
             owner_id: lane.owner_id,
             method: method.clone(),
             formatters: lane.formatters.clone(),
@@ -215,20 +215,20 @@ fn job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, Sto
         n: head.n,
         attempt: lane.failures + 1,
         event,
-        target,
+        destination,
     }))
 }
 
-/// Ends the delivery at the head as dead: kept, and audited.
-fn bury(
+/// Ends the delivery at the head as dead. The delivery is kept, and an audit entry is written.
+fn end_as_dead(
     tx: &mut Tx<'_>,
     lane: &HeldLane,
     head: Head,
     detail: &AttemptDetail,
     now: Timestamp,
-) -> Result<Buried, StoreError> {
+) -> Result<DeadDelivery, StoreError> {
     let id: LaneId = lane.held.lane;
-    record(tx, lane, head.n, detail, now)?;
+    record_attempt(tx, lane, head.n, detail, now)?;
     deliveries::finish(tx, id, head.n, DeliveryState::Dead, now)?;
     lanes::advance(tx, id)?;
     let error = match (&detail.error, detail.status) {
@@ -254,7 +254,7 @@ fn bury(
             }),
         },
     )?;
-    Ok(Buried {
+    Ok(DeadDelivery {
         receiver: lane.receiver.clone(),
         event_id: head.event_id,
         event_type: head.event_type,
@@ -262,7 +262,7 @@ fn bury(
     })
 }
 
-fn record(
+fn record_attempt(
     tx: &mut Tx<'_>,
     lane: &HeldLane,
     n: u64,

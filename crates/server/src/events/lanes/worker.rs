@@ -1,4 +1,5 @@
-//! A worker: delivers from one lane for as long as it is held and something may be sent.
+//! A worker delivers from one claimed lane until the lane is empty, must wait, gives way to other
+//! lanes, or is lost. It must never record a result without the fence of its claim.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -12,48 +13,47 @@ use tokio::time::{Instant, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Deliver, LanePolicy, Sent,
+    AttemptResult, Deliver, LanePolicy,
     schedule::{OwnerKey, Schedule},
-    turn::{self, Begun, Buried, Ending, Moment, Turn},
+    turn::{self, DeadDelivery, DeliveryEnd, LaneProgress, StartedDelivery, TransactionTime},
 };
 use crate::{
     events::{audit::target_of, hub::Hub},
     metrics::EventCounters,
 };
 
-/// How long to wait before writing again what the store could not take.
+/// Time between two attempts to record the end of a delivery, if the store fails.
 const STORE_RETRY: Duration = Duration::from_millis(200);
 
 /// How long a worker may stay with one lane while other lanes wait for a slot.
-const TURN_MAX: Duration = Duration::from_secs(1);
+const SLOT_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What workers share.
-pub(super) struct Shared<D> {
+/// State of the engine that all workers use.
+pub(super) struct EngineState<D> {
     pub(super) store: Store,
     pub(super) server_id: ServerId,
     pub(super) deliver: Arc<D>,
     pub(super) policy: LanePolicy,
     pub(super) hub: Hub,
-    /// Whose lanes get the slots.
     pub(super) schedule: Mutex<Schedule>,
-    /// No further deliveries are begun.
+    /// Cancelled: no further deliveries begin.
     pub(super) shutdown: CancellationToken,
-    /// Those in flight are cut off.
+    /// Cancelled: deliveries in flight are cut off.
     pub(super) cut_off: CancellationToken,
 }
 
-/// How sending ended.
-enum Sending {
-    Done(Sent),
-    /// The server stops and will not wait.
+/// How an attempt ended.
+enum AttemptEnd {
+    Done(AttemptResult),
+    /// The server stops and does not wait any longer.
     CutOff,
-    /// The lane is somebody else's.
+    /// Another server holds the lane, or the lane was removed.
     Lost,
 }
 
-/// A delivery slot of an owner, until it is dropped.
+/// A delivery slot of an owner. Dropping the value releases the slot.
 pub(super) struct Slot<D: Deliver> {
-    shared: Arc<Shared<D>>,
+    shared: Arc<EngineState<D>>,
     kind: DeliveryKind,
     owner: OwnerKey,
 }
@@ -66,8 +66,8 @@ impl<D: Deliver> Drop for Slot<D> {
 }
 
 impl<D: Deliver> Slot<D> {
-    /// The slot that the schedule has granted.
-    pub(super) fn new(shared: Arc<Shared<D>>, kind: DeliveryKind, owner: OwnerKey) -> Self {
+    /// Takes a slot that the schedule has granted.
+    pub(super) fn new(shared: Arc<EngineState<D>>, kind: DeliveryKind, owner: OwnerKey) -> Self {
         Self {
             shared,
             kind,
@@ -75,108 +75,115 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// Delivers what has begun, and whatever the lane holds after it; the lane, which is not held
-    /// by this any more.
-    pub(super) async fn work(self, begun: Begun) -> LaneId {
-        let lane = begun.held.lane;
-        self.deliver_from(begun).await;
+    /// Makes the delivery that was begun and those queued behind it. Returns the id of the lane,
+    /// which this worker no longer holds.
+    pub(super) async fn run(self, started: StartedDelivery) -> LaneId {
+        let lane = started.held.lane;
+        self.deliver_from(started).await;
         lane
     }
 
-    async fn deliver_from(&self, begun: Begun) {
+    async fn deliver_from(&self, started: StartedDelivery) {
         let began = Instant::now();
-        let mut next = Some(begun);
-        while let Some(begun) = next {
-            let (held, n, attempt) = (begun.held, begun.job.n, begun.job.attempt);
-            let ending = match self.shared.send(begun).await {
-                Sending::Done(sent) => self.ending(sent, attempt),
-                Sending::CutOff => Ending::Unattempted {
-                    rest: Duration::ZERO,
+        let mut next = Some(started);
+        while let Some(started) = next {
+            let (held, n, attempt) = (started.held, started.job.n, started.job.attempt);
+            let ending = match self.shared.send(started).await {
+                AttemptEnd::Done(result) => self.decide_end(result, attempt),
+                AttemptEnd::CutOff => DeliveryEnd::Unattempted {
+                    wait: Duration::ZERO,
                 },
-                Sending::Lost => {
+                AttemptEnd::Lost => {
                     tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering");
                     return;
                 }
             };
             next = match self.finish(held, n, ending, began).await {
-                Some(turn) => {
-                    self.shared.tell_buried(&turn.buried);
-                    turn.begun
+                Some(progress) => {
+                    self.shared.report_dead(&progress.dead);
+                    progress.started
                 }
                 None => return,
             };
         }
     }
 
-    /// What an attempt means for its delivery (spec 6.5).
-    fn ending(&self, sent: Sent, attempt: u32) -> Ending {
+    /// Decides from an attempt's result how the delivery ends (spec 6.5).
+    fn decide_end(&self, result: AttemptResult, attempt: u32) -> DeliveryEnd {
         let shared = &self.shared;
         let counters = shared.hub.counters();
-        match sent {
-            Sent::Delivered(detail) => {
+        match result {
+            AttemptResult::Delivered(detail) => {
                 EventCounters::add(&counters.delivered, 1);
-                Ending::Delivered(detail)
+                DeliveryEnd::Delivered(detail)
             }
-            Sent::Failed(detail) => {
+            AttemptResult::Failed(detail) => {
                 EventCounters::add(&counters.failed, 1);
                 match shared.policy.retry.after(attempt) {
-                    AfterFailure::RetryIn(wait) => Ending::RetryIn(wait, detail),
-                    AfterFailure::Dead => Ending::Dead(detail),
+                    AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
+                    AfterFailure::Dead => DeliveryEnd::Dead(detail),
                 }
             }
-            Sent::Dead(detail) => {
+            AttemptResult::Dead(detail) => {
                 EventCounters::add(&counters.failed, 1);
-                Ending::Dead(detail)
+                DeliveryEnd::Dead(detail)
             }
-            Sent::Paused => {
+            AttemptResult::Paused => {
                 EventCounters::add(&counters.paused, 1);
                 let mut schedule = shared.schedule.lock();
-                Ending::Unattempted {
-                    rest: schedule.rest(&self.owner, shared.policy.pause, Instant::now()),
+                DeliveryEnd::Unattempted {
+                    wait: schedule.pause_time(&self.owner, shared.policy.pause, Instant::now()),
                 }
             }
-            Sent::Withheld(_) => {
+            AttemptResult::Withheld(_) => {
                 EventCounters::add(&counters.paused, 1);
-                Ending::Unattempted {
-                    rest: shared.policy.withhold,
+                DeliveryEnd::Unattempted {
+                    wait: shared.policy.withhold,
                 }
             }
         }
     }
 
-    /// While other lanes wait for a slot, a lane gives its own back after a while, so that a few
-    /// slow receivers hold up no other for long.
-    fn must_give_way(&self, began: Instant) -> bool {
-        began.elapsed() >= TURN_MAX && self.shared.schedule.lock().has_waiting(self.kind)
+    /// Whether this lane must release its slot: other lanes wait for one, and this lane has had its
+    /// slot for [`SLOT_TIME_MAX`]. Otherwise a few slow receivers could delay all others.
+    fn must_release_slot(&self, began: Instant) -> bool {
+        began.elapsed() >= SLOT_TIME_MAX && self.shared.schedule.lock().has_waiting(self.kind)
     }
 
-    /// Writes how a delivery ended, trying as long as the lease may last; `None` if the lane is
-    /// not ours any more. Then the delivery is made again: at least once, never lost.
-    async fn finish(&self, held: Held, n: u64, ending: Ending, began: Instant) -> Option<Turn> {
+    /// Records how a delivery ended, and retries for the duration of a lease. Returns `None` if the
+    /// lane is no longer held or the store keeps failing. The delivery is then repeated: events are
+    /// delivered at least once.
+    async fn finish(
+        &self,
+        held: Held,
+        n: u64,
+        ending: DeliveryEnd,
+        began: Instant,
+    ) -> Option<LaneProgress> {
         let shared = &self.shared;
         let deadline = Instant::now() + shared.policy.lease;
         loop {
             let (ending, lease) = (ending.clone(), shared.policy.lease);
-            let go_on = !shared.shutdown.is_cancelled() && !self.must_give_way(began);
+            let begin_next = !shared.shutdown.is_cancelled() && !self.must_release_slot(began);
             let finished = shared.store.write(move |tx| {
-                let moment = Moment::of(tx, lease)?;
-                turn::finish(tx, (held, n), &ending, moment, go_on)
+                let time = TransactionTime::of(tx, lease)?;
+                turn::finish(tx, (held, n), &ending, time, begin_next)
             });
             match finished.await {
-                Ok(Some(turn)) => return Some(turn),
+                Ok(Some(progress)) => return Some(progress),
                 Ok(None) => {
-                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; what came of it is not written");
+                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; the result is discarded");
                     return None;
                 }
                 Err(StoreError::Closed) => return None,
                 Err(error) if Instant::now() < deadline => {
                     if !error.is_outage() {
-                        tracing::warn!(%error, "the end of a delivery could not be written; it is tried again");
+                        tracing::warn!(%error, "cannot record the end of a delivery; retrying");
                     }
                     sleep(STORE_RETRY).await;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "the end of a delivery could not be written");
+                    tracing::error!(%error, "cannot record the end of a delivery; the delivery will be repeated");
                     return None;
                 }
             }
@@ -184,38 +191,38 @@ impl<D: Deliver> Slot<D> {
     }
 }
 
-impl<D: Deliver> Shared<D> {
-    /// Sends, and renews the lease for as long as that takes.
-    async fn send(&self, begun: Begun) -> Sending {
-        let Begun { held, job } = begun;
-        let mut sending = pin!(self.deliver.deliver(job));
+impl<D: Deliver> EngineState<D> {
+    /// Makes the attempt, and renews the lease meanwhile.
+    async fn send(&self, started: StartedDelivery) -> AttemptEnd {
+        let StartedDelivery { held, job } = started;
+        let mut attempt = pin!(self.deliver.deliver(job));
         let period = self.policy.lease / 3;
         let mut renew = interval_at(Instant::now() + period, period);
         loop {
             tokio::select! {
                 biased;
-                sent = &mut sending => return Sending::Done(sent),
-                () = self.cut_off.cancelled() => return Sending::CutOff,
+                result = &mut attempt => return AttemptEnd::Done(result),
+                () = self.cut_off.cancelled() => return AttemptEnd::CutOff,
                 _ = renew.tick() => {
                     let lease = self.policy.lease;
                     let renewed = self.store.write(move |tx| {
-                        let until = Moment::of(tx, lease)?.lease_until;
+                        let until = TransactionTime::of(tx, lease)?.lease_until;
                         lanes::hold(tx, held, until)
                     });
                     match renewed.await {
                         Ok(Some(_)) => {}
-                        Ok(None) => return Sending::Lost,
-                        // The lease still lasts; the next tick tries again.
-                        Err(error) => tracing::warn!(%error, "a lease could not be renewed"),
+                        Ok(None) => return AttemptEnd::Lost,
+                        // The lease is still valid; the next tick tries again.
+                        Err(error) => tracing::warn!(%error, "cannot renew the lease of a lane; retrying"),
                     }
                 }
             }
         }
     }
 
-    pub(super) fn tell_buried(&self, buried: &[Buried]) {
-        EventCounters::add(&self.hub.counters().dead, buried.len());
-        for delivery in buried {
+    pub(super) fn report_dead(&self, dead: &[DeadDelivery]) {
+        EventCounters::add(&self.hub.counters().dead, dead.len());
+        for delivery in dead {
             let (target_type, target_id) = target_of(&delivery.receiver);
             tracing::warn!(
                 event.id = %delivery.event_id,
@@ -223,7 +230,7 @@ impl<D: Deliver> Shared<D> {
                 receiver.kind = target_type,
                 receiver.id = %target_id,
                 error = %delivery.error,
-                "a delivery is given up"
+                "a delivery was given up"
             );
         }
     }

@@ -46,7 +46,7 @@ fn shown(row: &SinkRow) -> Headers {
 }
 
 #[test]
-fn values_are_sealed_for_their_sink_and_opened_again() {
+fn values_are_encrypted_for_their_sink() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let key = SecretKey::load_or_create(folder.path(), None).expect("a key");
     let mut sealed = row(1, &[("Authorization", "Bearer abc"), ("X-Team", "tea")]);
@@ -58,7 +58,7 @@ fn values_are_sealed_for_their_sink_and_opened_again() {
     let text = format!("{sealed:?}");
     assert!(!text.contains("abc") && !text.contains("tea"), "{text}");
 
-    // Copied to another sink, or in place of the signing secret, it does not open.
+    // Copied to another sink, or used as the signing secret, the values cannot be decrypted.
     let mut copied = row(2, &[("Authorization", MASK)]);
     copied.sealed_headers.clone_from(&sealed.sealed_headers);
     assert!(open(&key, &copied).is_err());
@@ -86,15 +86,15 @@ mod embedded {
     }
 
     #[tokio::test]
-    async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+    async fn plain_values_are_encrypted_once_by_concurrent_servers() {
         let (_folder, store) = open();
-        super::rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store).await;
+        super::plain_values_are_encrypted_once_by_concurrent_servers(store).await;
     }
 
     #[tokio::test]
-    async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone() {
+    async fn values_stay_plain_while_an_earlier_version_is_in_the_zone() {
         let (_folder, store) = open();
-        super::values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store).await;
+        super::values_stay_plain_while_an_earlier_version_is_in_the_zone(store).await;
     }
 }
 
@@ -113,16 +113,16 @@ mod postgres {
     }
 
     #[tokio::test]
-    async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+    async fn plain_values_are_encrypted_once_by_concurrent_servers() {
         if let Some((_database, store)) = open().await {
-            super::rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store).await;
+            super::plain_values_are_encrypted_once_by_concurrent_servers(store).await;
         }
     }
 
     #[tokio::test]
-    async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone() {
+    async fn values_stay_plain_while_an_earlier_version_is_in_the_zone() {
         if let Some((_database, store)) = open().await {
-            super::values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store).await;
+            super::values_stay_plain_while_an_earlier_version_is_in_the_zone(store).await;
         }
     }
 }
@@ -132,7 +132,7 @@ fn key() -> Arc<SecretKey> {
     Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"))
 }
 
-async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store: Store) {
+async fn values_stay_plain_while_an_earlier_version_is_in_the_zone(store: Store) {
     let key = key();
     let clear = row(1, &[("Authorization", "Bearer abc")]);
     let other = |seen_at| ServerRow {
@@ -149,20 +149,20 @@ async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store: Sto
         sinks::insert(tx, &stored)?;
         let seen_at = tx.now()?;
         servers::beat(tx, &other(seen_at))?;
-        // As servers of an earlier version write it.
+        // The value that servers of an earlier version write.
         execute_script(tx, "UPDATE servers SET reads_sealed_headers = 0")
     };
     store.write(write).await.expect("stored");
     let (sealing, server) = (Sealing::default(), ServerId::NIL);
     let sealed = seal_stored(&store, &key, &sealing, server).await;
-    // Nobody shares the embedded database.
+    // No other server uses the embedded database.
     assert_eq!(sealed, Ok(!store.is_shared()));
     assert_eq!(sealing.is_on(), !store.is_shared());
     if store.is_shared() {
         let id = clear.id;
         let found = store.read(move |tx| sinks::find(tx, id)).await;
         assert_eq!(found.expect("read"), Some(clear));
-        // It is gone, or of this version too.
+        // The other server now runs this version.
         let beat = move |tx: &mut Tx<'_>| {
             let seen_at = tx.now()?;
             servers::beat(tx, &other(seen_at))
@@ -174,12 +174,12 @@ async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store: Sto
     store.close().await;
 }
 
-async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store: Store) {
+async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {
     let key = key();
     let rows = [
         row(1, &[("Authorization", "Bearer abc")]),
         row(2, &[]),
-        // The mask itself can have been a value.
+        // The mask itself may be a value.
         row(3, &[("X-Team", MASK)]),
     ];
     store
@@ -205,8 +205,11 @@ async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store: Store
     ];
     assert_eq!(opened, expected);
     assert_eq!(shown(&stored[0]), headers(&[("Authorization", MASK)]));
-    assert!(stored.iter().all(|row| !is_clear(row)), "{stored:?}");
-    // Nothing is left to do.
+    assert!(
+        stored.iter().all(|row| !has_plain_values(row)),
+        "{stored:?}"
+    );
+    // A second run changes nothing.
     assert!(
         seal_stored(&store, &key, &sealing, server)
             .await

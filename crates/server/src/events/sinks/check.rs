@@ -1,5 +1,5 @@
-//! Is what a person asks for a sink that can work? Everything is refused here, with the reason,
-//! rather than found out at the first delivery.
+//! Checks of a sink's fields. A sink that cannot work is refused here, with the reason, and not at its
+//! first delivery.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::events::{
     template::{self, Scope, TemplateError},
 };
 
-/// Patterns one sink may have.
+/// Patterns of one sink.
 const PATTERNS_MAX: usize = 100;
 /// Characters of a description.
 const DESCRIPTION_MAX: usize = 1_000;
@@ -38,7 +38,7 @@ pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkErr
     Ok(())
 }
 
-/// Patterns from an array, or from one text with commas.
+/// Parses patterns from an array, or from one text with commas.
 pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     let patterns = match input {
         PatternsInput::Text(text) => Pattern::parse_list(text)?,
@@ -60,13 +60,13 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     Ok(patterns)
 }
 
-/// What a new sink sends with: the part of its type, and no other.
 pub struct NewConfig {
     pub config: SinkConfig,
-    /// The webhook secret that was given, decoded.
+    /// The webhook secret in the request; valid.
     pub secret: Option<String>,
 }
 
+/// Checks the configuration of a new sink: the part of its type, and no other part.
 pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
@@ -92,21 +92,21 @@ pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
                     .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
             }
             let secret = given.secret.clone();
-            no_masks(&given.headers)?;
-            let config = checked(of_webhook(given))?;
+            reject_masks(&given.headers)?;
+            let config = check_config(webhook_config(given))?;
             Ok(NewConfig { config, secret })
         }
         SinkType::Script => {
-            let given = new.script.clone().ok_or_else(no_script)?;
+            let given = new.script.clone().ok_or_else(missing_script)?;
             Ok(NewConfig {
-                config: checked(of_script(given))?,
+                config: check_config(script_config(given))?,
                 secret: None,
             })
         }
         SinkType::JsonRpc => {
             let JsonRpcConfig { body_template } = new.json_rpc.clone().unwrap_or_default();
             Ok(NewConfig {
-                config: checked(SinkConfig::JsonRpc { body_template })?,
+                config: check_config(SinkConfig::JsonRpc { body_template })?,
                 secret: None,
             })
         }
@@ -118,13 +118,13 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
     let Value::Object(patch) = patch else {
         return Err(SinkError::invalid(
             "invalid_config",
-            "the part of the sink's type is changed member by member; give an object",
+            "the configuration of a sink is changed member by member; send an object",
         ));
     };
     let unreadable = |error: serde_json::Error| {
         SinkError::invalid(
             "invalid_config",
-            format!("this is not what the sink takes: {error}"),
+            format!("the configuration is not valid for this sink: {error}"),
         )
     };
     match current {
@@ -136,7 +136,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             if patch.contains_key("secret") {
                 return Err(SinkError::invalid(
                     "invalid_secret",
-                    "a secret is not changed by a patch; POST to `rotate-secret`, which lets the old one sign on for a while",
+                    "a patch cannot change the secret; POST to `rotate-secret`, which keeps the old secret valid for a while",
                 ));
             }
             let current = WebhookConfig {
@@ -147,16 +147,16 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             };
             let merged = merge(&current, patch).map_err(unreadable)?;
             let mut merged: WebhookConfig = serde_json::from_value(merged).map_err(unreadable)?;
-            keep_masked(&mut merged.headers, headers)?;
-            checked(of_webhook(merged))
+            restore_masked(&mut merged.headers, headers)?;
+            check_config(webhook_config(merged))
         }
         SinkConfig::Script { script_id, source } => {
             let current = ScriptConfig {
                 script_id: *script_id,
                 source: source.clone(),
             };
-            let merged = merge(&current, &switched(patch)).map_err(unreadable)?;
-            checked(of_script(
+            let merged = merge(&current, &drop_replaced(patch)).map_err(unreadable)?;
+            check_config(script_config(
                 serde_json::from_value(merged).map_err(unreadable)?,
             ))
         }
@@ -167,37 +167,37 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             let merged = merge(&current, patch).map_err(unreadable)?;
             let JsonRpcConfig { body_template } =
                 serde_json::from_value(merged).map_err(unreadable)?;
-            checked(SinkConfig::JsonRpc { body_template })
+            check_config(SinkConfig::JsonRpc { body_template })
         }
     }
 }
 
-/// A value that is the mask stands for the stored one: who reads a sink and writes it back changes
-/// nothing.
-fn keep_masked(
+/// Replaces each mask by the stored value, so that a client may read a sink and write it back
+/// unchanged.
+fn restore_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
 ) -> Result<(), SinkError> {
     for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
         match stored.get(name) {
             Some(stored) => value.clone_from(stored),
-            None => return Err(only_a_mask(name)),
+            None => return Err(mask_without_value(name)),
         }
     }
     Ok(())
 }
 
-fn no_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
+fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
     match headers.iter().find(|(_, value)| *value == MASK) {
-        Some((name, _)) => Err(only_a_mask(name)),
+        Some((name, _)) => Err(mask_without_value(name)),
         None => Ok(()),
     }
 }
 
-fn only_a_mask(name: &str) -> SinkError {
+fn mask_without_value(name: &str) -> SinkError {
     SinkError::invalid(
         "invalid_header",
-        format!("`{MASK}` stands for a stored value, and header `{name}` has none; give its value"),
+        format!("`{MASK}` means the stored value, but header `{name}` has none; set its value"),
     )
 }
 
@@ -213,8 +213,8 @@ pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {
     )
 }
 
-/// Tries a template out on made-up events: it must render JSON, and an object where it makes the
-/// params of a method. What depends on an event's own data shows at its delivery only.
+/// Checks a template by rendering sample events. It must render JSON, for a json-rpc sink an object.
+/// Errors that depend on the data of an event appear only at its delivery.
 pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
     let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
@@ -239,7 +239,7 @@ pub fn object_body(rendered: &str) -> Result<(), SinkError> {
     Err(SinkError::invalid("invalid_template", message))
 }
 
-fn of_webhook(given: WebhookConfig) -> SinkConfig {
+fn webhook_config(given: WebhookConfig) -> SinkConfig {
     SinkConfig::Webhook {
         url: given.url,
         headers: given.headers,
@@ -247,23 +247,22 @@ fn of_webhook(given: WebhookConfig) -> SinkConfig {
     }
 }
 
-fn of_script(given: ScriptConfig) -> SinkConfig {
+fn script_config(given: ScriptConfig) -> SinkConfig {
     SinkConfig::Script {
         script_id: given.script_id,
         source: given.source,
     }
 }
 
-fn no_script() -> SinkError {
+fn missing_script() -> SinkError {
     SinkError::invalid(
         "invalid_config",
         "a script sink needs `script` with either `script_id` or `source`",
     )
 }
 
-/// A stored script takes the place of a source, and the other way round: whoever gives the one
-/// need not take back the other.
-fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
+/// Completes a patch of a script sink: a new `script_id` removes the `source`, and the reverse.
+fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = patch.clone();
     let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
     match (given("script_id"), given("source")) {
@@ -274,8 +273,8 @@ fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
     patch
 }
 
-/// All but the template, which takes long to check: see [`body_template`].
-fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
+/// Checks everything but the template, which takes long: see [`body_template`].
+fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook { url, headers, .. } => {
             webhook::check_url(url)
@@ -285,14 +284,14 @@ fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
         }
         SinkConfig::Script { script_id, source } => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}
-            _ => return Err(no_script()),
+            _ => return Err(missing_script()),
         },
         SinkConfig::JsonRpc { .. } => {}
     }
     Ok(config)
 }
 
-/// A JSON Merge Patch (RFC 7396) of a record's own members.
+/// Applies a JSON Merge Patch (RFC 7396).
 fn merge(
     current: &impl serde::Serialize,
     patch: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Why a request about a sink is refused, with a stable code for programs.
+//! [`SinkError`]: why a request about a sink is refused, with a stable code for programs.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
-    events::deliver::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
+    events::deliver::RenderError, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
     scripts::Untaken,
 };
 
 #[derive(Debug, Error)]
 pub enum SinkError {
-    /// Also for sinks the caller may not manage: nobody learns of another's.
+    /// Also for sinks that the caller may not manage, so that their existence stays hidden.
     #[error("the event sink does not exist")]
     NotFound,
     #[error("delivery {0} of this sink does not exist, or is past its retention")]
@@ -29,10 +29,10 @@ pub enum SinkError {
     #[error(transparent)]
     Source(#[from] Untaken),
     #[error(
-        "the script of this sink runs with the permissions of whoever made the sink, and only they change it; make a sink of your own instead"
+        "the script of this sink runs with the permissions of the user who created the sink, and only this user may change it; create your own sink instead"
     )]
     ScriptOfAnother,
-    #[error("a script neither starts another one nor has events delivered again")]
+    #[error("a script cannot start another script, resend deliveries or replay events")]
     Nested,
     #[error(
         "a global sink needs the permission `manage_global_event_sinks`; leave `owner` out for a sink of your own"
@@ -42,7 +42,7 @@ pub enum SinkError {
     NameTaken(String),
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
-    #[error("the sink's queue is full; try again when some of it has been delivered")]
+    #[error("the sink's queue is full; try again after some deliveries have ended")]
     QueueFull,
     #[error("{0}")]
     Conflict(String),
@@ -88,12 +88,12 @@ impl From<TooOften> for SinkError {
     }
 }
 
-impl From<Unrendered> for SinkError {
-    fn from(unrendered: Unrendered) -> Self {
-        match unrendered {
-            Unrendered::Template(message) => Self::invalid("invalid_template", message),
-            Unrendered::Store(error) => error.into(),
-            Unrendered::Busy(error) => error.into(),
+impl From<RenderError> for SinkError {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Template(message) => Self::invalid("invalid_template", message),
+            RenderError::Store(error) => error.into(),
+            RenderError::Busy(error) => error.into(),
         }
     }
 }

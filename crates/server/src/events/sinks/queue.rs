@@ -1,4 +1,4 @@
-//! What is queued for a sink and what became of it; sending past events again.
+//! Deliveries of a sink: list, resend, replay.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use svc_store::{
 use super::{SinksService, entry, error::SinkError, managed};
 use crate::identity::{Caller, Credential};
 
-/// How far a replay reaches back unless the caller says.
+/// How far a replay reaches back, unless the request says otherwise.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Events of the history looked at in one go.
+/// Events that one query reads.
 const REPLAY_STEP: u32 = 500;
 
 impl SinksService {
-    /// Newest first. A json-rpc sink has none: it only formats.
+    /// Newest first. A json-rpc sink has no deliveries, because it only formats.
     pub async fn deliveries(
         &self,
         caller: &Caller,
@@ -29,9 +29,9 @@ impl SinksService {
         state: Option<DeliveryState>,
         page: DeliveryPage,
     ) -> Result<Page<Delivery>, SinkError> {
-        let who = caller.clone();
+        let manager = caller.clone();
         let found = self.store.read_list(caller.user.id, move |tx| {
-            let row = match managed(tx, &who, id) {
+            let row = match managed(tx, &manager, id) {
                 Ok((_, row)) => row,
                 Err(refused) => return Ok(Err(refused)),
             };
@@ -46,17 +46,17 @@ impl SinksService {
         found.await?
     }
 
-    /// Puts the event of a finished delivery at the end of the queue; the answer is its new place.
+    /// Appends the event of a finished delivery to the queue. Returns the new delivery.
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
         check_no_script(caller)?;
         let delivery = self
-            .write_as(caller, move |tx, who| {
-                let (_, row) = managed(tx, who, id)?;
+            .write_as(caller, move |tx, caller| {
+                let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
                 if past.state == DeliveryState::Pending {
                     return Err(SinkError::Conflict(format!(
-                        "delivery {n} is still in the queue"
+                        "delivery {n} is still in the queue; wait until it ends"
                     )));
                 }
                 let event = events::find(tx, past.event_id)?
@@ -66,63 +66,64 @@ impl SinksService {
                     "delivery": n,
                 });
                 let event = (event.id, event.r#type);
-                let place = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
-                audit::append(tx, &entry(who, "event_sink.resent", &row, detail))?;
-                deliveries::find(tx, lane, place)?.ok_or(SinkError::DeliveryNotFound(place))
+                let resent = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
+                audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
+                deliveries::find(tx, lane, resent)?.ok_or(SinkError::DeliveryNotFound(resent))
             })
             .await?;
         self.hub.wake();
         Ok(delivery)
     }
 
-    /// Queues past events that match the sink's patterns, oldest first, as far as there is room.
+    /// Queues past events that match the sink's patterns, oldest first, until the queue is full.
     pub async fn replay(
         &self,
         caller: &Caller,
         id: SinkId,
-        asked: Replay,
+        request: Replay,
     ) -> Result<Replayed, SinkError> {
         check_no_script(caller)?;
         let now = svc_clock::now();
-        let since = asked.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
-        let until = asked.until.unwrap_or(now);
+        let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
+        let until = request.until.unwrap_or(now);
         if since > until {
-            return Err(SinkError::invalid("invalid", "`since` lies after `until`"));
+            return Err(SinkError::invalid(
+                "invalid",
+                "`since` is later than `until`",
+            ));
         }
-        let who = caller.clone();
-        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
-        let (_, row) = found?;
+        let row = self.read_managed(caller, id).await?;
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),
             since: Some(since),
             until: Some(until),
             ..events::Filter::default()
         };
-        let past = self.matching(&row.patterns, filter).await?;
+        let matching = self.find_matching(&row.patterns, filter).await?;
         let replayed = self
-            .write_as(caller, move |tx, who| {
-                let (_, row) = managed(tx, who, id)?;
+            .write_as(caller, move |tx, caller| {
+                let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
                     return Err(SinkError::Conflict(format!(
-                        "sink `{}` is switched off; enable it first",
+                        "sink `{}` is disabled; enable it first",
                         row.name
                     )));
                 }
                 let mut queued = 0;
-                for event in &past.first {
+                for event in &matching.first {
                     match enqueue(tx, lane, event)? {
                         Some(_) => queued += 1,
-                        // Room made from here on is for later events: nothing overtakes.
+                        // Full. Stop, so that later events do not overtake this one.
                         None => break,
                     }
                 }
-                let dropped = past.count - queued;
+                let dropped = matching.count - queued;
                 let detail = json!({
                     "name": row.name, "since": since, "until": until,
                     "queued": queued, "dropped": dropped,
                 });
-                audit::append(tx, &entry(who, "event_sink.replayed", &row, detail))?;
+                audit::append(tx, &entry(caller, "event_sink.replayed", &row, detail))?;
                 Ok(Replayed { queued, dropped })
             })
             .await?;
@@ -130,13 +131,14 @@ impl SinksService {
         Ok(replayed)
     }
 
-    /// Read step by step, apart from the writer: a long history must not hold up emitting.
-    async fn matching(
+    /// The past events that match. Reads step by step outside the write transaction, because a long
+    /// history must not delay emits.
+    async fn find_matching(
         &self,
         patterns: &[Pattern],
         filter: events::Filter,
-    ) -> Result<Past, SinkError> {
-        let mut past = Past::default();
+    ) -> Result<MatchingEvents, SinkError> {
+        let mut matching = MatchingEvents::default();
         let mut after = EventId::NIL;
         loop {
             let filter = filter.clone();
@@ -145,14 +147,14 @@ impl SinksService {
                 .read(move |tx| events::list_after(tx, &filter, after, REPLAY_STEP))
                 .await?;
             let Some(last) = step.last() else {
-                return Ok(past);
+                return Ok(matching);
             };
             after = last.0;
             for (id, event_type) in step {
                 if patterns.iter().any(|pattern| pattern.matches(&event_type)) {
-                    past.count += 1;
-                    if past.first.len() < QUEUE_CAPACITY as usize {
-                        past.first.push((id, event_type));
+                    matching.count += 1;
+                    if matching.first.len() < QUEUE_CAPACITY as usize {
+                        matching.first.push((id, event_type));
                     }
                 }
             }
@@ -160,7 +162,7 @@ impl SinksService {
     }
 }
 
-/// A script that sends its own event again would run for ever.
+/// Rejects scripts: a script that resends its own event would run for ever.
 fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
     match caller.credential {
         Credential::Script => Err(SinkError::Nested),
@@ -168,31 +170,31 @@ fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
     }
 }
 
-/// An event as the queue refers to it.
-type Reference = (EventId, String);
+/// Id and type of an event.
+type EventReference = (EventId, String);
 
 /// Past events that match a sink.
 #[derive(Default)]
-struct Past {
-    /// The oldest, as many as a queue can hold.
-    first: Vec<Reference>,
+struct MatchingEvents {
+    /// The oldest events, at most the capacity of a queue.
+    first: Vec<EventReference>,
     count: u32,
 }
 
 fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, SinkError> {
     sinks::status(tx, row.id)?.lane.ok_or_else(|| {
         SinkError::Conflict(format!(
-            "sink `{}` is a formatter: nothing is ever queued for it",
+            "sink `{}` is a json-rpc sink, which formats events and has no queue",
             row.name
         ))
     })
 }
 
-/// The number the event got in the lane; `None` if that is full.
+/// The number of the new delivery; `None` if the lane is full.
 fn enqueue(
     tx: &mut Tx<'_>,
     lane: LaneId,
-    (event_id, event_type): &Reference,
+    (event_id, event_type): &EventReference,
 ) -> Result<Option<u64>, SinkError> {
     Ok(lanes::enqueue(
         tx,

@@ -1,4 +1,4 @@
-//! How a sink is shown: to whoever manages it, and in the audit log.
+//! Representations of a sink: for the API and for the audit log. Neither may contain a secret.
 
 use serde_json::{Value, json};
 use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};
@@ -9,7 +9,7 @@ use svc_store::{
 
 use crate::events::sealed_headers;
 
-/// A sink with what its lane is doing.
+/// A sink with the status of its lane.
 pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
     let status = sinks::status(tx, row.id)?;
     let owner = owner_of(&row);
@@ -20,7 +20,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
             mut headers,
             body_template,
         } => {
-            // The values may be credentials: their owner knows them, and nobody else is to.
+            // The values may be credentials.
             sealed_headers::mask(&mut headers);
             webhook = Some(WebhookConfig {
                 url,
@@ -54,7 +54,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
     })
 }
 
-/// What the audit log says of a sink. Headers may hold credentials: their names alone.
+/// The detail of an audit entry. Only names of headers: their values may be credentials.
 pub fn describe(row: &SinkRow) -> Value {
     let mut detail = json!({
         "name": row.name,
@@ -74,7 +74,7 @@ pub fn describe(row: &SinkRow) -> Value {
     detail
 }
 
-/// Paths and queries of webhook addresses are often secrets themselves.
+/// Only the host: paths and queries of webhook URLs often contain secrets.
 fn host_of(url: &str) -> Option<String> {
     let uri: http::Uri = url.parse().ok()?;
     uri.host().map(str::to_owned)

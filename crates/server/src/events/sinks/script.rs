@@ -1,5 +1,5 @@
-//! What a script sink may hold: a source the engine can run, or a stored script of the right kind
-//! that its owner may use; and who may change it.
+//! Checks of script sinks: the source must compile, a stored script must be of kind `sink` and
+//! visible to the sink's owner, and only the owner may change the script.
 
 use svc_protocol::api::{ScriptKind, SinkType};
 use svc_store::{
@@ -11,7 +11,7 @@ use super::{SinksService, error::SinkError};
 use crate::identity::Caller;
 
 impl SinksService {
-    /// The source that a sink is to get, if it gets one. Slow: done before anything is written.
+    /// Checks a new source. Slow, so it must not run inside a write transaction.
     pub(super) async fn check_source(
         &self,
         caller: &Caller,
@@ -27,7 +27,8 @@ impl SinksService {
     }
 }
 
-/// A script acts for whoever made the sink, so nobody else puts words into it.
+/// Checks a change of a sink's script. The script acts for the user who created the sink, so no
+/// other user may change it.
 pub(super) fn check_script_change(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -40,11 +41,11 @@ pub(super) fn check_script_change(
     if caller.user.id != before.owner_id {
         return Err(SinkError::ScriptOfAnother);
     }
-    stored_script(tx, after)
+    check_stored_script(tx, after)
 }
 
-/// The stored script of a sink is one that its owner may use, and of the right kind.
-pub(super) fn stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkError> {
+/// Checks that the stored script of a sink is visible to the sink's owner and of kind `sink`.
+pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkError> {
     let SinkConfig::Script {
         script_id: Some(id),
         ..
@@ -56,7 +57,7 @@ pub(super) fn stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkE
     match scripts::find_visible(tx, id, sink.owner_id)? {
         Some(script) if script.kind == ScriptKind::Sink => Ok(()),
         Some(script) => Err(unknown(format!(
-            "script `{}` is no script for sinks; make one of kind `sink`",
+            "script `{}` is not a script for sinks; create one of kind `sink`",
             script.name
         ))),
         None => Err(unknown(format!("script `{id}` does not exist"))),

@@ -1,15 +1,15 @@
 //! Managing sinks, on a real store and with a real receiver.
 
+mod preview;
 mod queue;
 mod script;
-mod trying;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 use svc_clock::Clock;
 use svc_core::{EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event};
-use svc_protocol::api::{AuditQuery, DeliveryState};
+use svc_protocol::api::{AuditQuery, DeliveryState, RotateSecret};
 use svc_store::{
     deliveries::DeliveryPage,
     roles::{self, RoleRow},
@@ -42,7 +42,7 @@ impl Fixture {
         Self::of("no such program".into())
     }
 
-    /// One that takes scripts.
+    /// A fixture whose script runner works.
     fn with_workers() -> Self {
         Self::of(worker_program())
     }
@@ -152,7 +152,7 @@ impl Fixture {
         write.await.expect("emitted");
     }
 
-    /// Ends every delivery that waits, as if an engine had.
+    /// Ends every queued delivery, as the engine would.
     async fn finish(&self, id: SinkId, state: DeliveryState) {
         let write = self.service.store.write(move |tx| {
             let lane = sinks::status(tx, id)?.lane.expect("a lane");
@@ -260,7 +260,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
 }
 
 #[tokio::test]
-async fn nobody_manages_another_users_sinks() {
+async fn a_user_cannot_manage_sinks_of_another_user() {
     let (fixture, ann, ben, root) = (Fixture::new(), user("ann"), user("ben"), manager("root"));
     let sink = fixture.webhook(&ann, "mine").await;
     for other in [&ben, &root] {

@@ -1,5 +1,5 @@
-//! The time one rendering may take: of the processor, not of the clock on the wall, so that a
-//! busy machine does not fail a harmless template (which would lose its event).
+//! The time limit of one rendering. Measured in processor time and not in elapsed time, so that a
+//! busy machine does not fail a harmless template, which would lose its event.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// For a rendering on this thread, from now on.
+    /// Starts the budget of a rendering on the current thread.
     pub(super) fn start() -> Self {
         Self {
             until: thread_time() + TIME_MAX,

@@ -1,8 +1,8 @@
-//! What of the template language is open: values, `for`, `if`, a list of filters and tests.
+//! The part of the template language that is allowed: values, `for`, `if`, some filters and tests.
 //!
-//! Nothing that makes a value larger than what it is made of passes: no `set`, no calls, no
-//! arithmetic (`+`, `~` and `*` join and repeat text), no lists of anything but constants. Fuel
-//! and the bounded filters do the rest.
+//! Must reject everything that can create a value larger than its inputs: `set`, calls, arithmetic
+//! (`+`, `~` and `*` join and repeat text), and lists that are not constant. Fuel and the limits of
+//! the filters bound the rest.
 
 use minijinja::{
     machinery::{
@@ -19,33 +19,33 @@ use super::{
 };
 
 pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateError> {
-    no_raw_blocks(source)?;
+    reject_raw_blocks(source)?;
     let root =
-        parse(source, super::NAME, syntax.clone()).map_err(|error| refused(source, &error))?;
+        parse(source, super::NAME, syntax.clone()).map_err(|error| parse_error(source, &error))?;
     statement(&root)
 }
 
-/// An error of the parser with its place.
-pub(super) fn refused(source: &str, error: &minijinja::Error) -> TemplateError {
+/// An error of the parser with its line and column.
+pub(super) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
     let why = error.detail().map_or_else(
         || error.kind().to_string(),
         |detail| format!("{}: {detail}", error.kind()),
     );
     let (line, column) = match error.range() {
-        Some(range) => place(source, range.start),
+        Some(range) => line_and_column(source, range.start),
         None => (error.line().unwrap_or(1), 1),
     };
     TemplateError::Refused { line, column, why }
 }
 
 /// Line and column, both from 1.
-fn place(source: &str, offset: usize) -> (usize, usize) {
+fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     let before = source.get(..offset).unwrap_or(source);
     let line = before.rsplit('\n').next().unwrap_or(before);
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-fn refuse<T>(span: Span, why: impl Into<String>) -> Result<T, TemplateError> {
+fn reject<T>(span: Span, why: impl Into<String>) -> Result<T, TemplateError> {
     Err(TemplateError::Refused {
         line: usize::from(span.start_line),
         column: usize::from(span.start_col) + 1,
@@ -53,8 +53,9 @@ fn refuse<T>(span: Span, why: impl Into<String>) -> Result<T, TemplateError> {
     })
 }
 
-/// The lexer takes `raw` blocks for text, so the tree does not show them.
-fn no_raw_blocks(source: &str) -> Result<(), TemplateError> {
+/// Rejects `raw` blocks in the source text: the lexer turns them into text, so the syntax tree does
+/// not contain them.
+fn reject_raw_blocks(source: &str) -> Result<(), TemplateError> {
     for (offset, _) in source.match_indices("{%") {
         let rest = source[offset + 2..]
             .trim_start_matches(['-', '+'])
@@ -63,18 +64,18 @@ fn no_raw_blocks(source: &str) -> Result<(), TemplateError> {
         if let Some(next) = tail
             && !next.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_')
         {
-            let (line, column) = place(source, offset);
+            let (line, column) = line_and_column(source, offset);
             return Err(TemplateError::Refused {
                 line,
                 column,
-                why: block_not_open("raw"),
+                why: forbidden_block("raw"),
             });
         }
     }
     Ok(())
 }
 
-fn block_not_open(name: &str) -> String {
+fn forbidden_block(name: &str) -> String {
     format!("`{name}` blocks are not available in body templates; only `for` and `if` are")
 }
 
@@ -99,16 +100,16 @@ fn statement(statement: &Stmt<'_>) -> Result<(), TemplateError> {
         Stmt::AutoEscape(block) => (block.span(), "autoescape"),
         Stmt::FilterBlock(block) => (block.span(), "filter"),
         Stmt::Do(block) => (block.span(), "do"),
-        // Another crate may turn on further blocks of the engine; they stay closed here.
+        // Another crate may enable further features of minijinja; they stay forbidden here.
         #[allow(unreachable_patterns)]
-        _ => return refuse(Span::default(), "only `for` and `if` blocks are available"),
+        _ => return reject(Span::default(), "only `for` and `if` blocks are available"),
     };
-    refuse(span, block_not_open(name))
+    reject(span, forbidden_block(name))
 }
 
 fn for_loop(each: &ForLoop<'_>, span: Span) -> Result<(), TemplateError> {
     if each.recursive {
-        return refuse(span, "recursive loops are not available in body templates");
+        return reject(span, "recursive loops are not available in body templates");
     }
     expression(&each.iter)?;
     each.filter_expr.as_ref().map_or(Ok(()), expression)?;
@@ -128,8 +129,8 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
         }
         Expr::UnaryOp(unary) => expression(&unary.expr),
         Expr::BinOp(binary) => {
-            if let Some(operator) = closed_operator(&binary.op) {
-                return refuse(
+            if let Some(operator) = forbidden_operator(&binary.op) {
+                return reject(
                     binary.span(),
                     format!(
                         "the operator `{operator}` is not available in body templates; write the parts one after the other"
@@ -149,12 +150,12 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
             choice.false_expr.as_ref().map_or(Ok(()), expression)
         }
         Expr::Filter(filter) => {
-            known("filter", filter.name, &FILTERS, filter.span())?;
+            check_known("filter", filter.name, &FILTERS, filter.span())?;
             filter.expr.as_ref().map_or(Ok(()), expression)?;
             arguments(&filter.args, filter.span())
         }
         Expr::Test(test) => {
-            known("test", test.name, &TESTS, test.span())?;
+            check_known("test", test.name, &TESTS, test.span())?;
             expression(&test.expr)?;
             arguments(&test.args, test.span())
         }
@@ -163,30 +164,34 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
             expression(&get.expr)?;
             expression(&get.subscript_expr)
         }
-        Expr::Call(call) => refuse(
+        Expr::Call(call) => reject(
             call.span(),
             "functions and methods are not available in body templates; use a filter",
         ),
-        Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => constant(expr),
+        Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => check_constant(expr),
     }
 }
 
-/// Lists and maps of values could double what they hold, again and again.
-fn constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
+/// Only constants: nested lists and maps of values could double in size repeatedly.
+fn check_constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
     match expr {
         Expr::Const(_) => Ok(()),
-        Expr::UnaryOp(unary) => constant(&unary.expr),
-        Expr::List(list) => list.items.iter().try_for_each(constant),
-        Expr::Tuple(tuple) => tuple.items.iter().try_for_each(constant),
-        Expr::Map(map) => map.keys.iter().chain(&map.values).try_for_each(constant),
-        other => refuse(
+        Expr::UnaryOp(unary) => check_constant(&unary.expr),
+        Expr::List(list) => list.items.iter().try_for_each(check_constant),
+        Expr::Tuple(tuple) => tuple.items.iter().try_for_each(check_constant),
+        Expr::Map(map) => map
+            .keys
+            .iter()
+            .chain(&map.values)
+            .try_for_each(check_constant),
+        other => reject(
             other.span(),
-            "lists and maps written in a body template may hold constants only",
+            "lists and maps in a body template may contain constants only",
         ),
     }
 }
 
-fn closed_operator(operator: &BinOpKind) -> Option<&'static str> {
+fn forbidden_operator(operator: &BinOpKind) -> Option<&'static str> {
     match operator {
         BinOpKind::Add => Some("+"),
         BinOpKind::Sub => Some("-"),
@@ -208,15 +213,15 @@ fn closed_operator(operator: &BinOpKind) -> Option<&'static str> {
     }
 }
 
-fn known(what: &str, name: &str, open: &[&str], span: Span) -> Result<(), TemplateError> {
-    if open.contains(&name) {
+fn check_known(what: &str, name: &str, allowed: &[&str], span: Span) -> Result<(), TemplateError> {
+    if allowed.contains(&name) {
         return Ok(());
     }
-    refuse(
+    reject(
         span,
         format!(
             "{what} `{name}` does not exist; there are {}",
-            open.join(", ")
+            allowed.join(", ")
         ),
     )
 }
@@ -224,11 +229,11 @@ fn known(what: &str, name: &str, open: &[&str], span: Span) -> Result<(), Templa
 fn arguments(arguments: &[CallArg<'_>], span: Span) -> Result<(), TemplateError> {
     arguments.iter().try_for_each(|argument| match argument {
         CallArg::Pos(expr) => expression(expr),
-        CallArg::Kwarg(name, _) => refuse(
+        CallArg::Kwarg(name, _) => reject(
             span,
-            format!("argument `{name}` must be given by its place, without its name"),
+            format!("argument `{name}` must be positional: write its value without the name"),
         ),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => refuse(
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => reject(
             span,
             "`*` and `**` arguments are not available in body templates",
         ),

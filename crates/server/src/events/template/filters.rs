@@ -1,11 +1,11 @@
-//! The filters and tests open to templates: each bounded in what it makes, so that no chain of
-//! them can grow (fuel counts instructions, not bytes).
+//! The filters and tests that templates may use. The size of each result is limited, because fuel
+//! counts instructions and not bytes.
 
 use minijinja::{Environment, Error, ErrorKind, State, Value, tests};
 
 use super::{
     OUTPUT_BYTES_MAX,
-    output::{JsonText, TooMuch, check_time, json, text},
+    output::{JsonText, OutputTooLarge, check_time, json, text},
 };
 
 pub(super) const FILTERS: [&str; 12] = [
@@ -56,14 +56,14 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_test("undefined", tests::is_undefined);
 }
 
-/// Nothing stays nothing, whatever is done with its text.
-fn is_nothing(value: &Value) -> bool {
+/// Whether a value is undefined or null. Text filters return such values unchanged.
+fn is_null(value: &Value) -> bool {
     value.is_undefined() || value.is_none()
 }
 
 fn on_text(state: &State, value: Value, change: impl Fn(&str) -> String) -> Result<Value, Error> {
     check_time(state)?;
-    if is_nothing(&value) {
+    if is_null(&value) {
         return Ok(value);
     }
     bounded(change(&text(&value)?))
@@ -76,15 +76,15 @@ fn bounded(text: String) -> Result<Value, Error> {
 
 fn check_size(bytes: usize) -> Result<(), Error> {
     if bytes > OUTPUT_BYTES_MAX {
-        let error = Error::new(ErrorKind::InvalidOperation, "the text grows too large");
-        return Err(error.with_source(TooMuch));
+        let error = Error::new(ErrorKind::InvalidOperation, "the text is too large");
+        return Err(error.with_source(OutputTooLarge));
     }
     Ok(())
 }
 
-/// A missing field and one that is null get the fallback; with `true`, so does any empty value.
+/// The fallback replaces a value that is missing or null; with `true`, any empty value.
 fn default(value: Value, fallback: Option<Value>, or_empty: Option<bool>) -> Value {
-    if is_nothing(&value) || (or_empty == Some(true) && !value.is_true()) {
+    if is_null(&value) || (or_empty == Some(true) && !value.is_true()) {
         fallback.unwrap_or_else(|| Value::from(""))
     } else {
         value
@@ -112,7 +112,7 @@ fn last(state: &State, value: Value) -> Result<Value, Error> {
 }
 
 fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
-    let list = if is_nothing(value) {
+    let list = if is_null(value) {
         Value::UNDEFINED
     } else {
         value.clone()
@@ -120,7 +120,7 @@ fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
     list.try_iter()
 }
 
-/// A whole number out of a number or its text; what is none gives nothing.
+/// A whole number from a number or a text; undefined if the value has none.
 fn int(value: Value) -> Value {
     if let Ok(whole) = i64::try_from(value.clone()) {
         return Value::from(whole);
@@ -133,9 +133,9 @@ fn int(value: Value) -> Value {
         None => f64::try_from(value).ok(),
     };
     match number {
-        // Within 2^53 every whole number has its own float.
+        // Up to 2^53 a float represents every whole number exactly.
         Some(number) if number.abs() <= 9_007_199_254_740_992.0 => {
-            #[expect(clippy::cast_possible_truncation, reason = "cutting off is the point")]
+            #[expect(clippy::cast_possible_truncation, reason = "truncation is intended")]
             let whole = number as i64;
             Value::from(whole)
         }
@@ -167,11 +167,11 @@ fn join(state: &State, value: Value, separator: Option<Value>) -> Result<Value, 
 
 fn replace(state: &State, value: Value, from: Value, to: Value) -> Result<Value, Error> {
     check_time(state)?;
-    if is_nothing(&value) {
+    if is_null(&value) {
         return Ok(value);
     }
     let (value, from, to) = (text(&value)?, text(&from)?, text(&to)?);
-    // Known before anything is made: n times the longer text.
+    // An upper bound of the result, checked before the result is allocated.
     let matches = value.matches(from.as_str()).count();
     check_size(value.len().saturating_add(matches.saturating_mul(to.len())))?;
     bounded(value.replace(from.as_str(), &to))

@@ -1,7 +1,7 @@
-//! Where a rendering goes, and how a value is written by the place it stands at.
+//! Output of a rendering, and the escaping of values by their position in the JSON text.
 //!
-//! The page follows the JSON strings of everything written to it, so the place is known at run
-//! time, whichever way loops and conditions went.
+//! The output tracks the JSON strings in everything that is written to it. So the position is known
+//! at run time, whatever loops and conditions did.
 
 use std::{
     io,
@@ -19,77 +19,77 @@ use thiserror::Error as ThisError;
 
 use super::{OUTPUT_BYTES_MAX, budget::Budget};
 
-/// Looked up in the root; not an identifier, so no template can name it.
+/// The key of the root itself. Not an identifier, so no template can use it.
 const ROOT: &str = "\0root";
 
 #[derive(Debug, ThisError)]
 #[error("more than {OUTPUT_BYTES_MAX} bytes")]
-pub(super) struct TooMuch;
+pub(super) struct OutputTooLarge;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonState {
     Outside = 0,
     InString = 1,
     /// In a string, after a backslash.
     InEscape = 2,
 }
 
-/// Where the next byte of the page stands. Atomic only because values must be `Sync`.
+/// The position of the next byte of the output. Atomic only because values must be `Sync`.
 #[derive(Debug, Default)]
-pub(super) struct Position(AtomicU8);
+pub(super) struct JsonTracker(AtomicU8);
 
-impl Position {
-    fn get(&self) -> Place {
+impl JsonTracker {
+    fn get(&self) -> JsonState {
         match self.0.load(Ordering::Relaxed) {
-            0 => Place::Outside,
-            1 => Place::InString,
-            _ => Place::InEscape,
+            0 => JsonState::Outside,
+            1 => JsonState::InString,
+            _ => JsonState::InEscape,
         }
     }
 
     fn advance(&self, bytes: &[u8]) {
-        let mut place = self.get();
+        let mut state = self.get();
         for byte in bytes {
-            place = match (place, byte) {
-                (Place::Outside, b'"') => Place::InString,
-                (Place::InString, b'"') => Place::Outside,
-                (Place::InString, b'\\') => Place::InEscape,
-                (Place::InEscape, _) => Place::InString,
+            state = match (state, byte) {
+                (JsonState::Outside, b'"') => JsonState::InString,
+                (JsonState::InString, b'"') => JsonState::Outside,
+                (JsonState::InString, b'\\') => JsonState::InEscape,
+                (JsonState::InEscape, _) => JsonState::InString,
                 (same, _) => same,
             };
         }
-        self.0.store(place as u8, Ordering::Relaxed);
+        self.0.store(state as u8, Ordering::Relaxed);
     }
 }
 
-/// The body as it grows, bounded in bytes and time.
-pub(super) struct Page {
+/// The body while it is rendered, limited in bytes and time.
+pub(super) struct BodyWriter {
     bytes: Vec<u8>,
-    position: Arc<Position>,
+    tracker: Arc<JsonTracker>,
     budget: Arc<Budget>,
 }
 
-impl Page {
-    pub(super) fn new(position: Arc<Position>, budget: Arc<Budget>) -> Self {
+impl BodyWriter {
+    pub(super) fn new(tracker: Arc<JsonTracker>, budget: Arc<Budget>) -> Self {
         Self {
             bytes: Vec::new(),
-            position,
+            tracker,
             budget,
         }
     }
 
     pub(super) fn into_text(self) -> String {
-        String::from_utf8(self.bytes).expect("only whole strings are written to the page")
+        String::from_utf8(self.bytes).expect("only whole strings are written")
     }
 }
 
-impl io::Write for Page {
+impl io::Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(io::Error::other(TooMuch));
+            return Err(io::Error::other(OutputTooLarge));
         }
         self.budget.check().map_err(io::Error::other)?;
-        self.position.advance(bytes);
+        self.tracker.advance(bytes);
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -99,11 +99,11 @@ impl io::Write for Page {
     }
 }
 
-/// The root of what a template sees, with what the rendering itself needs beside it.
+/// The variables of a template, with the state of the rendering.
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) values: Value,
-    pub(super) position: Arc<Position>,
+    pub(super) tracker: Arc<JsonTracker>,
     pub(super) budget: Arc<Budget>,
 }
 
@@ -130,7 +130,7 @@ fn root(state: &State<'_, '_>) -> Result<Arc<Root>, Error> {
         .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the rendering has no root"))
 }
 
-/// Fails once the rendering's time is used up.
+/// Fails when the rendering's time is used up.
 pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
     root(state)?
         .budget
@@ -138,7 +138,7 @@ pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
         .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
 }
 
-/// What `tojson` makes: JSON already, so it is not encoded once more.
+/// The result of `tojson`. It is JSON already and must not be encoded again.
 #[derive(Debug)]
 pub(super) struct JsonText(pub(super) String);
 
@@ -158,16 +158,16 @@ pub(super) fn write_value(
     state: &mut State<'_, '_>,
     value: &Value,
 ) -> Result<(), Error> {
-    match root(state)?.position.get() {
-        Place::Outside => out.write_str(&json(value)?)?,
-        Place::InString => {
+    match root(state)?.tracker.get() {
+        JsonState::Outside => out.write_str(&json(value)?)?,
+        JsonState::InString => {
             let quoted = quote(&text(value)?);
             out.write_str(&quoted[1..quoted.len() - 1])?;
         }
-        Place::InEscape => {
+        JsonState::InEscape => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
-                "an expression stands right after a backslash of a JSON string",
+                "an expression must not follow a backslash in a JSON string",
             ));
         }
     }
@@ -178,7 +178,7 @@ fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A value as text: a string as it is, nothing as nothing, all else as JSON.
+/// A value as text: a string unchanged, an undefined value as the empty text, others as JSON.
 pub(super) fn text(value: &Value) -> Result<String, Error> {
     match value.as_str() {
         Some(text) => Ok(text.to_owned()),
@@ -187,7 +187,7 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
     }
 }
 
-/// A value as JSON; what is undefined is null.
+/// A value as JSON; an undefined value is `null`.
 pub(super) fn json(value: &Value) -> Result<String, Error> {
     if let Some(JsonText(text)) = value.downcast_object_ref() {
         return Ok(text.clone());
@@ -195,24 +195,24 @@ pub(super) fn json(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Ok("null".to_owned());
     }
-    let mut bounded = Bounded(Vec::new());
-    serde_json::to_writer(&mut bounded, value).map_err(|error| {
+    let mut buffer = BoundedBuffer(Vec::new());
+    serde_json::to_writer(&mut buffer, value).map_err(|error| {
         let kind = ErrorKind::BadSerialization;
         match error.io_error_kind() {
-            Some(_) => Error::new(kind, "too large").with_source(TooMuch),
+            Some(_) => Error::new(kind, "too large").with_source(OutputTooLarge),
             None => Error::new(kind, "this value has no JSON form"),
         }
     })?;
-    Ok(String::from_utf8(bounded.0).expect("JSON is written as UTF-8"))
+    Ok(String::from_utf8(buffer.0).expect("JSON is written as UTF-8"))
 }
 
-/// Refuses to grow beyond what a whole body may have.
-struct Bounded(Vec<u8>);
+/// A buffer that refuses to exceed [`OUTPUT_BYTES_MAX`].
+struct BoundedBuffer(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(io::Error::other(TooMuch));
+            return Err(io::Error::other(OutputTooLarge));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())

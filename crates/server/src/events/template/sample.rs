@@ -1,4 +1,4 @@
-//! Made-up events that a new template must render: one with everything, one with next to nothing.
+//! Sample events that a new template must render: one with all fields, one with almost none.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use svc_core::{
 
 use super::{Scope, Template, TemplateError};
 
-pub(super) fn try_out(template: &Template) -> Result<(), TemplateError> {
+pub(super) fn render_samples(template: &Template) -> Result<(), TemplateError> {
     let rich = event(
         "space.created",
         json!({

@@ -1,4 +1,4 @@
-//! What templates can do, what they cannot, and that no event can change the shape of a body.
+//! Allowed and forbidden features of templates. No event can change the structure of a body.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -57,7 +57,7 @@ fn the_scopes_are_event_space_actor_and_custom() {
 }
 
 #[test]
-fn a_value_is_written_by_the_place_it_stands_at() {
+fn a_value_is_escaped_by_its_position_in_the_json() {
     let data = json!({"s": "a\"b\n\\", "n": 1.5, "list": [1, "x"], "null": null});
     check(
         r#"{"in": "<${{ event.data.s }}|${{ event.data.n }}|${{ event.data.list }}|${{ event.data.none }}>",
@@ -71,7 +71,7 @@ fn a_value_is_written_by_the_place_it_stands_at() {
         data.clone(),
         json!({"a": "say \"a\"b\n\\\" \\", "b": 1.5}),
     );
-    // The place is that of the path taken, not of the source text.
+    // The position follows the executed branches, not the source text.
     check(
         r#"[{% if event.data.n %}"{% endif %}${{ event.data.s }}{% if event.data.n %}"{% else %}{% endif %}]"#,
         data.clone(),
@@ -114,7 +114,7 @@ fn the_order_of_keys_and_big_numbers_survive() {
 }
 
 #[test]
-fn what_is_not_open_is_refused_with_its_place() {
+fn forbidden_features_are_refused_with_their_position() {
     let refused = |source: &str, line: usize, column: usize, part: &str| {
         let Err(TemplateError::Refused {
             line: at_line,
@@ -169,7 +169,7 @@ fn what_is_not_open_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_does_not_render_json_is_refused_at_once() {
+fn templates_that_do_not_render_json_are_refused() {
     for source in [
         "",
         "hello",
@@ -225,7 +225,7 @@ fn bombs_are_stopped() {
     assert!(compile(&deep).is_err());
 }
 
-/// Strings as an attacker would choose them, and any others.
+/// Hostile strings and arbitrary ones.
 fn nasty() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![
         "\"",
@@ -298,7 +298,7 @@ proptest! {
             let body: Json = serde_json::from_str(&body).expect("JSON");
             let keys: Vec<_> = body.as_object().expect("an object").keys().cloned().collect();
             prop_assert_eq!(keys, ["a", "b", "c"]);
-            // A repeated key would hide the first one: none may stand in the text twice.
+            // A duplicate key would replace the first value, so compare the values too.
             if source.contains(r#""a": "${{ event.type }}""#) {
                 prop_assert_eq!(&body["a"], &json!(event.r#type));
                 prop_assert_eq!(&body["b"], &event.data["s"]);

@@ -1,22 +1,22 @@
-//! What a receiver answered, as far as it is kept.
+//! The answer of a receiver: reads it, keeps its start, and decides whether the event was delivered.
 
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-/// Bytes of an answer that are read at all; only its beginning is kept.
+/// Bytes of an answer that are read; a longer answer is a failure.
 const READ_BYTES_MAX: usize = 1024 * 1024;
 
-/// Grows while it is read.
+/// An answer, filled while it is read.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct WebhookAnswer {
     pub(super) status: Option<StatusCode>,
     body: Vec<u8>,
 }
 
-impl Answer {
-    /// Reads to the end of the answer and keeps its beginning. An answer that is no answer but a
-    /// flood is a failure: nobody reads it to its end.
+impl WebhookAnswer {
+    /// Reads the answer to its end and keeps its first `bytes_max` bytes. An answer of more than
+    /// [`READ_BYTES_MAX`] is a failure and not read to its end.
     pub(super) async fn read(
         &mut self,
         response: Response<Incoming>,
@@ -29,8 +29,9 @@ impl Answer {
             let Some(frame) = body.frame().await else {
                 return Ok(());
             };
-            let frame = frame
-                .map_err(|error| format!("the answer broke off: {}", super::reason(&error)))?;
+            let frame = frame.map_err(|error| {
+                format!("the answer broke off: {}", super::innermost_cause(&error))
+            })?;
             if let Some(bytes) = frame.data_ref() {
                 read += bytes.len();
                 if read > READ_BYTES_MAX {
@@ -42,14 +43,14 @@ impl Answer {
         }
     }
 
-    /// Whether a whole answer means that the event was taken.
+    /// Decides from a complete answer whether the event was delivered.
     pub(super) fn judge(&self) -> Result<(), String> {
         let status = self.status.ok_or("there is no answer")?;
         if status.is_success() {
             Ok(())
         } else if status.is_redirection() {
             Err(format!(
-                "the receiver answered {}, a redirect; redirects are never followed, give the final URL",
+                "the receiver answered {}, a redirect; redirects are never followed, use the final URL",
                 status.as_u16()
             ))
         } else {
@@ -57,13 +58,13 @@ impl Answer {
         }
     }
 
-    /// The beginning of the body as text. NUL is left out: not every database stores it.
+    /// The start of the body as text. NUL is replaced, because PostgreSQL does not store it.
     pub(super) fn excerpt(&self, bytes_max: usize) -> Option<String> {
         if self.body.is_empty() {
             return None;
         }
         let mut text = String::from_utf8_lossy(&self.body).replace('\0', "\u{fffd}");
-        // What stands for a wrong byte is longer than the byte.
+        // The replacement character is longer than the byte that it replaces.
         text.truncate(text.floor_char_boundary(bytes_max));
         Some(text)
     }
@@ -75,8 +76,8 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_never_longer_than_allowed() {
-        assert_eq!(Answer::default().excerpt(10), None);
-        let answer = Answer {
+        assert_eq!(WebhookAnswer::default().excerpt(10), None);
+        let answer = WebhookAnswer {
             status: None,
             body: vec![0xff; 10],
         };

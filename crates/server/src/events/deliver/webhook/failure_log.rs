@@ -1,7 +1,7 @@
-//! Where a webhook did not get through to, for administrators: in the server's log.
+//! Logs failed connections of webhooks, with the address, for administrators.
 //!
-//! The owner of a webhook is not told the address that a name stands for: it may be an address of
-//! the operator's own network.
+//! The owner of a webhook must never see the address behind a name: it may belong to the operator's
+//! internal network.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use svc_client::transport::GuardedError;
 use svc_core::UserId;
 use tracing::info;
 
-/// Lines that one owner's webhooks may cause, and in what time.
+/// Log lines for one owner in each [`WINDOW`].
 const LINES_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -30,13 +30,13 @@ impl FailureLog {
         let (GuardedError::Blocked { .. } | GuardedError::Connect { .. }) = error else {
             return;
         };
-        if self.is_heard(owner, Instant::now()) {
-            info!(user.id = %owner, "a webhook was not connected: {error}");
+        if self.may_log(owner, Instant::now()) {
+            info!(user.id = %owner, "a webhook could not connect: {error}");
         }
     }
 
-    /// Whether an owner's next line is written.
-    fn is_heard(&self, owner: UserId, now: Instant) -> bool {
+    /// Counts a line of an owner; `false` if the owner has reached the limit.
+    fn may_log(&self, owner: UserId, now: Instant) -> bool {
         let mut windows = self.0.lock();
         windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
         let window = windows.entry(owner).or_insert(Window {
@@ -53,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_writes_few_lines_a_minute() {
+    fn log_lines_of_one_owner_are_limited() {
         let log = FailureLog::default();
         let now = Instant::now();
-        let heard = (0..50).filter(|_| log.is_heard(UserId::NIL, now)).count();
-        assert_eq!(heard, 10);
-        assert!(log.is_heard(UserId(uuid::Uuid::from_u128(1)), now));
-        assert!(log.is_heard(UserId::NIL, now + WINDOW));
+        let logged = (0..50).filter(|_| log.may_log(UserId::NIL, now)).count();
+        assert_eq!(logged, 10);
+        assert!(log.may_log(UserId(uuid::Uuid::from_u128(1)), now));
+        assert!(log.may_log(UserId::NIL, now + WINDOW));
     }
 }

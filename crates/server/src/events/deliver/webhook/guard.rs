@@ -1,32 +1,32 @@
-//! Which addresses webhooks may reach: those of the public internet, and what an administrator
-//! allows. Judged is the address a connection goes to, never the name alone.
+//! Decides which addresses webhooks may reach: those of the public internet, and those that an
+//! administrator allows. The guard must see the address of the connection, never the name alone.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use thiserror::Error;
 
-/// What `svc up` allows: receivers on the developer's own machine.
+/// Allowed by `svc up`: receivers on the developer's own machine.
 pub const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GuardError {
     #[error(
-        "`{0}` cannot be allowed for webhooks: give a host name, an IP address or a CIDR such as `10.1.0.0/16`"
+        "`{0}` cannot be allowed for webhooks: use a host name, an IP address or a CIDR such as `10.1.0.0/16`"
     )]
     Entry(String),
 }
 
-/// Judges addresses of webhooks.
 #[derive(Debug, Clone, Default)]
 pub struct AddressGuard {
-    /// In lower case, without a dot at the end.
+    /// In lower case, without a trailing dot.
     hosts: Vec<String>,
     networks: Vec<IpNet>,
 }
 
 impl AddressGuard {
-    /// `allow` holds host names, addresses and CIDRs that are allowed beside the public internet.
+    /// `allow` holds host names, addresses and CIDRs that are allowed in addition to the public
+    /// internet.
     pub fn new(allow: &[String]) -> Result<Self, GuardError> {
         let mut guard = Self::default();
         for entry in allow {
@@ -40,7 +40,7 @@ impl AddressGuard {
             } else if let Ok(address) = bare.parse::<IpAddr>() {
                 guard.networks.push(IpNet::from(address));
             } else if is_host_name(text) {
-                guard.hosts.push(normal(text));
+                guard.hosts.push(normalize(text));
             } else {
                 return Err(GuardError::Entry(entry.clone()));
             }
@@ -48,21 +48,21 @@ impl AddressGuard {
         Ok(guard)
     }
 
-    /// Whether a webhook written with this host may connect to this address.
+    /// Whether a webhook whose URL has this host may connect to this address.
     pub fn permits(&self, host: &str, address: IpAddr) -> bool {
         is_global(address)
-            || self.hosts.contains(&normal(host))
+            || self.hosts.contains(&normalize(host))
             || self.networks.iter().any(|network| {
                 network.contains(&address) || network.contains(&address.to_canonical())
             })
     }
 }
 
-fn normal(host: &str) -> String {
+fn normalize(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// A name of letters, with at least one: `10.0.0.300` is a slip, not a host.
+/// Whether a text is a host name. It must contain a letter: `10.0.0.300` is a mistyped address.
 fn is_host_name(text: &str) -> bool {
     let text = text.trim_end_matches('.');
     (1..=253).contains(&text.len())
@@ -75,7 +75,7 @@ fn is_host_name(text: &str) -> bool {
         })
 }
 
-/// IPv4 that is not globally reachable (the IANA special-purpose registry), and multicast.
+/// IPv4 networks that are not globally reachable (IANA special-purpose registry), and multicast.
 const CLOSED_V4: [Ipv4Net; 15] = [
     v4(0, 0, 0, 8),
     v4(10, 0, 0, 8),
@@ -94,17 +94,18 @@ const CLOSED_V4: [Ipv4Net; 15] = [
     v4(240, 0, 0, 4),
 ];
 
-/// The part of IPv6 that is given out, without what is special in it.
+/// Global unicast, the only part of IPv6 that IANA allocates.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
+/// Networks in [`GLOBAL_V6`] that are not globally reachable.
 const CLOSED_V6: [Ipv6Net; 3] = [
-    // Protocol assignments, benchmarking and ORCHID among them.
+    // Protocol assignments, with benchmarking and ORCHID.
     v6([0x2001, 0, 0], 23),
     // Documentation.
     v6([0x2001, 0xdb8, 0], 32),
     v6([0x3fff, 0, 0], 20),
 ];
 
-/// Addresses of IPv6 that stand for one of IPv4: mapped and compatible, NAT64, 6to4, Teredo.
+// IPv6 addresses that contain an IPv4 address, which is checked instead.
 const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96);
 const COMPATIBLE: Ipv6Net = v6([0, 0, 0], 96);
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
@@ -145,7 +146,7 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
         return is_global_v4(embedded(2));
     }
     if TEREDO.contains(&address) {
-        // The server, and the client with its bits turned over.
+        // A Teredo address contains its server, and its client with inverted bits.
         let client = Ipv4Addr::from_bits(!embedded(12).to_bits());
         return is_global_v4(embedded(4)) && is_global_v4(client);
     }
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_entries_are_refused_by_name() {
+    fn invalid_entries_are_refused_by_name() {
         for bad in ["", "10.0.0.0/33", "10.0.0.300", "a b", "http://x", "x:80"] {
             let error = AddressGuard::new(&[bad.to_owned()]).expect_err(bad);
             assert!(error.to_string().contains(&format!("`{bad}`")), "{error}");

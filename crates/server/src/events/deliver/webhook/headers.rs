@@ -1,4 +1,4 @@
-//! Headers of a request: what a sink may add, and what the service sets itself, last.
+//! Headers of a request: the custom headers of a sink, then those that the service sets.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use thiserror::Error;
 
 use super::{signature, url::Location};
 
-/// Headers a sink may add.
+/// Custom headers of a sink.
 const HEADERS_MAX: usize = 20;
 const NAME_BYTES_MAX: usize = 128;
 const VALUE_BYTES_MAX: usize = 4_096;
-/// Set by the service, or meant for the connection and not for the receiver.
+/// Headers that the service sets, or that concern the connection and not the receiver.
 const RESERVED: [&str; 13] = [
     "connection",
     "content-encoding",
@@ -39,26 +39,26 @@ pub enum HeaderError {
     TooMany(usize),
     #[error("`{0}` is not a header name")]
     Name(String),
-    #[error("header `{0}` is set by the service and cannot be given")]
+    #[error("header `{0}` is set by the service; choose another name")]
     Reserved(String),
     #[error("header `{0}` is given twice")]
     Twice(String),
-    /// Without the value: it may be a secret.
+    /// Does not show the value, which may be a secret.
     #[error(
         "the value of header `{0}` must be printable ASCII of at most {VALUE_BYTES_MAX} characters"
     )]
     Value(String),
 }
 
-/// Whether a sink may add these headers.
+/// Checks the custom headers of a sink.
 pub fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), HeaderError> {
     if headers.len() > HEADERS_MAX {
         return Err(HeaderError::TooMany(headers.len()));
     }
-    custom(headers).map(drop)
+    parse_custom(headers).map(drop)
 }
 
-fn custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> {
+fn parse_custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> {
     let mut map = HeaderMap::new();
     for (given, value) in headers {
         let name = HeaderName::from_bytes(given.as_bytes())
@@ -70,7 +70,7 @@ fn custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> 
         }
         let value = HeaderValue::from_str(value)
             .ok()
-            // Opaque bytes pass `from_str`; receivers read them in different ways.
+            // `from_str` accepts non-ASCII bytes, which receivers interpret in different ways.
             .filter(|value| value.len() <= VALUE_BYTES_MAX && value.to_str().is_ok())
             .ok_or_else(|| HeaderError::Value(given.clone()))?;
         if map.insert(name, value).is_some() {
@@ -87,8 +87,8 @@ fn is_reserved(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// The headers of one request: the sink's own first, so that ours win.
-pub(super) fn of_request(
+/// The headers of one request. Those of the service are set last, so that they replace custom ones.
+pub(super) fn request_headers(
     location: &Location,
     headers: &BTreeMap<String, String>,
     event: &Event,
@@ -96,7 +96,7 @@ pub(super) fn of_request(
     secrets: &[Vec<u8>],
     now: Timestamp,
 ) -> Result<HeaderMap, HeaderError> {
-    let mut map = custom(headers)?;
+    let mut map = parse_custom(headers)?;
     let id = event.id.to_string();
     let timestamp = now.0.div_euclid(1_000).to_string();
     let mut set = |name: HeaderName, value: &str| {
@@ -118,9 +118,9 @@ pub(super) fn of_request(
     if let Some(current) = secrets.first() {
         set(
             ours("x-service-signature"),
-            &signature::of_body(current, body),
+            &signature::sign_body(current, body),
         )?;
-        let standard = signature::standard(secrets, &id, &timestamp, body);
+        let standard = signature::sign_standard(secrets, &id, &timestamp, body);
         set(ours("webhook-signature"), &standard)?;
     }
     Ok(map)
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_few_and_each_is_given_once() {
+    fn headers_are_limited_and_unique() {
         let many = (0..21).map(|n| (format!("x-{n}"), String::new())).collect();
         assert_eq!(check_headers(&many), Err(HeaderError::TooMany(21)));
         let twice = BTreeMap::from(["X-A", "x-a"].map(|name| (name.to_owned(), String::new())));

@@ -1,8 +1,8 @@
-//! Looks up the names of webhooks, on threads of its own.
+//! Looks up the host names of webhooks, on separate threads.
 //!
-//! A look-up blocks its thread until the name server answers, and a user may name one that never
-//! does. Owners take turns, an owner has few look-ups at once, and no other work waits for these
-//! threads. Lanes of one owner that ask for the same name at once share one look-up.
+//! A look-up blocks its thread until the name server answers, and a user may choose a name whose
+//! server never answers. So owners take turns, each owner has few look-ups at a time, and no other
+//! work uses these threads. Concurrent look-ups of one owner for the same name are shared.
 
 use std::{
     collections::HashMap,
@@ -20,50 +20,50 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// Look-ups at once, unless the configuration says otherwise.
+/// Concurrent look-ups, unless configured.
 pub const LOOKUPS_DEFAULT: usize = 32;
-/// An owner has at most this part of them.
-const OWNERS_AT_ONCE: usize = 8;
-/// Entries of look-ups that are over are removed when there are this many.
+/// One owner gets at most one in this many of the threads.
+const OWNER_SHARE: usize = 8;
+/// Number of entries at which those of finished look-ups are removed.
 const KEPT_MAX: usize = 256;
 
-/// Turns a name into addresses; blocks.
-pub type Answers = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+/// Resolves a host name to addresses; blocks.
+pub type ResolveFn = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 pub struct Lookups {
     threads: FairPool,
-    answers: Arc<Answers>,
-    under_way: Mutex<HashMap<Question, WeakShared<Lookup>>>,
+    resolve_fn: Arc<ResolveFn>,
+    in_progress: Mutex<HashMap<LookupKey, WeakShared<Lookup>>>,
 }
 
-type Question = (UserId, String, u16);
+type LookupKey = (UserId, String, u16);
 type Lookup = BoxFuture<'static, Result<Arc<[SocketAddr]>, String>>;
 
 impl Lookups {
-    /// By the resolver of the system.
+    /// Uses the resolver of the system.
     pub fn new(at_once: usize) -> Self {
         let system = |host: &str, port| (host, port).to_socket_addrs().map(Iterator::collect);
         Self::with(at_once, Arc::new(system))
     }
 
-    pub fn with(at_once: usize, answers: Arc<Answers>) -> Self {
+    pub fn with(at_once: usize, resolve_fn: Arc<ResolveFn>) -> Self {
         let threads = FairPool::new(PoolOptions {
             name: "look-ups",
             threads: at_once.max(1),
-            running_per_user: (at_once / OWNERS_AT_ONCE).max(1),
-            // The engine bounds how many attempts of one owner are under way.
+            running_per_user: (at_once / OWNER_SHARE).max(1),
+            // The engine limits the attempts of one owner.
             jobs_per_user: usize::MAX,
             waiting_max: usize::MAX,
             setting: "webhooks.lookups",
         });
         Self {
             threads,
-            answers,
-            under_way: Mutex::default(),
+            resolve_fn,
+            in_progress: Mutex::default(),
         }
     }
 
-    /// The addresses of a host, on behalf of an owner.
+    /// The addresses of a host, looked up for an owner.
     pub async fn resolve(
         &self,
         owner: UserId,
@@ -74,35 +74,35 @@ impl Lookups {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
-        let found = self.join((owner, host.to_owned(), port)).await?;
+        let found = self.find_or_start((owner, host.to_owned(), port)).await?;
         Ok(found.to_vec())
     }
 
-    /// The look-up that is under way for this question, or a new one. It ends when nobody waits for
-    /// it any more.
-    fn join(&self, question: Question) -> Shared<Lookup> {
-        let mut under_way = self.under_way.lock();
-        if let Some(lookup) = under_way.get(&question).and_then(WeakShared::upgrade) {
+    /// The look-up in progress for this key, or a new one. It is cancelled when no caller waits
+    /// for it.
+    fn find_or_start(&self, key: LookupKey) -> Shared<Lookup> {
+        let mut in_progress = self.in_progress.lock();
+        if let Some(lookup) = in_progress.get(&key).and_then(WeakShared::upgrade) {
             return lookup;
         }
-        if under_way.len() >= KEPT_MAX {
-            under_way.retain(|_, lookup| lookup.upgrade().is_some());
+        if in_progress.len() >= KEPT_MAX {
+            in_progress.retain(|_, lookup| lookup.upgrade().is_some());
         }
-        let lookup = self.ask(question.clone()).boxed().shared();
+        let lookup = self.look_up(key.clone()).boxed().shared();
         if let Some(weak) = lookup.downgrade() {
-            under_way.insert(question, weak);
+            in_progress.insert(key, weak);
         }
         lookup
     }
 
-    fn ask(
+    fn look_up(
         &self,
-        (owner, host, port): Question,
+        (owner, host, port): LookupKey,
     ) -> impl Future<Output = Result<Arc<[SocketAddr]>, String>> + Send + 'static {
-        let (threads, answers) = (self.threads.clone(), Arc::clone(&self.answers));
+        let (threads, resolve_fn) = (self.threads.clone(), Arc::clone(&self.resolve_fn));
         async move {
-            let asking = threads.run_unbounded(owner, move |_| answers(&host, port));
-            let answer = asking.await.map_err(|error| error.to_string())?;
+            let running = threads.run_unbounded(owner, move |_| resolve_fn(&host, port));
+            let answer = running.await.map_err(|error| error.to_string())?;
             answer.map(Arc::from).map_err(|error| error.to_string())
         }
     }
@@ -127,25 +127,26 @@ mod tests {
         UserId(Uuid::from_u128(number))
     }
 
-    /// Names that begin with `slow` are answered when the sender is dropped; counts questions.
-    fn slow_resolver() -> (mpsc::Sender<()>, Arc<AtomicUsize>, Arc<Answers>) {
+    /// A resolver that answers names with the prefix `slow` only after the sender is dropped, and
+    /// counts look-ups.
+    fn slow_resolver() -> (mpsc::Sender<()>, Arc<AtomicUsize>, Arc<ResolveFn>) {
         let (release, released) = mpsc::channel::<()>();
-        let (released, asked) = (Mutex::new(released), Arc::new(AtomicUsize::new(0)));
-        let count = Arc::clone(&asked);
-        let answers = move |host: &str, port: u16| {
+        let (released, lookup_count) = (Mutex::new(released), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&lookup_count);
+        let resolve_fn = move |host: &str, port: u16| {
             count.fetch_add(1, Ordering::SeqCst);
             if host.starts_with("slow") {
                 let _ = released.lock().recv();
             }
             Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))])
         };
-        (release, asked, Arc::new(answers))
+        (release, lookup_count, Arc::new(resolve_fn))
     }
 
     #[tokio::test]
-    async fn names_that_hang_hold_up_only_their_owner() {
-        let (release, asked, answers) = slow_resolver();
-        let lookups = Arc::new(Lookups::with(8, answers));
+    async fn look_ups_that_hang_delay_only_their_owner() {
+        let (release, lookup_count, resolve_fn) = slow_resolver();
+        let lookups = Arc::new(Lookups::with(8, resolve_fn));
         let mut hanging = Vec::new();
         for n in 0..100 {
             let lookups = Arc::clone(&lookups);
@@ -154,15 +155,15 @@ mod tests {
                 lookups.resolve(owner(1), &host, 80).await
             }));
         }
-        while asked.load(Ordering::SeqCst) == 0 {
+        while lookup_count.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;
         }
         let prompt = lookups.resolve(owner(2), "hooks.example.org", 443);
         let prompt = timeout(Duration::from_secs(30), prompt).await;
         assert!(prompt.expect("answered while the others hang").is_ok());
         assert!(hanging.iter().all(|one| !one.is_finished()));
-        // One of eight threads, and the answer for the other owner.
-        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        // One look-up of the first owner (one of eight threads), one of the second.
+        assert_eq!(lookup_count.load(Ordering::SeqCst), 2);
         drop(release);
         for one in hanging {
             assert!(one.await.expect("no panic").is_ok());
@@ -170,18 +171,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_question_is_asked_once_at_a_time_and_an_address_never() {
-        let (release, asked, answers) = slow_resolver();
-        let lookups = Lookups::with(8, answers);
-        let ask = || lookups.resolve(owner(1), "slow.example.org", 80);
-        let mut both = std::pin::pin!(async { tokio::join!(ask(), ask()) });
+    async fn concurrent_look_ups_are_shared_and_addresses_need_none() {
+        let (release, lookup_count, resolve_fn) = slow_resolver();
+        let lookups = Lookups::with(8, resolve_fn);
+        let look_up = || lookups.resolve(owner(1), "slow.example.org", 80);
+        let mut both = std::pin::pin!(async { tokio::join!(look_up(), look_up()) });
         assert!(futures_util::poll!(both.as_mut()).is_pending());
         drop(release);
         let (one, other) = both.await;
         assert_eq!((one.is_ok(), one), (true, other));
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(lookup_count.load(Ordering::SeqCst), 1);
         let address = lookups.resolve(owner(1), "192.0.2.7", 80).await;
         assert_eq!(address, Ok(vec![SocketAddr::from(([192, 0, 2, 7], 80))]));
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(lookup_count.load(Ordering::SeqCst), 1);
     }
 }

@@ -1,21 +1,21 @@
-//! Signatures of a request: ours over the body, and those of Standard Webhooks.
+//! Signatures of a request: `X-Service-Signature`, and those of Standard Webhooks.
 
 use std::fmt::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::hmac;
 
-/// `sha256=<hex>`: the body under one secret.
-pub(super) fn of_body(secret: &[u8], body: &str) -> String {
+/// `sha256=<hex>`: signs the body with one secret.
+pub(super) fn sign_body(secret: &[u8], body: &str) -> String {
     let mut text = "sha256=".to_owned();
     for byte in sign(secret, &[body]) {
-        write!(text, "{byte:02x}").expect("a string takes everything");
+        write!(text, "{byte:02x}").expect("writing to a string never fails");
     }
     text
 }
 
-/// `v1,<base64> v1,<base64>`: id, time and body under every secret that is valid now.
-pub(super) fn standard(secrets: &[Vec<u8>], id: &str, timestamp: &str, body: &str) -> String {
+/// `v1,<base64> v1,<base64>`: signs id, time and body with every valid secret.
+pub(super) fn sign_standard(secrets: &[Vec<u8>], id: &str, timestamp: &str, body: &str) -> String {
     let signatures: Vec<_> = secrets
         .iter()
         .map(|secret| {
@@ -44,7 +44,7 @@ mod tests {
         let secret = STANDARD
             .decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
             .expect("base64");
-        let signature = standard(
+        let signature = sign_standard(
             &[secret],
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             "1614265330",

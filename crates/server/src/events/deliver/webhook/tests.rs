@@ -1,4 +1,4 @@
-//! Against real sockets: receivers that behave, and receivers that do not.
+//! Attempts at receivers on real sockets, well-behaved and hostile.
 
 use std::net::SocketAddr;
 
@@ -17,15 +17,15 @@ use super::*;
 
 const BODY: &str = r#"{"event_id":"1"}"#;
 
-/// What the receiver does with a request.
+/// How the receiver answers a request.
 #[derive(Clone)]
-enum Answers {
+enum Behaviour {
     Whole(String),
     Hang,
-    /// A good head, then a byte at a time, for ever.
+    /// A valid head, then endlessly one byte at a time.
     Drip,
     CloseAtOnce,
-    /// A good head that promises more than comes.
+    /// A valid head that announces more bytes than follow.
     BreakOff,
     Endless,
 }
@@ -43,13 +43,13 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    async fn start(answers: Answers) -> Self {
+    async fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("an address");
-        let (heard, requests) = mpsc::unbounded_channel();
+        let (requests_sender, requests) = mpsc::unbounded_channel();
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, answers.clone(), heard.clone()));
+                tokio::spawn(serve(stream, behaviour.clone(), requests_sender.clone()));
             }
         });
         Self {
@@ -64,7 +64,11 @@ impl Receiver {
     }
 }
 
-async fn serve(mut stream: TcpStream, answers: Answers, heard: mpsc::UnboundedSender<String>) {
+async fn serve(
+    mut stream: TcpStream,
+    behaviour: Behaviour,
+    requests_sender: mpsc::UnboundedSender<String>,
+) {
     let mut request = Vec::new();
     let mut buffer = [0; 4_096];
     while !request.ends_with(BODY.as_bytes()) {
@@ -73,14 +77,14 @@ async fn serve(mut stream: TcpStream, answers: Answers, heard: mpsc::UnboundedSe
             _ => return,
         }
     }
-    let _ = heard.send(String::from_utf8(request).expect("text"));
+    let _ = requests_sender.send(String::from_utf8(request).expect("text"));
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 104857600\r\n\r\n";
-    let written = match answers {
-        Answers::Whole(answer) => stream.write_all(answer.as_bytes()).await,
-        Answers::CloseAtOnce => Ok(()),
-        Answers::BreakOff => stream.write_all(format!("{head}some").as_bytes()).await,
-        Answers::Hang => std::future::pending().await,
-        Answers::Drip => {
+    let written = match behaviour {
+        Behaviour::Whole(answer) => stream.write_all(answer.as_bytes()).await,
+        Behaviour::CloseAtOnce => Ok(()),
+        Behaviour::BreakOff => stream.write_all(format!("{head}some").as_bytes()).await,
+        Behaviour::Hang => std::future::pending().await,
+        Behaviour::Drip => {
             let _ = stream.write_all(head.as_bytes()).await;
             loop {
                 if stream.write_all(b"x").await.is_err() {
@@ -89,11 +93,11 @@ async fn serve(mut stream: TcpStream, answers: Answers, heard: mpsc::UnboundedSe
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
-        Answers::Endless => {
+        Behaviour::Endless => {
             let _ = stream.write_all(head.as_bytes()).await;
             for _ in 0..1_600 {
                 if stream.write_all(&[b'y'; 64 * 1024]).await.is_err() {
-                    let _ = heard.send("closed by the sender".to_owned());
+                    let _ = requests_sender.send("closed by the sender".to_owned());
                     return;
                 }
             }
@@ -139,14 +143,14 @@ async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
         .await
 }
 
-fn whole(status: &str, body: &str) -> Answers {
-    Answers::Whole(format!(
+fn whole(status: &str, body: &str) -> Behaviour {
+    Behaviour::Whole(format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     ))
 }
 
-/// HMAC-SHA-256 as RFC 2104 defines it, apart from the library that signs.
+/// HMAC-SHA-256 after RFC 2104, independent of the library that the product uses.
 fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);
@@ -234,7 +238,7 @@ async fn a_redirect_is_a_failure_and_never_followed() {
         "HTTP/1.1 301 Moved\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n",
         elsewhere.url()
     );
-    let receiver = Receiver::start(Answers::Whole(answer)).await;
+    let receiver = Receiver::start(Behaviour::Whole(answer)).await;
     let (detail, delivered) = send(&webhook(), &receiver.url()).await;
     assert!(!delivered);
     assert_eq!(detail.status, Some(301));
@@ -244,14 +248,18 @@ async fn a_redirect_is_a_failure_and_never_followed() {
 
 #[tokio::test]
 async fn receivers_that_hang_drip_or_close_are_failed_attempts_in_time() {
-    for (answers, status, part) in [
-        (Answers::Hang, None, "within 0.7 s"),
-        (Answers::Drip, Some(200), "within 0.7 s"),
-        (Answers::CloseAtOnce, None, "no answer"),
-        (Answers::BreakOff, Some(200), "broke off"),
-        (Answers::Whole("nonsense\r\n\r\n".into()), None, "no answer"),
+    for (behaviour, status, part) in [
+        (Behaviour::Hang, None, "within 0.7 s"),
+        (Behaviour::Drip, Some(200), "within 0.7 s"),
+        (Behaviour::CloseAtOnce, None, "no answer"),
+        (Behaviour::BreakOff, Some(200), "broke off"),
+        (
+            Behaviour::Whole("nonsense\r\n\r\n".into()),
+            None,
+            "no answer",
+        ),
     ] {
-        let receiver = Receiver::start(answers).await;
+        let receiver = Receiver::start(behaviour).await;
         let began = Instant::now();
         let (detail, delivered) = send(&webhook(), &receiver.url()).await;
         assert!(!delivered, "{detail:?}");
@@ -264,7 +272,7 @@ async fn receivers_that_hang_drip_or_close_are_failed_attempts_in_time() {
 
 #[tokio::test]
 async fn a_flood_for_an_answer_is_a_failure_of_which_16_kib_are_kept() {
-    let mut receiver = Receiver::start(Answers::Endless).await;
+    let mut receiver = Receiver::start(Behaviour::Endless).await;
     let slow = webhook().with_policy(WebhookPolicy::default());
     let (detail, delivered) = send(&slow, &receiver.url()).await;
     assert!(!delivered, "{detail:?}");
@@ -279,7 +287,7 @@ async fn a_flood_for_an_answer_is_a_failure_of_which_16_kib_are_kept() {
 }
 
 #[tokio::test]
-async fn an_excerpt_is_text_whatever_was_answered() {
+async fn an_excerpt_is_text_for_any_answer() {
     let receiver = Receiver::start(whole("500 Oh", "caf\u{e9}\0")).await;
     let (detail, delivered) = send(&webhook(), &receiver.url()).await;
     assert!(!delivered);
@@ -301,7 +309,7 @@ async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
             "{host}: {error}"
         );
     }
-    // A public name that answers with an inner address.
+    // A public name that resolves to an internal address.
     let address = receiver.address;
     let rebound = Webhook::new(AddressGuard::default())
         .with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
@@ -317,7 +325,7 @@ async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_a_failed_attempt() {
+async fn a_refused_connection_is_a_failed_attempt() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("an address");
     drop(listener);
@@ -326,12 +334,12 @@ async fn nobody_there_is_a_failed_attempt() {
     let error = detail.error.expect("a reason");
     assert!(error.contains("cannot connect"), "{error}");
 
-    // The address behind a name is the operator's business, even where it is allowed.
+    // The address behind a name is not shown, even if it is allowed.
     let inner = webhook().with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
     let (detail, delivered) = send(&inner, "http://hooks.example.org:8080/").await;
     assert!(!delivered);
     let error = detail.error.expect("a reason");
-    let told = "cannot connect to `hooks.example.org`, port 8080: ";
-    assert!(error.starts_with(told), "{error}");
+    let expected = "cannot connect to `hooks.example.org`, port 8080: ";
+    assert!(error.starts_with(expected), "{error}");
     assert!(!error.contains("127.0.0.1"), "{error}");
 }

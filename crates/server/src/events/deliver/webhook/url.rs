@@ -1,4 +1,4 @@
-//! Addresses of webhooks: what may be stored as one, and what a request needs of it.
+//! URLs of webhooks: which ones may be stored, and their parts.
 
 use http::Uri;
 use thiserror::Error;
@@ -9,26 +9,26 @@ const URL_BYTES_MAX: usize = 2_048;
 pub enum UrlError {
     #[error("the URL has {0} bytes; at most {URL_BYTES_MAX} are allowed")]
     TooLong(usize),
-    /// Without the URL itself: it may hold a secret.
+    /// Does not show the URL, which may contain a secret.
     #[error("the webhook's URL {0}")]
     Invalid(String),
 }
 
-/// Whether a webhook may have this URL.
+/// Checks the URL of a webhook.
 pub fn check_url(url: &str) -> Result<(), UrlError> {
     Location::parse(url).map(drop)
 }
 
-/// A URL taken apart.
+/// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub(super) tls: bool,
-    /// As written; an IPv6 address in brackets.
+    /// As written; an IPv6 address has brackets.
     pub(super) host: String,
     pub(super) port: u16,
     /// The value of the `Host` header.
     pub(super) authority: String,
-    /// With its query.
+    /// Path and query.
     pub(super) path: String,
 }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_taken_apart_for_the_request() {
+    fn a_url_is_split_into_its_parts() {
         let location = Location::parse("https://example.org:8443/a?b=c").expect("valid");
         assert_eq!(
             location,

@@ -17,7 +17,7 @@ fn schedule(method: usize) -> Schedule {
     })
 }
 
-/// Uses every granted slot, as for an owner with endless lanes.
+/// Uses every granted slot, as if each owner had an endless number of due lanes.
 fn use_all(schedule: &mut Schedule, now: Instant) -> HashMap<OwnerKey, usize> {
     let mut used: HashMap<_, usize> = HashMap::new();
     loop {
@@ -38,26 +38,26 @@ fn an_owner_with_endless_lanes_gets_a_quarter_and_waits_without_cost() {
     schedule.note_due(METHOD, &owner("mallory"), now);
     let used = use_all(&mut schedule, now);
     assert_eq!(used, HashMap::from([(owner("mallory"), 64)]));
-    // Its further lanes are due, and still nothing is to be done until a delivery ends.
+    // More lanes of mallory are due, but the engine has nothing to do until a delivery ends.
     assert_eq!(schedule.wait(now), None);
     assert!(schedule.has_waiting(METHOD));
     schedule.note_due(METHOD, &owner("ann"), now);
     assert_eq!(schedule.wait(now), Some(Duration::ZERO));
     let grants = schedule.plan(now);
     assert_eq!(grants[0].owner, owner("ann"));
-    // Nor do its methods take slots of webhooks.
+    // Deliveries to methods use no slots of webhooks.
     schedule.note_due(DeliveryKind::Webhook, &owner("mallory"), now);
     assert!(!schedule.plan(now).is_empty());
 }
 
 #[test]
-fn what_is_due_later_is_granted_then() {
+fn lanes_due_later_are_granted_later() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     let later = now + Duration::from_secs(5);
     schedule.note_due(METHOD, &owner("ann"), later);
     assert_eq!(schedule.plan(now), []);
     assert_eq!(schedule.wait(now), Some(Duration::from_secs(5)));
-    // The earlier of two moments counts.
+    // The earlier of two times counts.
     schedule.note_due(METHOD, &owner("ann"), later + Duration::from_secs(1));
     let grants = schedule.plan(later);
     assert_eq!(grants.len(), 1);
@@ -67,7 +67,7 @@ fn what_is_due_later_is_granted_then() {
 
 /// The engine read the store before a delivery ended, and settles after it.
 #[test]
-fn what_is_noted_during_a_grant_is_not_lost() {
+fn a_report_during_a_grant_is_not_lost() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     schedule.note_due(METHOD, &owner("ann"), now);
     let grants = schedule.plan(now);
@@ -80,17 +80,17 @@ fn what_is_noted_during_a_grant_is_not_lost() {
 }
 
 #[test]
-fn paused_lanes_of_one_owner_return_a_hundred_a_second() {
+fn paused_lanes_of_one_owner_are_retried_at_100_a_second() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     let base = Duration::from_secs(1);
-    let rests: Vec<_> = (0..10_000)
-        .map(|_| schedule.rest(&owner("mallory"), base, now))
+    let pauses: Vec<_> = (0..10_000)
+        .map(|_| schedule.pause_time(&owner("mallory"), base, now))
         .collect();
-    let within = |span: Duration| rests.iter().filter(|rest| **rest <= base + span).count();
+    let within = |span: Duration| pauses.iter().filter(|pause| **pause <= base + span).count();
     assert_eq!(within(Duration::ZERO), 100);
     assert_eq!(within(Duration::from_secs(1)), 200);
     assert_eq!(within(Duration::from_secs(10)), 1_100);
-    assert_eq!(schedule.rest(&owner("ann"), base, now), base);
+    assert_eq!(schedule.pause_time(&owner("ann"), base, now), base);
 }
 
 #[derive(Clone, Debug)]
@@ -109,10 +109,10 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens, slots are never lost or invented, no owner holds more than a quarter, and an
-    /// owner with nothing running gets a slot as soon as it has something due and one is free.
+    /// Slots are never lost or duplicated. No owner holds more than a quarter. An owner without a
+    /// slot gets one as soon as a lane is due and a slot is free.
     #[test]
-    fn slots_are_kept_and_shared(
+    fn slots_are_neither_lost_nor_duplicated(
         capacity in 1..40_usize,
         steps in prop::collection::vec(step(), 1..200),
     ) {
@@ -145,7 +145,7 @@ proptest! {
     }
 }
 
-/// Each granted owner has so many lanes that are due.
+/// Settles all grants as if each owner had this number of due lanes.
 fn claim(schedule: &mut Schedule, running: &mut [usize], lanes: usize, now: Instant) {
     for grant in schedule.plan(now) {
         let who: usize = grant.owner.parse().expect("a number");

@@ -1,4 +1,4 @@
-//! Three attempts, then dead; pauses; sending again (spec 6.5).
+//! Three attempts, then dead; pauses; resending (spec 6.5).
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -10,26 +10,26 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Answer, Fixture, Receiver, START, until};
+use super::{Fixture, Receiver, Reply, START, until};
 
 #[tokio::test]
 async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Fail);
+    let receiver = Receiver::new(Reply::Fail);
     let running = fixture.start(&receiver);
     let first = fixture.emit("custom.first").await;
     until_due(&fixture, START + 5_000).await;
     fixture.advance(Duration::from_millis(4_999));
     fixture.emit("custom.second").await;
-    // What comes later changes nothing about the wait.
+    // A later event does not change the back-off.
     until_due(&fixture, START + 5_000).await;
     assert_eq!(receiver.count(), 1);
     fixture.advance(Duration::from_millis(1));
     until_due(&fixture, START + 20_000).await;
     assert_eq!(receiver.count(), 2);
     fixture.advance(Duration::from_secs(15));
-    // Dead; the next one has its turn, and its own first failure.
+    // Dead. The next delivery starts, and its first attempt fails.
     until_due(&fixture, START + 25_000).await;
     let attempts: Vec<_> = receiver.seen().iter().map(|j| (j.n, j.attempt)).collect();
     assert_eq!(attempts, [(1, 1), (1, 2), (1, 3), (2, 1)]);
@@ -41,8 +41,8 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     assert_eq!(fixture.audited("event_sink.dead").await, 1);
     assert_eq!(fixture.hub.counters().dead.load(Ordering::Relaxed), 1);
 
-    // Sent again, it joins the tail with the same event and a fresh count.
-    receiver.set(Answer::Deliver);
+    // Resent, the event joins the tail of the queue with a new count of attempts.
+    receiver.set(Reply::Deliver);
     let now = fixture.now();
     let n: Result<u64, lanes::EnqueueError> = fixture
         .store
@@ -57,10 +57,10 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_rendered_is_dead_at_once() {
+async fn an_event_that_cannot_be_rendered_is_dead_at_once() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Die);
+    let receiver = Receiver::new(Reply::Die);
     let running = fixture.start(&receiver);
     fixture.emit("custom.x").await;
     fixture.until_empty(&[&sink]).await;
@@ -75,16 +75,16 @@ async fn what_cannot_be_rendered_is_dead_at_once() {
 async fn a_pause_spends_no_attempt() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Pause);
+    let receiver = Receiver::new(Reply::Pause);
     let running = fixture.start(&receiver);
     fixture.emit("custom.x").await;
-    // More often than a delivery may be started.
+    // More often than `STARTS_MAX`: a pause does not count as a start.
     for round in 1..=15 {
         until("it was offered again", || receiver.count() == round).await;
         until_due(&fixture, fixture.now().0 + 1_000).await;
         fixture.advance(Duration::from_secs(1));
     }
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     fixture.advance(Duration::from_secs(1));
     fixture.until_empty(&[&sink]).await;
     let delivery = fixture.deliveries(lane).await.remove(0);
@@ -95,43 +95,43 @@ async fn a_pause_spends_no_attempt() {
 }
 
 #[tokio::test]
-async fn a_woken_lane_goes_on_at_once_but_a_retry_waits() {
+async fn a_wake_up_ends_a_pause_but_not_a_back_off() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Pause);
+    let receiver = Receiver::new(Reply::Pause);
     let mut policy = fixture.policy();
     policy.pause = Duration::from_secs(3_600);
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until_due(&fixture, START + 3_600_000).await;
-    receiver.set(Answer::Fail);
+    receiver.set(Reply::Fail);
     fixture.hub.wake_lane(lane);
     until_due(&fixture, START + 5_000).await;
     let seen = receiver.count();
     fixture.hub.wake_lane(lane);
     until_due(&fixture, START + 5_000).await;
     assert_eq!(receiver.count(), seen);
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     fixture.advance(Duration::from_secs(5));
     fixture.until_empty(&[&sink]).await;
     running.stop().await;
 }
 
-/// Whoever is about to say that it must wait does not know yet that it need not.
+/// The wake-up arrives after the attempt has decided to pause.
 #[tokio::test]
-async fn a_lane_woken_while_it_is_held_goes_on_when_it_is_given_back() {
+async fn a_lane_woken_while_held_continues_when_it_is_released() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "custom.x").await;
     let (other, _) = fixture.sink("o", "custom.o").await;
-    let receiver = Receiver::new(Answer::PauseLater);
+    let receiver = Receiver::new(Reply::PauseLater);
     let mut policy = fixture.policy();
     policy.pause = Duration::from_secs(3_600);
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("it is offered", || receiver.count() == 1).await;
     fixture.hub.wake_lane(lane);
-    receiver.set(Answer::Deliver);
-    // The engine has looked, and heard of it.
+    receiver.set(Reply::Deliver);
+    // After this delivery the engine has seen the wake-up.
     fixture.emit("custom.o").await;
     fixture.until_empty(&[&other]).await;
     receiver.let_go.send_replace(true);
@@ -140,25 +140,25 @@ async fn a_lane_woken_while_it_is_held_goes_on_when_it_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_paused_retry_is_woken_too() {
+async fn a_wake_up_also_ends_the_pause_of_a_retry() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Fail);
+    let receiver = Receiver::new(Reply::Fail);
     let mut policy = fixture.policy();
     policy.pause = Duration::from_secs(3_600);
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until_due(&fixture, START + 5_000).await;
-    receiver.set(Answer::Pause);
+    receiver.set(Reply::Pause);
     fixture.advance(Duration::from_secs(5));
     until_due(&fixture, START + 3_605_000).await;
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     fixture.hub.wake_attempt(lane, 1);
     fixture.until_empty(&[&sink]).await;
     running.stop().await;
 }
 
-/// Waits until the only lane is free and due at a moment.
+/// Waits until the only lane is released and due at this time.
 async fn until_due(fixture: &Fixture, at: i64) {
     let deadline = std::time::Instant::now() + super::DEADLINE;
     loop {

@@ -12,18 +12,20 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{AttemptDetail, Deliver, Engine, Fixture, Job, LanePolicy, Running, Sent, until};
-use crate::events::{lanes::Target, subscriptions};
+use super::{
+    AttemptDetail, AttemptResult, Deliver, Engine, Fixture, Job, LanePolicy, Running, until,
+};
+use crate::events::{lanes::Destination, subscriptions};
 
-/// Answers at once, but never for one owner.
-struct NeverFor {
+/// Delivers at once, but for one owner only after `let_go` is set.
+struct HangingReceiver {
     owner: UserId,
-    /// Owners and lanes of attempts, as they began.
+    /// Owners and lanes of attempts, in the order in which they began.
     began: Mutex<Vec<(UserId, LaneId)>>,
     let_go: watch::Sender<bool>,
 }
 
-impl NeverFor {
+impl HangingReceiver {
     fn new(owner: UserId) -> Arc<Self> {
         Arc::new(Self {
             owner,
@@ -39,22 +41,22 @@ impl NeverFor {
     }
 }
 
-impl Deliver for NeverFor {
-    async fn deliver(&self, job: Job) -> Sent {
-        let owner = match &job.target {
-            Target::Sink(sink) => sink.owner_id,
-            Target::Method { owner_id, .. } => *owner_id,
+impl Deliver for HangingReceiver {
+    async fn deliver(&self, job: Job) -> AttemptResult {
+        let owner = match &job.destination {
+            Destination::Sink(sink) => sink.owner_id,
+            Destination::Method { owner_id, .. } => *owner_id,
         };
         self.began.lock().push((owner, job.lane));
         if owner == self.owner {
             let mut let_go = self.let_go.subscribe();
             let _ = let_go.wait_for(|go| *go).await;
         }
-        Sent::Delivered(AttemptDetail::default())
+        AttemptResult::Delivered(AttemptDetail::default())
     }
 }
 
-fn start(fixture: &Fixture, deliver: &Arc<NeverFor>) -> Running {
+fn start(fixture: &Fixture, deliver: &Arc<HangingReceiver>) -> Running {
     let shutdown = CancellationToken::new();
     let policy = LanePolicy {
         drain: Duration::ZERO,
@@ -74,7 +76,7 @@ fn start(fixture: &Fixture, deliver: &Arc<NeverFor>) -> Running {
     }
 }
 
-/// A user with a space that is linked here, whose registration subscribes so many methods.
+/// A user with a space linked to this server, whose registration subscribes this many methods.
 async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
     let (owner, space) = (UserId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
     let subscriptions: Vec<_> = (0..methods)
@@ -102,7 +104,6 @@ async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
     owner
 }
 
-/// A sink of a user, of a type.
 async fn sink_of(fixture: &Fixture, owner: UserId, kind: SinkType) -> (SinkRow, LaneId) {
     let name = format!("{kind:?}").to_lowercase();
     let mut row = fixture.sink_row(&sinks::owner_key(owner), &name, "*");
@@ -121,15 +122,15 @@ async fn emit_of(fixture: &Fixture, owner: UserId) {
     fixture.emit_of(owner, "custom.x").await;
 }
 
-/// The finding: 300 methods that never answer, and one event.
+/// 300 methods that never answer, and one event.
 #[tokio::test]
-async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
+async fn three_hundred_methods_that_never_answer_delay_no_other_owner() {
     let fixture = Fixture::new();
     let mallory = subscriber(&fixture, 300).await;
     let ann = subscriber(&fixture, 1).await;
     sink_of(&fixture, ann, SinkType::Webhook).await;
     sink_of(&fixture, ann, SinkType::Script).await;
-    let deliver = NeverFor::new(mallory);
+    let deliver = HangingReceiver::new(mallory);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, mallory).await;
     until("she has all the slots she gets", || {
@@ -144,7 +145,7 @@ async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
         .await;
     }
     assert_eq!(deliver.began(mallory), 256, "a quarter of the slots");
-    // What waits goes on when slots are free again.
+    // Waiting lanes continue when slots are released.
     deliver.let_go.send_replace(true);
     until("her other methods have their attempts", || {
         deliver.began(mallory) == 300
@@ -157,12 +158,12 @@ async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
 async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
     let fixture = Fixture::new();
     let mallory = subscriber(&fixture, 10_000).await;
-    let deliver = NeverFor::new(mallory);
+    let deliver = HangingReceiver::new(mallory);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, mallory).await;
     until("all the slots she gets", || deliver.began(mallory) == 256).await;
     let before = fixture.store.stats().commits;
-    // Nothing to wait for: this is the time in which nothing must happen.
+    // There is no condition to await: no write may happen in this time.
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
         fixture.hub.wake();
@@ -173,7 +174,7 @@ async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
     running.stop().await;
 }
 
-/// Global sinks are one owner of their own: the server.
+/// All global sinks together are one owner.
 #[tokio::test]
 async fn global_sinks_use_no_slots_of_their_creator() {
     let fixture = Fixture::new();
@@ -188,7 +189,7 @@ async fn global_sinks_use_no_slots_of_their_creator() {
     fixture
         .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
         .await;
-    let deliver = NeverFor::new(admin);
+    let deliver = HangingReceiver::new(admin);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, ann).await;
     until("the server's slots are in use", || {

@@ -1,4 +1,4 @@
-//! Leases and fences: a lane has one holder, and a late one changes nothing.
+//! Leases and fences: a lane has one holder, and a stale holder changes nothing.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use svc_core::{
 use svc_protocol::api::DeliveryState;
 use svc_store::lanes::Held;
 
-use super::{Answer, Fixture, Receiver, until};
+use super::{Fixture, Receiver, Reply, until};
 use crate::events::lanes::{
     AttemptDetail,
-    turn::{self, Begun, Buried, Ending, Moment},
+    turn::{self, DeadDelivery, DeliveryEnd, StartedDelivery, TransactionTime},
 };
 
-/// Renewed three times while it lasts, by the clock of the machine.
+/// Renewed every 20 ms, by the clock of the machine.
 const SHORT_LEASE: Duration = Duration::from_millis(60);
 
 #[tokio::test]
-async fn a_held_lane_is_nobody_elses_until_its_lease_ends() {
+async fn a_held_lane_cannot_be_claimed_until_its_lease_ends() {
     let fixture = Fixture::new();
     fixture.sink("s", "*").await;
     fixture.emit("custom.x").await;
-    let (begun, _) = claim(&fixture).await;
-    assert!(begun.is_some());
+    let (started, _) = claim(&fixture).await;
+    assert!(started.is_some());
     assert!(claim(&fixture).await.0.is_none());
     fixture.advance(LEASE - Duration::from_millis(1));
     assert!(claim(&fixture).await.0.is_none());
@@ -33,7 +33,7 @@ async fn a_held_lane_is_nobody_elses_until_its_lease_ends() {
 }
 
 #[tokio::test]
-async fn the_fence_refuses_whoever_comes_late() {
+async fn a_stale_holder_is_rejected_by_the_fence() {
     let fixture = Fixture::new();
     let (_, lane) = fixture.sink("s", "*").await;
     fixture.emit("custom.x").await;
@@ -42,7 +42,7 @@ async fn the_fence_refuses_whoever_comes_late() {
     let second = claim(&fixture).await.0.expect("claimed by another");
     assert!(second.held.fence > first.held.fence);
     let late = finish(&fixture, first.held, 1).await;
-    assert!(!late, "what a late holder says is thrown away");
+    assert!(!late, "the result of a stale holder is discarded");
     let delivery = fixture.deliveries(lane).await.remove(0);
     assert_eq!(delivery.state, DeliveryState::Pending);
     assert_eq!(delivery.attempts, []);
@@ -56,13 +56,13 @@ async fn a_delivery_that_kills_the_server_is_given_up() {
     let (sink, lane) = fixture.sink("s", "*").await;
     fixture.emit_many(2).await;
     for _ in 0..STARTS_MAX {
-        let begun = claim(&fixture).await.0.expect("started again");
-        assert_eq!((begun.job.n, begun.job.attempt), (1, 1));
+        let started = claim(&fixture).await.0.expect("started again");
+        assert_eq!((started.job.n, started.job.attempt), (1, 1));
         fixture.advance(LEASE);
     }
-    let (begun, buried) = claim(&fixture).await;
-    assert_eq!(begun.expect("the one behind it").job.n, 2);
-    assert!(buried[0].error.contains("10 starts"), "{buried:?}");
+    let (started, dead) = claim(&fixture).await;
+    assert_eq!(started.expect("the one behind it").job.n, 2);
+    assert!(dead[0].error.contains("10 starts"), "{dead:?}");
     assert_eq!(fixture.audited("event_sink.dead").await, 1);
     assert_eq!(fixture.depth(&sink).await, 1);
     let delivery = fixture.deliveries(lane).await.remove(0);
@@ -73,14 +73,14 @@ async fn a_delivery_that_kills_the_server_is_given_up() {
 async fn a_long_delivery_keeps_its_lane() {
     let fixture = Fixture::new();
     let (sink, _) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Hang);
+    let receiver = Receiver::new(Reply::Hang);
     let mut policy = fixture.policy();
     policy.lease = SHORT_LEASE;
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("it is in flight", || receiver.count() == 1).await;
-    // Renewals are the only writes there are. Of two, the second began when the clock had moved, so
-    // that the lease lasts until it moves again; in the end four leases have gone by.
+    // Renewals are the only writes. After two of them, the second has begun after the clock moved,
+    // so that the lease is valid until the clock moves again. In total four leases pass.
     for _ in 0..6 {
         let commits = fixture.store.stats().commits;
         until("the lease was renewed", || {
@@ -100,7 +100,7 @@ async fn a_long_delivery_keeps_its_lane() {
 async fn a_worker_that_lost_its_lane_stops() {
     let fixture = Fixture::new();
     let (_, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Hang);
+    let receiver = Receiver::new(Reply::Hang);
     let mut policy = fixture.policy();
     policy.lease = SHORT_LEASE;
     let running = fixture.start_with(&receiver, policy);
@@ -116,40 +116,40 @@ async fn a_worker_that_lost_its_lane_stops() {
     running.stop().await;
 }
 
-/// Claims what is due and begins it, as the engine does.
-async fn claim(fixture: &Fixture) -> (Option<Begun>, Vec<Buried>) {
-    let moment = moment(fixture);
-    let claimed = fixture.claim(moment.lease_until).await;
+/// Claims a due lane and begins its delivery, as the engine does.
+async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>) {
+    let time = time(fixture);
+    let claimed = fixture.claim(time.lease_until).await;
     let Some(&held) = claimed.first() else {
         return (None, Vec::new());
     };
     fixture
         .write(move |tx| {
-            let turn = turn::begin(tx, held, moment)?.expect("just claimed");
-            Ok((turn.begun, turn.buried))
+            let progress = turn::begin(tx, held, time)?.expect("just claimed");
+            Ok((progress.started, progress.dead))
         })
         .await
 }
 
-/// Whether a delivery could be finished.
+/// Finishes a delivery; `false` if the lane is no longer held.
 async fn finish(fixture: &Fixture, held: Held, n: u64) -> bool {
-    let moment = moment(fixture);
-    let ending = Ending::Delivered(AttemptDetail::default());
+    let time = time(fixture);
+    let ending = DeliveryEnd::Delivered(AttemptDetail::default());
     fixture
-        .write(move |tx| turn::finish(tx, (held, n), &ending, moment, true))
+        .write(move |tx| turn::finish(tx, (held, n), &ending, time, true))
         .await
         .is_some()
 }
 
-fn moment(fixture: &Fixture) -> Moment {
+fn time(fixture: &Fixture) -> TransactionTime {
     let now = fixture.now();
-    Moment {
+    TransactionTime {
         now,
         lease_until: now.plus(LEASE),
     }
 }
 
-/// Another server's claim, far into the future.
+/// Claims a lane as another server, with an endless lease.
 async fn steal(fixture: &Fixture, lane: LaneId) {
     let far = fixture.now().plus(Duration::from_secs(1_000_000_000));
     fixture

@@ -1,4 +1,4 @@
-//! Strict order, one at a time, nothing for idle lanes.
+//! Strict order, one delivery at a time, no work for idle lanes.
 
 use std::{
     sync::atomic::Ordering,
@@ -9,7 +9,7 @@ use svc_core::LaneId;
 use svc_store::sinks;
 use uuid::Uuid;
 
-use super::{Answer, DEADLINE, Fixture, Receiver, until};
+use super::{DEADLINE, Fixture, Receiver, Reply, until};
 
 #[tokio::test]
 async fn every_lane_is_in_order_and_has_one_in_flight() {
@@ -18,9 +18,9 @@ async fn every_lane_is_in_order_and_has_one_in_flight() {
     for n in 0..8 {
         all.push(fixture.sink(&format!("s{n}"), "*").await);
     }
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
-    // Some while it delivers, one by one and many at once.
+    // While the engine delivers: single events and batches.
     for _ in 0..10 {
         fixture.emit("custom.x").await;
         fixture.emit_many(5).await;
@@ -38,13 +38,13 @@ async fn every_lane_is_in_order_and_has_one_in_flight() {
 }
 
 #[tokio::test]
-async fn more_lanes_than_slots_take_turns() {
+async fn more_lanes_than_slots_share_the_slots() {
     let fixture = Fixture::new();
     let mut all = Vec::new();
     for n in 0..10 {
         all.push(fixture.sink(&format!("s{n}"), "*").await.0);
     }
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let mut policy = fixture.policy();
     policy.slots.webhook = 2;
     let running = fixture.start_with(&receiver, policy);
@@ -55,15 +55,15 @@ async fn more_lanes_than_slots_take_turns() {
 }
 
 #[tokio::test]
-async fn a_slow_sink_holds_up_no_other() {
+async fn a_slow_sink_delays_no_other_sink() {
     let fixture = Fixture::new();
     let (slow, slow_lane) = fixture.sink("slow", "custom.slow").await;
     let (fast, _) = fixture.sink("fast", "custom.fast").await;
-    let receiver = Receiver::new(Answer::Hang);
+    let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
     fixture.emit("custom.slow").await;
     until("it hangs", || receiver.numbers(slow_lane).len() == 1).await;
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     fixture.emit("custom.fast").await;
     fixture.until_empty(&[&fast]).await;
     assert_eq!(fixture.depth(&slow).await, 1);
@@ -83,13 +83,13 @@ async fn ten_thousand_idle_sinks_cost_no_write() {
     fixture
         .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
         .await;
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
-    // Its first write frees what an earlier run held.
+    // The engine's first write releases the lanes of an earlier run.
     let before = fixture.store.stats().commits;
     until("it has started", || fixture.store.stats().commits > before).await;
     let before = fixture.store.stats().commits;
-    // Nothing to wait for: this is the time in which nothing must happen.
+    // There is no condition to await: no write may happen in this time.
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
         fixture.hub.wake();
@@ -100,10 +100,10 @@ async fn ten_thousand_idle_sinks_cost_no_write() {
 }
 
 #[tokio::test]
-async fn an_engine_nobody_wakes_finds_what_is_due() {
+async fn the_scan_finds_due_lanes_without_a_wake_up() {
     let fixture = Fixture::new();
     let (sink, _) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     let event = fixture.event(fixture.owner, "custom.x");
     fixture
@@ -113,21 +113,21 @@ async fn an_engine_nobody_wakes_finds_what_is_due() {
     running.stop().await;
 }
 
-/// The delivery at the head, killed in mid-flight, comes again and before those behind it.
+/// The delivery that was in flight during the crash is repeated, before those behind it.
 #[tokio::test]
 async fn a_crash_between_begin_and_finish_loses_nothing_and_keeps_order() {
     let mut fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     fixture.emit_many(2).await;
     fixture.until_empty(&[&sink]).await;
-    receiver.set(Answer::Hang);
+    receiver.set(Reply::Hang);
     fixture.emit_many(3).await;
     until("the third is in flight", || receiver.count() == 3).await;
     running.kill().await;
     fixture.reopen().await;
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     let started = Instant::now();
     let running = fixture.start(&receiver);
     until("delivery resumes", || receiver.count() > 3).await;
@@ -145,10 +145,10 @@ async fn a_crash_between_begin_and_finish_loses_nothing_and_keeps_order() {
 }
 
 #[tokio::test]
-async fn shutdown_lets_what_is_in_flight_end() {
+async fn shutdown_waits_for_the_delivery_in_flight() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Hang);
+    let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
     fixture.emit_many(2).await;
     until("one is in flight", || receiver.count() == 1).await;
@@ -158,7 +158,7 @@ async fn shutdown_lets_what_is_in_flight_end() {
         .await
         .expect("in time")
         .expect("no panic");
-    // The second was not begun, and the lane is free.
+    // The second delivery was not begun, and the lane was released.
     assert_eq!(receiver.numbers(lane), [1]);
     assert_eq!(fixture.depth(&sink).await, 1);
     assert!(is_free(&fixture, lane).await);
@@ -168,7 +168,7 @@ async fn shutdown_lets_what_is_in_flight_end() {
 async fn a_delivery_cut_off_by_shutdown_spends_no_attempt() {
     let fixture = Fixture::new();
     let (_, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Hang);
+    let receiver = Receiver::new(Reply::Hang);
     let mut policy = fixture.policy();
     policy.drain = Duration::from_millis(20);
     let running = fixture.start_with(&receiver, policy);
@@ -178,7 +178,7 @@ async fn a_delivery_cut_off_by_shutdown_spends_no_attempt() {
     assert!(is_free(&fixture, lane).await);
     let delivery = fixture.deliveries(lane).await.remove(0);
     assert_eq!(delivery.attempts, []);
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     let running = fixture.start(&receiver);
     until("it comes again", || receiver.count() == 2).await;
     assert_eq!(receiver.seen()[1].attempt, 1);

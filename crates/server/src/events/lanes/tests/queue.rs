@@ -1,4 +1,4 @@
-//! Who gets an event, how many may wait, what is kept.
+//! Which lanes get an event, the capacity of a queue, retention.
 
 use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 
@@ -11,7 +11,7 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Answer, Fixture, Receiver, START, until};
+use super::{Fixture, Receiver, Reply, START, until};
 use crate::{
     events::lanes::{Pruned, Retention, prune},
     identity::delete_sink,
@@ -38,14 +38,14 @@ async fn a_queue_holds_exactly_100_and_every_drop_is_audited() {
 async fn the_delivery_in_flight_counts_toward_the_100() {
     let fixture = Fixture::new();
     let (sink, _) = fixture.sink("hanging", "*").await;
-    let receiver = Receiver::new(Answer::Hang);
+    let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
     fixture.emit("custom.x").await;
     until("the first is in flight", || receiver.count() == 1).await;
     fixture.emit_many(100).await;
     assert_eq!(fixture.depth(&sink).await, QUEUE_CAPACITY);
     assert_eq!(fixture.audited("event_sink.dropped").await, 1);
-    receiver.set(Answer::Deliver);
+    receiver.set(Reply::Deliver);
     receiver.let_go.send_replace(true);
     fixture.until_empty(&[&sink]).await;
     assert_eq!(receiver.count(), 100);
@@ -53,7 +53,7 @@ async fn the_delivery_in_flight_counts_toward_the_100() {
 }
 
 #[tokio::test]
-async fn a_users_sink_sees_their_events_and_a_global_one_everybodys() {
+async fn a_users_sink_gets_their_events_and_a_global_sink_all_events() {
     let fixture = Fixture::new();
     let (_, own) = fixture.sink("own", "*").await;
     let (_, narrow) = fixture.sink("narrow", "custom.a.*,space.started").await;
@@ -77,7 +77,7 @@ async fn an_inactive_sink_matches_nothing_new_and_pauses() {
     let row = sink.clone();
     fixture.write(move |tx| sinks::update(tx, &row)).await;
     fixture.emit("custom.meanwhile").await;
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     fixture.until_empty(&[&other]).await;
     assert_eq!(receiver.numbers(lane), Vec::<u64>::new());
@@ -94,7 +94,7 @@ async fn the_sinks_of_a_deactivated_user_pause() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("theirs", "*").await;
     let (_, global) = fixture.global_sink("global", "*").await;
-    // A global script acts for them, too.
+    // A global script sink runs as the user who created it.
     let mut acting = fixture.sink_row(GLOBAL, "acting", "*");
     acting.kind = SinkType::Script;
     acting.config = SinkConfig::Script {
@@ -119,7 +119,7 @@ async fn the_sinks_of_a_deactivated_user_pause() {
 }
 
 #[tokio::test]
-async fn deleting_a_sink_drops_its_queue_and_tells_how_much() {
+async fn deleting_a_sink_drops_its_queue_and_returns_the_count() {
     let fixture = Fixture::new();
     let (sink, _) = fixture.sink("gone", "*").await;
     fixture.emit_many(3).await;
@@ -147,13 +147,13 @@ async fn a_full_queue_refuses_to_resend() {
 }
 
 #[tokio::test]
-async fn what_is_past_its_time_goes_but_never_what_waits() {
+async fn old_events_are_removed_but_never_waiting_ones() {
     let fixture = Fixture::new();
-    // The ids of events carry the real time.
+    // Ids of events contain the real time.
     let real = svc_clock::now();
     fixture.now.store(real.0, Ordering::SeqCst);
     let (sink, lane) = fixture.sink("s", "custom.delivered,custom.waiting").await;
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     let delivered = fixture.emit("custom.delivered").await;
     fixture.until_empty(&[&sink]).await;
@@ -183,7 +183,7 @@ async fn what_is_past_its_time_goes_but_never_what_waits() {
 async fn a_lane_keeps_its_newest_deliveries_only() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
-    let receiver = Receiver::new(Answer::Deliver);
+    let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     fixture.emit_many(30).await;
     fixture.until_empty(&[&sink]).await;

@@ -62,7 +62,7 @@ fn a_sink_has_the_part_of_its_type_and_no_other() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_a_code() {
+fn invalid_webhooks_are_refused_with_a_code() {
     let check = |webhook: Value, code| {
         assert_eq!(refused(new_config(&webhook_sink(webhook))).0, code);
     };
@@ -121,7 +121,7 @@ fn a_patch_is_merged_member_by_member() {
 }
 
 #[test]
-fn a_mask_stands_for_the_stored_value_of_a_header() {
+fn a_masked_header_keeps_its_stored_value() {
     let current = SinkConfig::Webhook {
         url: "https://example.org/a".to_owned(),
         headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), MASK.into())]),
@@ -138,7 +138,7 @@ fn a_mask_stands_for_the_stored_value_of_a_header() {
 }
 
 #[test]
-fn null_for_a_whole_part_is_not_taken_for_absent() {
+fn a_null_part_differs_from_an_absent_part() {
     let patch: SinkPatch = serde_json::from_value(json!({"webhook": null})).expect("a patch");
     assert_eq!(patch.webhook, Some(Value::Null));
 }

@@ -55,9 +55,9 @@ async fn a_replay_fills_the_queue_oldest_first_with_the_owners_events() {
     assert!(matches!(off, Err(SinkError::Conflict(_))));
 }
 
-/// Otherwise an event could keep a script going for ever.
+/// Otherwise one event could run a script for ever.
 #[tokio::test]
-async fn a_script_has_nothing_delivered_again() {
+async fn a_script_cannot_resend_or_replay() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let id = fixture.webhook(&ann, "deploys").await.id;
     fixture.emit(&ann, "custom.x", 1).await;

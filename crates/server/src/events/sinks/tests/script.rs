@@ -1,4 +1,4 @@
-//! Script sinks: what they may name, and whose word they are.
+//! Script sinks: which scripts they may use, and who may change them.
 
 use svc_core::ScriptId;
 use svc_protocol::api::{Preview, Script, ScriptKind, ScriptOwner};
@@ -80,7 +80,7 @@ async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
         .create_script_sink(&ann, "user", json!({"script_id": own}))
         .await
         .expect("created");
-    // Giving the one takes back the other.
+    // A source replaces a stored script.
     let patch = json!({"script": {"source": "print(1)"}});
     let patched = fixture.patch(&ann, mine.id, patch).await.expect("patched");
     let script = patched.script.expect("a script");
@@ -93,7 +93,7 @@ async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
 }
 
 #[tokio::test]
-async fn a_source_that_is_no_python_is_refused_with_its_line() {
+async fn a_source_with_a_syntax_error_is_refused_with_its_line() {
     let (fixture, ann) = (Fixture::with_workers(), user("ann"));
     let source = "import svc.event as event\ndef (event.id()\n";
     let refused = fixture
@@ -114,7 +114,7 @@ async fn a_source_that_is_no_python_is_refused_with_its_line() {
 }
 
 #[tokio::test]
-async fn nobody_puts_words_into_a_script_that_acts_for_another() {
+async fn only_the_creator_changes_the_script_of_a_global_sink() {
     let (fixture, ann, ben) = (Fixture::with_workers(), manager("ann"), manager("ben"));
     let sink = fixture
         .create_script_sink(&ann, "global", json!({"source": "pass"}))
@@ -138,14 +138,14 @@ async fn a_dry_test_shows_the_event_and_a_script_starts_none() {
         .create_script_sink(&ann, "user", json!({"source": "pass"}))
         .await
         .expect("created");
-    let asked = |dry_run| Preview {
+    let request = |dry_run| Preview {
         event_type: Some("custom.hello".to_owned()),
         dry_run,
         ..Preview::default()
     };
     let dry = fixture
         .service
-        .test(&ann, sink.id, asked(true))
+        .test(&ann, sink.id, request(true))
         .await
         .expect("shown");
     let event: Value = serde_json::from_str(&dry.body).expect("JSON");
@@ -158,12 +158,12 @@ async fn a_dry_test_shows_the_event_and_a_script_starts_none() {
     assert_eq!(dry.attempt, None);
 
     let script = Caller::script(ann.user.clone());
-    let nested = fixture.service.test(&script, sink.id, asked(false)).await;
+    let nested = fixture.service.test(&script, sink.id, request(false)).await;
     assert!(matches!(nested, Err(SinkError::Nested)), "{nested:?}");
-    // The directory of this fixture is empty: nobody is there to act for, and the attempt says so.
+    // The directory of this fixture is empty, so the attempt reports a missing user.
     let tried = fixture
         .service
-        .test(&ann, sink.id, asked(false))
+        .test(&ann, sink.id, request(false))
         .await
         .expect("tried");
     let error = tried.attempt.expect("an attempt").error.expect("an error");

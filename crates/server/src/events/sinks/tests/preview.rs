@@ -10,7 +10,7 @@ use svc_protocol::api::Preview;
 
 use super::*;
 
-/// Answers one request with 200 and `fine`; what it got.
+/// Answers one request with 200 and `fine`. Returns the URL and the thread that returns the request.
 fn receiver() -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/hook", listener.local_addr().expect("bound"));
@@ -42,7 +42,7 @@ fn receiver() -> (String, JoinHandle<String>) {
 }
 
 #[tokio::test]
-async fn a_test_is_sent_at_once_and_not_too_often() {
+async fn a_test_is_sent_at_once_and_rate_limited() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let (url, got) = receiver();
     let body = json!({
@@ -50,14 +50,14 @@ async fn a_test_is_sent_at_once_and_not_too_often() {
         "webhook": {"url": url, "body_template": r#"{"type": ${{ event.type }}}"#},
     });
     let id = fixture.create(&ann, body).await.expect("created").id;
-    let asked = |dry_run| Preview {
+    let request = |dry_run| Preview {
         event_type: Some("custom.hello".to_owned()),
         dry_run,
         ..Preview::default()
     };
     let dry = fixture
         .service
-        .test(&ann, id, asked(true))
+        .test(&ann, id, request(true))
         .await
         .expect("rendered");
     assert_eq!(
@@ -66,7 +66,7 @@ async fn a_test_is_sent_at_once_and_not_too_often() {
     );
     let tested = fixture
         .service
-        .test(&ann, id, asked(false))
+        .test(&ann, id, request(false))
         .await
         .expect("sent");
     let attempt = tested.attempt.expect("an attempt");
@@ -88,13 +88,13 @@ async fn a_test_is_sent_at_once_and_not_too_often() {
 
     let failed = fixture
         .service
-        .test(&ann, id, asked(false))
+        .test(&ann, id, request(false))
         .await
         .expect("tried");
     assert!(failed.attempt.expect("an attempt").error.is_some());
-    let third = fixture.service.test(&ann, id, asked(false)).await;
+    let third = fixture.service.test(&ann, id, request(false)).await;
     assert!(matches!(third, Err(SinkError::TooManyTests { .. })));
-    assert!(fixture.service.test(&ann, id, asked(true)).await.is_ok());
+    assert!(fixture.service.test(&ann, id, request(true)).await.is_ok());
 }
 
 #[tokio::test]
@@ -107,23 +107,23 @@ async fn a_preview_shows_own_events_only() {
         .deliveries(&ann, id, None, deliveries_page())
         .await;
     let event_id = Some(list.expect("listed").items[0].event_id);
-    let asked = || Preview {
+    let request = || Preview {
         event_id,
         body_template: Some("${{ event.data }}".to_owned()),
         ..Preview::default()
     };
     let shown = fixture
         .service
-        .preview(&ann, asked())
+        .preview(&ann, request())
         .await
         .expect("rendered");
     assert_eq!(shown.body, r#"{"n":0}"#);
-    let hidden = fixture.service.preview(&ben, asked()).await;
+    let hidden = fixture.service.preview(&ben, request()).await;
     assert!(matches!(hidden, Err(SinkError::EventNotFound(_))));
 }
 
 #[tokio::test]
-async fn a_made_up_system_event_is_of_a_made_up_space() {
+async fn a_sample_system_event_has_a_sample_space() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let shown = |event_type: &str, template: Option<&str>| Preview {
         r#type: template.is_none().then_some(SinkType::Script),
@@ -135,12 +135,12 @@ async fn a_made_up_system_event_is_of_a_made_up_space() {
         ("space.unhealthy", json!("lab")),
         ("custom.space.unhealthy", Value::Null),
     ] {
-        let asked = shown(event_type, None);
-        let seen = fixture.service.preview(&ann, asked).await.expect("shown");
+        let request = shown(event_type, None);
+        let seen = fixture.service.preview(&ann, request).await.expect("shown");
         let seen: Value = serde_json::from_str(&seen.body).expect("JSON");
         assert_eq!(seen["space"].get("name").unwrap_or(&Value::Null), &space);
-        let asked = shown(event_type, Some("${{ space.name }}"));
-        let seen = fixture.service.preview(&ann, asked).await.expect("shown");
+        let request = shown(event_type, Some("${{ space.name }}"));
+        let seen = fixture.service.preview(&ann, request).await.expect("shown");
         assert_eq!(seen.body, space.to_string());
     }
 }

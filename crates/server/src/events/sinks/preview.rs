@@ -1,4 +1,4 @@
-//! Tries: what would a template make of an event, and what does a receiver say to it.
+//! Previews and tests of sinks: renders a template for an event, or sends the event to the receiver.
 
 use std::time::Instant;
 
@@ -14,29 +14,29 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{SinksService, check, entry, error::SinkError, managed};
+use super::{SinksService, check, entry, error::SinkError};
 use crate::{
     events::{
-        deliver::Rendering,
-        lanes::{AttemptDetail, Sent},
+        deliver::RenderPurpose,
+        lanes::{AttemptDetail, AttemptResult},
     },
     identity::{Caller, Credential},
 };
 
 impl SinksService {
-    /// Renders a template, of a sink or of nobody's yet. Sends nothing.
-    pub async fn preview(&self, caller: &Caller, asked: Preview) -> Result<Previewed, SinkError> {
-        let kind = asked.r#type.unwrap_or(SinkType::Webhook);
-        let source = asked.body_template.clone();
-        let event = match asked.event_id {
+    /// Renders a template that need not belong to a sink. Sends nothing.
+    pub async fn preview(&self, caller: &Caller, request: Preview) -> Result<Previewed, SinkError> {
+        let kind = request.r#type.unwrap_or(SinkType::Webhook);
+        let source = request.body_template.clone();
+        let event = match request.event_id {
             Some(id) => {
                 let (user, all) = (caller.user.id, caller.may(Permission::ViewAudit));
-                self.past(id, move |event| all || event.owner_id == user)
+                self.find_event(id, move |event| all || event.owner_id == user)
                     .await?
             }
-            None => sample_by(caller, asked.event_type, asked.data)?,
+            None => sample_event(caller, request.event_type, request.data)?,
         };
-        let matched_patterns = match &asked.patterns {
+        let matched_patterns = match &request.patterns {
             Some(patterns) => {
                 let patterns = check::patterns(patterns)?;
                 let matching = patterns.iter().filter(|one| one.matches(&event.r#type));
@@ -53,49 +53,47 @@ impl SinksService {
         })
     }
 
-    /// Sends an event to a sink at once, past its lane: nothing is queued, retried or logged as a
-    /// delivery. With `dry_run` it only shows what would be sent.
+    /// Sends an event to a sink at once, without its lane: nothing is queued, retried or recorded as
+    /// a delivery. With `dry_run` it only returns the body.
     pub async fn test(
         &self,
         caller: &Caller,
         id: SinkId,
-        asked: Preview,
+        request: Preview,
     ) -> Result<Previewed, SinkError> {
-        let who = caller.clone();
-        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
-        let (_, row) = found?;
-        if asked.r#type.is_some_and(|kind| kind != row.kind) {
+        let row = self.read_managed(caller, id).await?;
+        if request.r#type.is_some_and(|kind| kind != row.kind) {
             return Err(SinkError::invalid(
                 "invalid",
                 "`type` is not the type of this sink; leave it out",
             ));
         }
-        let event = match asked.event_id {
+        let event = match request.event_id {
             Some(id) => {
                 let (owner, all) = (row.owner_id, row.is_global());
-                self.past(id, move |event| all || event.owner_id == owner)
+                self.find_event(id, move |event| all || event.owner_id == owner)
                     .await?
             }
-            None => sample_by(caller, asked.event_type.clone(), asked.data.clone())?,
+            None => sample_event(caller, request.event_type.clone(), request.data.clone())?,
         };
-        let own = match &row.config {
+        let sink_template = match &row.config {
             SinkConfig::Webhook { body_template, .. } | SinkConfig::JsonRpc { body_template } => {
                 body_template.clone()
             }
             SinkConfig::Script { .. } => None,
         };
-        let source = asked.body_template.or(own);
+        let source = request.body_template.or(sink_template);
         let body = self
             .body(caller, row.kind, source.as_deref(), &event)
             .await?;
         let attempt = match &row.config {
-            SinkConfig::Webhook { .. } if !asked.dry_run => {
+            SinkConfig::Webhook { .. } if !request.dry_run => {
                 Some(self.send(caller, &row, body.clone(), &event).await?)
             }
-            SinkConfig::Script { .. } if !asked.dry_run => {
+            SinkConfig::Script { .. } if !request.dry_run => {
                 Some(self.run(caller, &row, &event).await?)
             }
-            // A formatter has nobody to send to: its body is all there is to see.
+            // A dry run, or a json-rpc sink, which only formats.
             _ => None,
         };
         Ok(Previewed {
@@ -118,12 +116,12 @@ impl SinksService {
                 None => Ok(self.deliverers.event_of(event).await?),
                 Some(_) => Err(SinkError::invalid(
                     "invalid_template",
-                    "a script sink has no template; its script sees the event itself",
+                    "a script sink has no template; its script receives the event itself",
                 )),
             };
         }
-        let rendering = Rendering::Request(caller.user.id);
-        let body = self.deliverers.render(source, event, rendering).await?;
+        let purpose = RenderPurpose::Request(caller.user.id);
+        let body = self.deliverers.render(source, event, purpose).await?;
         if kind == SinkType::JsonRpc {
             check::object_body(&body)?;
         }
@@ -138,7 +136,7 @@ impl SinksService {
         event: &Event,
     ) -> Result<Attempt, SinkError> {
         let SinkConfig::Webhook { url, .. } = &row.config else {
-            return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
+            return Err(SinkError::Internal("the sink is not a webhook".to_owned()));
         };
         self.tests.take(caller.user.id, Instant::now())?;
         let at = svc_clock::now();
@@ -155,42 +153,41 @@ impl SinksService {
             .webhook
             .send(caller.user.id, url, &headers, body, event, &secrets, at)
             .await;
-        self.tested(caller, row, at, detail, ok).await
+        self.record_test(caller, row, at, detail, ok).await
     }
 
-    /// Runs a script sink's script, as its deliveries do.
+    /// Runs the script of a script sink, like a delivery.
     async fn run(
         &self,
         caller: &Caller,
         row: &SinkRow,
         event: &Event,
     ) -> Result<Attempt, SinkError> {
-        // Each would hold a worker while it waits for the next.
+        // A script that tests its own sink would occupy one worker per level.
         if caller.credential == Credential::Script {
             return Err(SinkError::Nested);
         }
         self.tests.take(caller.user.id, Instant::now())?;
         let at = svc_clock::now();
-        let (detail, ok) = match self.deliverers.to_sink(row, event, None).await {
-            Sent::Delivered(detail) => (detail, true),
-            Sent::Failed(detail) | Sent::Dead(detail) => (detail, false),
-            Sent::Withheld(why) => {
-                let error = Some(why);
+        let (detail, ok) = match self.deliverers.deliver_to_sink(row, event, None).await {
+            AttemptResult::Delivered(detail) => (detail, true),
+            AttemptResult::Failed(detail) | AttemptResult::Dead(detail) => (detail, false),
+            AttemptResult::Withheld(why) => {
                 let detail = AttemptDetail {
-                    error,
+                    error: Some(why),
                     ..AttemptDetail::default()
                 };
                 (detail, false)
             }
-            Sent::Paused => {
+            AttemptResult::Paused => {
                 let message = "too many scripts are running; try again in a moment";
                 return Err(SinkError::Conflict(message.to_owned()));
             }
         };
-        self.tested(caller, row, at, detail, ok).await
+        self.record_test(caller, row, at, detail, ok).await
     }
 
-    async fn tested(
+    async fn record_test(
         &self,
         caller: &Caller,
         row: &SinkRow,
@@ -198,8 +195,8 @@ impl SinksService {
         detail: AttemptDetail,
         ok: bool,
     ) -> Result<Attempt, SinkError> {
-        let told = json!({"name": row.name, "delivered": ok, "status": detail.status});
-        let tested = entry(caller, "event_sink.tested", row, told);
+        let entry_detail = json!({"name": row.name, "delivered": ok, "status": detail.status});
+        let tested = entry(caller, "event_sink.tested", row, entry_detail);
         self.store
             .write(move |tx| audit::append(tx, &tested))
             .await?;
@@ -212,8 +209,8 @@ impl SinksService {
         })
     }
 
-    /// An event of the history, if it may be seen.
-    async fn past(
+    /// A stored event, if it is visible.
+    async fn find_event(
         &self,
         id: EventId,
         visible: impl Fn(&Event) -> bool,
@@ -225,7 +222,7 @@ impl SinksService {
     }
 }
 
-fn sample_by(
+fn sample_event(
     caller: &Caller,
     event_type: Option<String>,
     data: Option<Value>,

@@ -1,0 +1,41 @@
+//! A global sink receives the events of all users. A global webhook delivers only while the user who
+//! created it holds the permission to do so. A script sink checks the same in `attempt_script`.
+
+use svc_core::Permission;
+use svc_store::{sinks::SinkRow, users};
+
+use super::Deliverers;
+use crate::scripts::Waiting;
+
+impl Deliverers {
+    /// Why a webhook does not deliver; `None` if it does. A global webhook whose creator was deleted
+    /// still delivers: the users who manage global sinks are responsible for it.
+    pub(super) async fn webhook_withheld_reason(
+        &self,
+        sink: &SinkRow,
+        waiting: Option<Waiting>,
+    ) -> Option<String> {
+        if !sink.is_global() {
+            return None;
+        }
+        let creator = sink.owner_id;
+        let found = self.store.read(move |tx| users::find_power(tx, creator));
+        let creator = match found.await {
+            Ok(creator) => creator?,
+            Err(error) => return Some(error.to_string()),
+        };
+        let needed = Permission::ManageGlobalEventSinks;
+        if creator.permissions.contains(needed) {
+            self.withheld.forget(sink.id);
+            return None;
+        }
+        let why = format!(
+            "user `{}`, who created this global sink, does not hold the permission `{needed}`; a user who holds it can create the sink again",
+            creator.username
+        );
+        if waiting.is_some() {
+            self.report_withheld(sink, &why).await;
+        }
+        Some(why)
+    }
+}

@@ -1,0 +1,83 @@
+//! Secrets of webhooks: rotation, and encryption of signing secrets and header values.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svc_core::SinkId;
+use svc_protocol::api::{RotateSecret, RotatedSecret, SinkType};
+use svc_store::{
+    audit,
+    sinks::{self, SinkRow},
+};
+
+use super::{SinksService, entry, error::SinkError, managed};
+use crate::{
+    events::{deliver::Deliverers, sealed_headers, secrets},
+    identity::Caller,
+};
+
+/// How long the old secret stays valid after a rotation, unless the request says otherwise.
+const OVERLAP_HOURS: u32 = 24;
+const OVERLAP_HOURS_MAX: u32 = 30 * 24;
+
+impl SinksService {
+    /// Creates a new secret. The old one also signs until the overlap ends.
+    pub async fn rotate_secret(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        request: RotateSecret,
+    ) -> Result<RotatedSecret, SinkError> {
+        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
+        if hours > OVERLAP_HOURS_MAX {
+            return Err(SinkError::invalid(
+                "invalid",
+                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
+            ));
+        }
+        let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
+        let secret = secrets::new_webhook_secret();
+        let sealed = self.seal(id, &secret)?;
+        self.write_as(caller, move |tx, caller| {
+            let (_, mut row) = managed(tx, caller, id)?;
+            if row.kind != SinkType::Webhook {
+                return Err(SinkError::Conflict(format!(
+                    "sink `{}` is not a webhook; only webhooks have a secret",
+                    row.name
+                )));
+            }
+            row.previous_secret = row.secret.replace(sealed);
+            row.previous_until = Some(previous_until);
+            sinks::update(tx, &row)?;
+            let detail = json!({"name": row.name, "previous_until": previous_until});
+            audit::append(
+                tx,
+                &entry(caller, "event_sink.secret_rotated", &row, detail),
+            )?;
+            Ok(())
+        })
+        .await?;
+        Ok(RotatedSecret {
+            secret,
+            previous_until,
+        })
+    }
+
+    /// Encrypts the key in a webhook secret for its sink.
+    pub(super) fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
+        let key = secrets::parse_webhook_secret(text)
+            .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+        Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
+    }
+}
+
+/// Encrypts the header values of a webhook, if encryption is on. Fails if stored values cannot be
+/// decrypted, because the key was lost.
+pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
+    if !deliverers.sealing.is_on() {
+        return Ok(());
+    }
+    sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
+        SinkError::Conflict(format!("{error}; set the value of every header again"))
+    })
+}
