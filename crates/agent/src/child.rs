@@ -1,5 +1,5 @@
-//! What every child process of the agent has in common: it gets none of the agent's credentials,
-//! and nothing of it outlives its owner.
+//! Rules for every child process of the agent: no child gets a credential of the agent, and a
+//! child's process group ends with its owner.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use tokio::process::{Child, Command};
 
 use crate::guard::{Guard, Watched};
 
-/// The agent's credential, and its server's, are none of a child's business.
+/// Removes the credentials of the agent and of the server from a child's environment.
 pub fn withhold_credentials(command: &mut Command) {
     for name in [AGENT_TOKEN, AGENT_TOKEN_FILE, ADMIN_PASSWORD, SECRET_KEY] {
         command.env_remove(name);
     }
 }
 
-/// The process group a child leads. It ends with this value, whatever the child has started; the
-/// guard ends it if the agent is killed.
+/// The process group that a child leads. Dropping this value kills the group, including every
+/// process that the child has started. If the agent is killed, the guard ends the group.
 pub struct Group {
     id: Pid,
     _watched: Watched,
@@ -36,7 +36,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // An error means that nobody is left to hear it.
+        // An error means that the group has ended.
         let _ = kill_process_group(self.id, Signal::KILL);
     }
 }

@@ -1,7 +1,7 @@
-//! The link to the server: connected, kept, and made again when it is lost.
+//! Connects to the server, and reconnects after a lost link.
 //!
-//! [`Link::run`] owns the connection and all that is polled for it; the rest of the agent sees
-//! the [`Outbox`] and a watched [`LinkStatus`]. A lost link never touches the method server.
+//! [`Link::run`] owns the connection and polls its reader and writer. The rest of the agent uses
+//! the [`Outbox`] and watches [`LinkStatus`]. A lost link never affects the method server.
 
 mod connect;
 mod session;
@@ -25,23 +25,23 @@ use crate::{
     registration::Routes, servers::Servers,
 };
 
-/// Why the agent makes no more links.
+/// Why the agent does not connect again.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LinkEnd {
     /// The agent stops.
     Finished,
     /// Another agent took over the space.
     Replaced,
-    /// The token is refused, or its space is deleted.
+    /// The server rejected the token, or the space was deleted.
     Credentials(String),
-    /// The server will never accept this agent.
+    /// The server refuses this agent, and a retry cannot help.
     Refused(String),
 }
 
 pub struct Link {
     pub servers: Arc<Servers>,
     pub agent_token: String,
-    /// New at each start of an agent.
+    /// A random id, new at each start of an agent.
     pub instance: String,
     pub policy: Arc<Policy>,
     pub outbox: Arc<Outbox>,
@@ -49,24 +49,24 @@ pub struct Link {
     pub log: Arc<SpaceLog>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
-    /// Methods that another space has taken over.
+    /// Sends the names of methods that another space has taken over.
     pub displaced: mpsc::UnboundedSender<Vec<String>>,
-    /// Drops the link, so that a new one brings both ends to the same state.
+    /// A notification makes the agent reconnect, which brings both ends to the same state.
     pub reset: Arc<tokio::sync::Notify>,
 }
 
-/// What to do after a link has ended or could not be made.
+/// The next step after a link has ended or a connection attempt has failed.
 enum Next {
     /// Another server may accept the agent, or the same one later.
     Retry,
-    /// No other server would answer differently.
+    /// The space is stopped. Every server of the zone would refuse the link.
     RetryAfterStop,
     End(LinkEnd),
 }
 
 impl Link {
-    /// Connects again and again, until `finish` is cancelled or the server ends the link for good.
-    /// After a failed server, the next one is tried at once; the agent waits when all have failed.
+    /// Connects until `finish` is cancelled or the server ends the link for good. After a failed
+    /// server, tries the next one at once; waits only when every server has failed.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let mut delays = self.policy.reconnect.delays();
         let mut turns = self.servers.turns();
@@ -75,8 +75,8 @@ impl Link {
             number += 1;
             self.servers.use_turn(&turns);
             let (next, up) = self.link_once(number, &finish).await;
-            // A link that is lost at once counts as a failure: an agent must not circle without a
-            // pause among servers that accept it and fail.
+            // A link that is lost soon counts as a failure. Otherwise an agent would reconnect
+            // without a pause to servers that accept the link and then fail.
             if up >= self.policy.reconnect_reset {
                 delays.reset();
                 turns.held();
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    /// Makes one link and runs it to its end. Also returns how long the link was up.
+    /// Connects once and runs the link to its end. Also returns how long the link was up.
     async fn link_once(&self, number: u64, finish: &CancellationToken) -> (Next, Duration) {
         let server = self.servers.current();
         let connected = tokio::select! {
@@ -178,7 +178,7 @@ fn after(end: session::End) -> (Next, Option<String>) {
         End::Lost(error) => retry(error),
         End::Goodbye(Goodbye::Replaced) => (Next::End(LinkEnd::Replaced), None),
         End::Goodbye(Goodbye::Revoked) => {
-            let error = "the space is gone, or its agent token was replaced".to_owned();
+            let error = "the space was deleted, or its agent token was replaced".to_owned();
             (Next::End(LinkEnd::Credentials(error.clone())), Some(error))
         }
         End::Goodbye(Goodbye::SpaceStopped) => {

@@ -1,4 +1,4 @@
-//! Problems as responses.
+//! Turns problems into HTTP responses.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
@@ -6,7 +6,7 @@ use svc_protocol::problem::{self, Problem};
 
 use crate::registration::RegistrationError;
 
-/// A problem on its way out.
+/// A problem as the response of a handler.
 #[derive(Debug)]
 pub struct Failure(pub Problem);
 

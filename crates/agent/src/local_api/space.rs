@@ -1,5 +1,5 @@
-//! What the space's owner reaches over the Unix socket: registration, status, stop, events, and
-//! the server's API through the agent.
+//! The routes on the Unix socket: registration, status, stop, events, and the server's API
+//! through the agent.
 
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ use crate::{
     servers::Servers,
 };
 
-/// A registration file in JSON: every byte of it may need escaping.
+/// A registration file as a JSON string: every byte may need escaping.
 const REGISTRATION_BODY_MAX: usize = 2 * FILE_BYTES_MAX + 64 * 1024;
 
-/// What the routes work on.
+/// State of the routes.
 pub struct SpaceApi {
     pub registrar: Arc<Registrar>,
     pub link: watch::Receiver<LinkStatus>,
@@ -71,11 +71,11 @@ async fn register(
     Ok(Json(api.registrar.register(file).await?))
 }
 
-/// 422 means that the registration itself was refused.
+/// Only an error in the registration itself is 422. Other JSON of the wrong shape is 400.
 fn unread(error: &JsonRejection) -> Failure {
     let text = error.body_text();
     let (_, why) = text.split_once(": ").unwrap_or_default();
-    // Where in the text it is says nothing to an author, who has never seen that.
+    // Drop the position: the CLI produced the JSON, and the author has never seen it.
     let why = why.rsplit_once(" at line ").map_or(why, |(why, _)| why);
     match error {
         JsonRejection::JsonDataError(_) if why.starts_with("registration.") => Failure::new(
@@ -124,7 +124,7 @@ async fn status(State(api): Api) -> Json<Status> {
 }
 
 async fn stop(State(api): Api) -> StatusCode {
-    tracing::info!("the agent is asked to stop");
+    tracing::info!("a client requested the agent to stop");
     api.shutdown.cancel();
     StatusCode::ACCEPTED
 }

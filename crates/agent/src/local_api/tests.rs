@@ -31,7 +31,7 @@ use crate::{
     servers::Servers,
 };
 
-/// Sends a request as it stands and reads the answer to its end.
+/// Sends a request unchanged and reads the response to its end.
 async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
     stream.write_all(request.as_bytes()).await.expect("writes");
     let mut answer = Vec::new();
@@ -53,7 +53,7 @@ pub fn servers(urls: &str) -> Arc<Servers> {
     Arc::new(Servers::parse(urls, None).expect("valid"))
 }
 
-/// Packages of an agent that has yet to read its libraries.
+/// Packages of an agent that has not read its libraries yet.
 pub fn packages(
     folder: &Path,
     servers: &Arc<Servers>,

@@ -1,9 +1,9 @@
-//! Which calls wait, which are with the method server, and what is answered.
+//! The calls of a method server: waiting, sent, answered.
 //!
-//! A pure state machine: it takes what happened and when, and returns in [`Effects`] what to
-//! answer. The writer of the method server's stdin takes the next lines from it when there is room
-//! for them ([`CallTable::take`]): until then a call stays here, where users take turns and a
-//! caller can still withdraw it. The table never touches a process, a socket or a clock.
+//! A pure state machine. Its input is what happened and when; its output are the answers in
+//! [`Effects`]. The writer of the method server's stdin takes the next lines when the pipe has room
+//! ([`CallTable::take`]). Until then a call waits here, where users take turns and a caller can
+//! still cancel it unsent. The table never uses a process, a socket or a clock.
 
 mod reports;
 mod take;
@@ -29,20 +29,21 @@ use self::{
 };
 use crate::outbox::Caller;
 
-/// What a waiting line takes beside its JSON.
+/// Memory of a waiting line in addition to its JSON.
 const WAITING_BYTES: usize = 128;
 
-/// Ids of requests to method servers: unique for the life of the agent, below 2^53 for it.
+/// The next id of a request to a method server. Ids are unique while the agent runs; counted from 0,
+/// they stay below 2^53.
 pub type CallIds = Arc<AtomicU64>;
 
-/// One line for the method server; a call's JSON lacks its id and closing brace.
+/// One line for the method server. The JSON of a call lacks its id and closing brace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
     pub id: Option<u64>,
     pub json: Bytes,
 }
 
-/// An answer to a call, or a report on how far it is.
+/// An answer to a call, or a progress report on it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub caller: Caller,
@@ -50,7 +51,7 @@ pub struct Answer {
     pub payload: Bytes,
 }
 
-/// What is to be answered, in order.
+/// The answers to send, in order.
 #[derive(Debug, Default)]
 pub struct Effects {
     pub answers: Vec<Answer>,
@@ -73,7 +74,7 @@ enum Process {
     Down {
         since: Instant,
     },
-    /// No more calls: it stops, or has stopped.
+    /// Stopping or stopped: accepts no more calls.
     Closed,
 }
 
@@ -83,7 +84,7 @@ enum Place {
     Sent(u64),
 }
 
-/// A line that is not yet with the method server.
+/// A line that was not sent yet.
 struct Waiting {
     /// `None` for a notification.
     caller: Option<Caller>,
@@ -91,26 +92,26 @@ struct Waiting {
     arrived: Instant,
 }
 
-/// How a method server is fed.
+/// Limits on calls of one method server.
 pub struct Limits {
-    /// Calls that it may have at a time: 1 in serial mode, `max_in_flight` otherwise.
+    /// Most calls in flight: 1 in serial mode, `max_in_flight` otherwise.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
-    /// How long beyond its timeout an unanswered call counts as lost, if calls in flight are
+    /// An unanswered call counts as lost this long after its timeout, if calls in flight are
     /// limited.
     pub overdue_after: Duration,
-    /// Bytes that may wait. One user may take as much as is free.
+    /// Most bytes that may wait. A user may occupy as many as are still free.
     pub waiting_bytes_max: usize,
 }
 
 struct Sent {
     caller: Caller,
     cancelled: bool,
-    /// When its time is up.
+    /// The end of its timeout.
     due: Instant,
-    /// When it was first seen to be with the method server. The hot path reads no clock.
+    /// When [`CallTable::is_overdue`] first saw the call as sent. Sending reads no clock.
     seen: Option<Instant>,
-    /// Most calls report nothing.
+    /// Boxed, because most calls report no progress.
     reports: Option<Box<Reports>>,
 }
 
@@ -118,15 +119,15 @@ pub struct CallTable {
     limits: Limits,
     ids: CallIds,
     process: Process,
-    /// Nothing is sent before the method server this one replaces is idle.
+    /// Send nothing until the replaced method server is idle.
     held: bool,
     waiting: FairQueue<Waiting>,
     users: Users,
     sent: NumberMap<u64, Sent>,
     places: NumberMap<Caller, Place>,
     held_reports: Held,
-    /// Every call with an id below this one has been read by the method server: it reads its stdin
-    /// in order, and has answered the call before.
+    /// The method server has read every call with an id below this one: it has answered the call
+    /// before, and reads its stdin in order.
     read_below: u64,
 }
 
@@ -146,7 +147,7 @@ impl CallTable {
         }
     }
 
-    /// A call (with a caller) or a notification (without) of a user arrives.
+    /// Queues a call (with a caller) or a notification (without).
     pub fn arrive(
         &mut self,
         user: u32,
@@ -177,7 +178,7 @@ impl CallTable {
         }
     }
 
-    /// The method server answered; `false` if no call of ours has this id (any more).
+    /// Handles an answer of the method server. Returns `false` if no sent call has this id.
     pub fn answer(
         &mut self,
         id: u64,
@@ -201,7 +202,7 @@ impl CallTable {
         true
     }
 
-    /// Nobody waits for this call any more; `false` if it is not here.
+    /// Cancels a call. Returns `false` if the call is not in this table.
     pub fn cancel(&mut self, caller: Caller, effects: &mut Effects) -> bool {
         match self.places.get(&caller) {
             None => return false,
@@ -230,8 +231,7 @@ impl CallTable {
         }
     }
 
-    /// A link is gone, and with it everyone who waited there. Where calls in flight are limited, a
-    /// call that was sent keeps its place.
+    /// Drops the calls of a lost link. If calls in flight are limited, a sent call keeps its slot.
     pub fn forget_link(&mut self, link: u64) {
         let gone: Vec<_> = self
             .places
@@ -259,14 +259,14 @@ impl CallTable {
         }
     }
 
-    /// The process takes no more lines. What it has already written may still be read.
+    /// The process accepts no more lines. Its remaining output may still be read.
     pub fn process_down(&mut self, now: Instant) {
         if self.process == Process::Up {
             self.process = Process::Down { since: now };
         }
     }
 
-    /// The last of its output has been read: nothing that was sent will be answered.
+    /// Interrupts all sent calls, after the last output of the process has been read.
     pub fn interrupt_sent(&mut self, effects: &mut Effects) {
         self.held_reports.clear();
         for (_, sent) in self.sent.drain() {
@@ -275,7 +275,7 @@ impl CallTable {
         }
     }
 
-    /// Gives up on what has waited `patience` for a process that is down.
+    /// Rejects lines that have waited `patience` for a process that is down.
     pub fn expire(&mut self, now: Instant, patience: Duration, effects: &mut Effects) {
         let Process::Down { since } = self.process else {
             return;
@@ -286,12 +286,12 @@ impl CallTable {
             .pop_fronts(due, |item| give_up(&item, places, effects));
     }
 
-    /// The method server this one replaces is idle.
+    /// Allows sending: the replaced method server is idle.
     pub fn release(&mut self) {
         self.held = false;
     }
 
-    /// Takes no more calls and gives up on those not sent.
+    /// Accepts no more calls and rejects those that were not sent.
     pub fn close(&mut self, effects: &mut Effects) {
         self.process = Process::Closed;
         while let Some(item) = self.waiting.pop() {
@@ -299,9 +299,8 @@ impl CallTable {
         }
     }
 
-    /// Whether the method server hangs: every place is held by a call that has gone unanswered for
-    /// too long. To be asked now and then: a call that was sent late has its time from the first
-    /// question on.
+    /// Whether the method server hangs: a call that was unanswered for too long occupies every slot.
+    /// Call this regularly: the time of a call that was sent late starts at the first check.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(places) = self.limits.in_flight_max else {
             return false;
@@ -326,7 +325,7 @@ impl CallTable {
         self.waiting.len()
     }
 
-    /// Whether a sent call holds its place until its answer comes, even without a caller.
+    /// Whether a sent call occupies its slot until it is answered, even after its caller has left.
     fn holds_places(&self) -> bool {
         self.limits.in_flight_max.is_some()
     }

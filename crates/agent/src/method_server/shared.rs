@@ -1,4 +1,4 @@
-//! What a method server's handle, its supervisor and its process's tasks have in common.
+//! State shared by a method server's handle, its supervisor and the tasks of its process.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -33,7 +33,7 @@ pub struct Inner {
     pub state: MethodServerState,
     pub pid: Option<u32>,
     pub restarts: u64,
-    /// Its state is the space's: it is neither on trial nor on its way out.
+    /// The current method server of the space. Only its state is reported.
     pub current: bool,
     /// Replaced: it finishes its calls and is not restarted.
     pub retired: bool,
@@ -45,14 +45,14 @@ pub struct Stdin {
     pub work: Arc<Notify>,
     /// The writer waits for work.
     pub is_parked: bool,
-    /// The writer has taken lines that are not all in the pipe yet.
+    /// The writer has taken lines and has not written all of them to the pipe.
     pub is_writing: bool,
 }
 
-/// What a writer gets when it asks for lines.
+/// The answer to a writer that takes lines.
 pub enum TakeLines {
     Open(Take),
-    /// The process takes no more lines.
+    /// The process accepts no more lines.
     Closed,
 }
 
@@ -65,7 +65,8 @@ impl Shared {
         });
     }
 
-    /// Gives the writer that `work` wakes the next lines. Without any, it is woken when there are.
+    /// Moves the next lines to the writer that `work` wakes. If there are none, wakes the writer
+    /// later.
     pub fn take_lines(&self, work: &Arc<Notify>, pipe: Pipe, lines: &mut Vec<Line>) -> TakeLines {
         let inner = &mut *self.inner.lock();
         let stdin = inner.stdin.as_mut();
@@ -78,8 +79,8 @@ impl Shared {
         TakeLines::Open(take)
     }
 
-    /// A line came from the process's stdout. If it is a report on a call that comes too early: until
-    /// when it is held.
+    /// Handles a line of the process's stdout. For a progress report that comes too early, returns
+    /// until when it is held.
     pub fn line(&self, line: &Bytes) -> Option<Instant> {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
@@ -98,17 +99,17 @@ impl Shared {
         if !known && id < self.around.ids.load(Ordering::Relaxed) {
             tracing::debug!(
                 id,
-                "an answer came after its caller had gone; it is dropped"
+                "dropped an answer to a call that was cancelled or interrupted"
             );
         } else if !known {
             self.around.log.agent(&format!(
-                "the method server answered id {id}, which nobody asked; the answer is dropped"
+                "the method server answered id {id}, but no call has this id; the answer is dropped"
             ));
         }
         None
     }
 
-    /// A response that JSON-RPC does not allow: its caller gets an error at once.
+    /// A response that violates JSON-RPC: its caller gets an error at once.
     fn invalid_response(&self, id: u64, fault: ResponseFault, line: &Bytes) {
         let error = RpcError::InvalidResponse(fault).to_object().to_bytes();
         let known = self.with(|inner| {
@@ -125,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// A line that is no answer: a report on a call in flight, or something for the log.
+    /// A line that is not an answer: a progress report on a call in flight, or text for the log.
     fn no_answer(&self, line: &Bytes) -> Option<Instant> {
         match self.take_report(line) {
             Reported::Done => None,
@@ -154,7 +155,7 @@ impl Shared {
         })
     }
 
-    /// Sends the reports whose time has come; when the next one's does.
+    /// Sends the held reports that are due. Returns when the next one is due.
     pub fn send_held_reports(&self, now: Instant) -> Option<Instant> {
         self.with(|inner| inner.table.send_held_reports(now, &mut inner.effects))
     }
@@ -168,7 +169,7 @@ impl Shared {
         });
     }
 
-    /// Closes the process's stdin once what the writer has taken is written. Calls wait from here on.
+    /// From now on calls wait. The writer writes the lines it has taken, then closes stdin.
     pub fn down(&self) {
         let now = Instant::now();
         self.with(|inner| {
@@ -197,7 +198,7 @@ impl Shared {
         }
     }
 
-    /// Changes the state and carries out what follows from it, in order, under one lock.
+    /// Changes the state and sends the resulting answers in order, under one lock.
     pub fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
@@ -225,7 +226,7 @@ impl Shared {
 }
 
 impl Inner {
-    /// Nothing waits, runs or is yet to be written.
+    /// No call waits or is in flight, and no line is being written.
     pub fn is_idle(&self) -> bool {
         self.table.is_idle() && !self.stdin.as_ref().is_some_and(|stdin| stdin.is_writing)
     }

@@ -1,4 +1,4 @@
-//! Keeps a method server running until it is told to stop.
+//! Watches a method server's process and restarts it, until the method server is stopped.
 
 use std::{sync::Arc, time::Instant};
 
@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::{process::Process, shared::Shared};
 use crate::backoff::Delays;
 
-/// Overdue calls are rare and their time is coarse: they are looked for less often.
+/// Overdue calls are rare and need no exact time, so they are checked only every so many ticks.
 const OVERDUE_TICKS: u32 = 10;
 
-/// Why a process is no longer watched.
+/// Why the watch of a process ended.
 enum End {
     StopAsked,
     Gone,
@@ -42,9 +42,10 @@ pub async fn supervise(shared: Arc<Shared>, first: Process, stop: CancellationTo
                     close(&shared);
                     return;
                 }
-                shared.around.log.agent(&format!(
-                    "the method server is gone ({how}) and is restarted"
-                ));
+                shared
+                    .around
+                    .log
+                    .agent(&format!("the method server ended ({how}) and is restarted"));
                 shared.report();
             }
         }
@@ -65,7 +66,7 @@ fn close(shared: &Shared) {
     shared.with(|inner| inner.table.close(&mut inner.effects));
 }
 
-/// Waits until the process ends, hangs or is to be stopped.
+/// Waits until the process ends or hangs, or `stop` is cancelled.
 async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken) -> End {
     let mut ticks = interval(shared.around.policy.tick * OVERDUE_TICKS);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -85,8 +86,8 @@ async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken)
     }
 }
 
-/// Starts a new process, at once the first time, then with growing delays; `None` when it is no
-/// longer wanted.
+/// Starts a new process: the first time at once, then with growing delays. Returns `None` if the
+/// method server was replaced or stopped meanwhile.
 async fn restart(
     shared: &Arc<Shared>,
     delays: &mut Option<Delays>,
@@ -108,7 +109,7 @@ async fn restart(
     }
 }
 
-/// Waits, and meanwhile gives up on calls that have waited too long.
+/// Waits until `until`, and rejects calls that have waited too long.
 async fn wait(shared: &Shared, until: Instant, stop: &CancellationToken) -> Option<()> {
     let policy = &shared.around.policy;
     loop {

@@ -166,7 +166,7 @@ for line in sys.stdin:
     assert_eq!(kind, FrameKind::Result, "{:?}", link.log);
     assert_eq!(result, r#"["svc", "own notes", "mine", "mine"]"#);
 
-    // A restart finds them as they are by then.
+    // A restarted method server finds the current libraries.
     server
         .api
         .set_libraries(&[("user", "notes", "TEXT = 'new notes'")]);

@@ -1,4 +1,4 @@
-//! Messages of a method server between a request and its response.
+//! Progress reports of a method server between a request and its response.
 
 use std::time::{Duration, Instant};
 
@@ -106,6 +106,10 @@ async fn malformed_reports_and_those_of_unknown_calls_are_logged() {
         assert_eq!(link.log_line(said).await.0, LogSource::Stdout, "{said}");
     }
     link.call(6, 1, "steps").await;
-    assert_eq!(link.answer().await.1, FrameKind::Progress, "it goes on");
+    assert_eq!(
+        link.answer().await.1,
+        FrameKind::Progress,
+        "later calls work"
+    );
     stop(agent).await;
 }

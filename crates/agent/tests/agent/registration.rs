@@ -115,7 +115,7 @@ async fn a_replacement_takes_over_without_a_lost_call() {
             assert_eq!(link.answer().await.1, FrameKind::Result);
             let register = link.accept_registration(8).await;
             assert_eq!((register.generation, register.place), (generation, None));
-            // One on its way to the old process, one to the new, at once.
+            // One call to the old process and one to the new one, at the same time.
             link.call(2, old, "a").await;
             link.call(3, generation, "a").await;
             let mut answers = [link.answer().await, link.answer().await];

@@ -1,4 +1,4 @@
-//! Registrations that a script built: objects, not texts.
+//! Registrations built by a script: objects instead of TOML.
 
 use serde_json::{Value, json};
 use svc_agent::Exit;
@@ -10,7 +10,7 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Says where it runs, and answers every call with 5.
+/// Writes its working folder to a file, and answers every call with 5.
 const SERVE: &str = r#"pwd > where
 while read -r line; do
   id=${line##*:}
@@ -55,7 +55,7 @@ async fn an_object_is_registered_and_runs_beside_its_script() {
     let (agent, mut link) = linked(&server).await;
     let folder = agent.path().join("sub");
     std::fs::create_dir(&folder).expect("a folder");
-    // The startup script lies among the agent's own files: its folder is the space's.
+    // A method server of the startup script, which is in `.svc`, runs in the space's folder.
     let cases = [
         ("sub/m.py", folder.as_path()),
         (".svc/startup.py", agent.path()),

@@ -1,5 +1,5 @@
-//! What an agent runs by itself at its first link. `sh` stands in for our program: a file named
-//! `run-script` or `methods` says what that command does.
+//! The startup script and the methods file at an agent's first link. `sh` replaces the `svc`
+//! program, and runs a file named like the command: `run-script` or `methods`.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 
 const SPACE: &str = "/api/spaces/00000000-0000-0000-0000-000000000000";
 
-/// An agent with a methods file in Python; `run` and `register` are the commands' scripts.
+/// An agent with a methods file in Python. `run` and `register` replace the commands.
 fn scripted(server: &FakeServer, run: &str, register: &str) -> TestAgent {
     TestAgent::start_with(&server.url(), |folder: &Path, options: &mut Options| {
         let sub = folder.join("sub");
@@ -87,7 +87,7 @@ async fn failures_of_the_startup_script_are_logged_and_the_agent_keeps_running()
     server.api.set_startup_script("library", "");
     let agent = scripted(&server, "echo never", "echo registered");
     let mut link = server.link().await;
-    link.log_line("script `boot` is no startup script but of kind `library`")
+    link.log_line("script `boot` is of kind `library`, not `startup`")
         .await;
     link.log_line("registered").await;
     assert!(!link.log.iter().any(|(_, line)| line == "never"));
@@ -135,7 +135,7 @@ async fn a_slow_startup_script_delays_the_methods_file_for_a_limited_time() {
         .await;
     let is_done = |(_, line): &(_, String)| line.contains("`boot` is done");
     assert!(!link.log.iter().any(is_done));
-    // It goes on to its own end.
+    // The startup script continues to its end.
     fs::write(agent.path().join("end"), "").expect("written");
     link.log_line("script `boot` is done").await;
     stop(agent).await;

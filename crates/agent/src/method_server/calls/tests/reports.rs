@@ -1,8 +1,8 @@
-//! Reports on how far a call is, and how many of them pass.
+//! Progress reports of calls, and how many of them pass.
 
 use super::*;
 
-/// What the link is to carry of one call at most.
+/// Most reports of one call in a second.
 const PER_SECOND_MAX: usize = 20;
 
 impl Bench {
@@ -12,7 +12,7 @@ impl Bench {
         self.table.report(id, report, now, effects)
     }
 
-    /// Frame, kind and payload of what went out, in order.
+    /// Frame, kind and payload of each sent answer, in order.
     fn sent(&mut self) -> Vec<(u64, FrameKind, String)> {
         let read = |answer: Answer| {
             let payload = String::from_utf8_lossy(&answer.payload).into_owned();
@@ -30,7 +30,7 @@ fn reports_go_out_in_order_and_before_the_answer() {
         assert_eq!(bench.report(0, text), Reported::Done);
     }
     bench.answer(0);
-    for (id, text) in [(0, "late"), (7, "of nobody")] {
+    for (id, text) in [(0, "late"), (7, "of an unknown call")] {
         assert_eq!(bench.report(id, text), Reported::Unknown);
     }
     let progress = |text: &str| (10, FrameKind::Progress, text.to_owned());
@@ -42,7 +42,7 @@ fn reports_go_out_in_order_and_before_the_answer() {
 }
 
 #[test]
-fn a_flood_is_thinned_and_its_last_report_is_never_lost() {
+fn too_many_reports_are_reduced_and_the_last_one_is_always_sent() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     let start = bench.now;
@@ -65,7 +65,7 @@ fn a_flood_is_thinned_and_its_last_report_is_never_lost() {
 }
 
 #[test]
-fn what_is_held_goes_out_when_its_time_has_come() {
+fn a_held_report_is_sent_when_it_is_due() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10).call(11);
     let mut last = Reported::Unknown;
@@ -89,7 +89,7 @@ fn what_is_held_goes_out_when_its_time_has_come() {
 }
 
 #[test]
-fn nobody_hears_of_a_call_that_was_cancelled() {
+fn a_cancelled_call_sends_no_report() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10);
     bench.cancel(10);
