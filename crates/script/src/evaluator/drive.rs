@@ -1,4 +1,4 @@
-//! Steps the engine through one piece of code and answers what it asks.
+//! Steps the engine through one piece of code and answers its requests.
 
 use std::{
     collections::HashMap,
@@ -21,32 +21,32 @@ use super::{
 };
 use crate::{ErrorKind, Exception, Host, Raise, RpcFault, ScriptError, Source, os};
 
-/// How the loader reaches us; no script is given it.
+/// The function by which the loader calls the evaluator. Scripts cannot reach it.
 pub(super) const HOST_FUNCTION: &str = "__svc_host__";
 
-/// What is known of a run beyond what its exceptions can say.
+/// State of a run that its exceptions cannot carry.
 #[derive(Default)]
 pub struct Pending {
     host_calls: usize,
-    /// Why we stopped it.
+    /// Why the evaluator stopped the run.
     pub stopped: Option<ErrorKind>,
-    /// A library that cannot be compiled.
+    /// The error of a library that cannot be compiled.
     pub library: Option<ScriptError>,
     /// The last `svc.jsonrpc.error`.
     pub rpc: Option<RpcFault>,
-    /// Modules that were found and not run yet.
+    /// Modules that were found but have not run yet.
     pub found: HashMap<String, Source>,
 }
 
-/// How a question of the script is answered.
+/// The answer to a request of the script.
 pub(super) enum Answer {
     Resume(ExtFunctionResult),
-    /// The run is over, whatever the script would catch.
+    /// Ends the run. The script cannot catch this.
     Stop(ErrorKind),
 }
 
 impl Evaluator {
-    /// Runs code to its end within the setting's limits. Gives the value of its last expression.
+    /// Runs code to its end within the setting's limits. Returns the value of its last expression.
     pub(super) fn feed(
         &mut self,
         code: &str,
@@ -106,9 +106,9 @@ impl Evaluator {
         host: &mut dyn Host,
     ) -> Result<ReplProgress, Box<ReplStartError>> {
         let answer = match &mut progress {
-            // It caught its limit, and would go on.
+            // The script caught the exception of its limit and continued.
             _ if let Some(limit) = output.watch.reached() => Answer::Stop(limit.clone()),
-            // The engine asks for the functions it does not know: a `NameError`.
+            // The engine asks about unknown functions. `NotFound` becomes a `NameError`.
             ReplProgress::FunctionCall(call) if call.function_name != HOST_FUNCTION => {
                 let name = std::mem::take(&mut call.function_name);
                 Answer::Resume(ExtFunctionResult::NotFound(name))
@@ -139,7 +139,7 @@ impl Evaluator {
         }
     }
 
-    /// `__svc_host__(…)`, of which the loader is the only caller.
+    /// Handles `__svc_host__(…)`, which only the loader calls.
     fn native(&mut self, args: &CallArgs, host: &mut dyn Host) -> Answer {
         let text = |index| args.arg(index).and_then(|value| value.as_str());
         match (text(0), text(1), text(2)) {
@@ -151,7 +151,10 @@ impl Evaluator {
             (Some("call"), Some(operation), Some(argument)) => {
                 self.operation(operation, argument, host)
             }
-            _ => raise(ExcType::TypeError, "a module of `svc` was called wrongly"),
+            _ => raise(
+                ExcType::TypeError,
+                "a module of `svc` passed wrong arguments",
+            ),
         }
     }
 
@@ -205,7 +208,7 @@ impl Evaluator {
         give(MontyObject::string("null"))
     }
 
-    /// Counts one question to the host.
+    /// Counts one call to the host. Returns whether it is within the limit.
     pub(super) fn may_ask(&mut self) -> bool {
         self.pending.host_calls += 1;
         self.pending.host_calls <= self.setting.limits.host_calls
@@ -244,7 +247,7 @@ fn resume(
     match progress {
         ReplProgress::FunctionCall(call) => call.resume(result, print),
         ReplProgress::OsCall(call) => call.resume(result, print),
-        // There are no names but those a script binds: a `NameError`.
+        // No names exist besides those that a script binds. `Undefined` becomes a `NameError`.
         ReplProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print),
         done @ (ReplProgress::ResolveFutures(_) | ReplProgress::Complete { .. }) => Ok(done),
     }
@@ -274,7 +277,7 @@ fn delay(call: &OsFunctionCall) -> Option<Duration> {
     }
 }
 
-/// Really sleeps, and takes it off the time the script has left.
+/// Sleeps, and subtracts the delay from the script's remaining time.
 fn sleep(progress: &mut ReplProgress, delay: Duration, watch: &Watch) -> Answer {
     let Some(left) = watch.left() else {
         thread::sleep(delay);

@@ -1,4 +1,4 @@
-//! Starts programs for a script, waits for them, and kills those that take too long.
+//! Runs programs for a script, and kills those that exceed their timeout.
 
 use std::{
     collections::HashMap,
@@ -20,17 +20,17 @@ use crate::{
     worker::{WORKER_VARIABLES, without_memory_limit},
 };
 
-/// Bytes of each stream a script is given.
+/// Most bytes of each output stream.
 const STREAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The argument of the operation.
+/// The argument of the operation `process`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Order {
     args: Vec<String>,
     #[serde(default)]
     cwd: Option<String>,
-    /// The whole environment, if given.
+    /// Replaces the whole environment.
     #[serde(default)]
     env: Option<HashMap<String, String>>,
     #[serde(default)]
@@ -38,7 +38,7 @@ pub(super) struct Order {
     /// Seconds.
     #[serde(default)]
     timeout: Option<f64>,
-    /// Added to the environment if that is not given as a whole; `None` takes one out.
+    /// Changes to the environment, if `env` is not given. `None` removes a variable.
     #[serde(default)]
     env_changes: HashMap<String, Option<String>>,
     #[serde(default)]
@@ -51,27 +51,27 @@ pub(super) struct Order {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Output {
-    /// To where the script's own goes.
+    /// To the script's own stream.
     #[default]
     Inherit,
     /// To the script.
     Pipe,
     Null,
-    /// Of stderr only: into stdout, in the order it was written.
+    /// For stderr only: into stdout, in order.
     Stdout,
 }
 
-/// What came of it. Of the streams, that which was read.
+/// The answer. Holds the streams that were read.
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
-    /// Negative: the signal that ended it.
+    /// The exit code, or the negative number of the signal that ended the program.
     pub(super) returncode: i32,
     pub(super) stdout: Option<String>,
     pub(super) stderr: Option<String>,
 }
 
-/// Runs it to its end. In a worker its output is read in any case: a worker's stdout is no place
-/// for it.
+/// Runs a program to its end. In a worker, inherited output is read too, because a worker's stdout
+/// carries frames.
 pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
     let Some((program, args)) = order.args.split_first() else {
         let text = "a process needs a program: `args` is empty";
@@ -86,15 +86,15 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
         command.spawn()
     };
     let mut child = spawned.map_err(|error| unstarted(program, &error))?;
-    // It holds the writing end of a pipe, which would then never end.
+    // Closes this process's copy of the pipe's write end. Otherwise the pipe would never end.
     drop(command);
-    // Dropped at the end of its time, it is killed.
+    // Cancelled at the timeout. The child is then killed.
     let ended = finish(&mut child, merged, order.input.as_deref(), program);
     match order.timeout {
         None => ended.await,
         Some(seconds) => {
             let within = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                let text = format!("`{seconds}` is no timeout");
+                let text = format!("`{seconds}` is not a valid timeout in seconds");
                 Raise::new(Exception::ValueError, text)
             })?;
             match tokio::time::timeout(within, ended).await {
@@ -143,7 +143,7 @@ fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool
     command
 }
 
-/// Says where both streams go. Gives the end to read from if they are one.
+/// Redirects both output streams. Returns the pipe to read if they share one.
 fn redirect(command: &mut Command, order: &Order, in_worker: bool) -> io::Result<Option<Receiver>> {
     let one = |output: Output| match output {
         Output::Null => Stdio::null(),
@@ -183,7 +183,7 @@ async fn finish(
     let stderr = child.stderr.take();
     let feed = async move {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // A program need not read what it is given.
+            // An error means that the program does not read its input, which is allowed.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
         Ok(())
@@ -203,7 +203,7 @@ async fn finish(
     })
 }
 
-/// A stream to its end; too much of it is an error.
+/// Reads a stream to its end. Fails if it is too large.
 async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<String>> {
     let Some(stream) = stream else {
         return Ok(None);
@@ -218,7 +218,7 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<St
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// As CPython counts it.
+/// The return code of CPython.
 fn code_of(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
 
@@ -228,7 +228,7 @@ fn code_of(status: ExitStatus) -> i32 {
         .unwrap_or(-1)
 }
 
-/// As CPython says it.
+/// The errors of CPython.
 fn unstarted(program: &str, error: &io::Error) -> Raise {
     let text = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::NotFound, Some(code)) => {
@@ -237,7 +237,7 @@ fn unstarted(program: &str, error: &io::Error) -> Raise {
         (io::ErrorKind::PermissionDenied, Some(code)) => {
             format!("[Errno {code}] Permission denied: '{program}'")
         }
-        _ => format!("`{program}` cannot start: {error}"),
+        _ => format!("cannot start `{program}`: {error}"),
     };
     let exception = match error.kind() {
         io::ErrorKind::PermissionDenied => Exception::PermissionError,

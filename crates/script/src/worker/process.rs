@@ -1,7 +1,7 @@
-//! One worker process, seen from its parent.
+//! The parent's handle of one worker process.
 //!
-//! Whatever goes wrong with it is an error of the script it ran. It is killed when it is dropped,
-//! also in the middle of its work.
+//! Every failure of the process becomes an error of its script. Dropping the handle kills the
+//! process, even in the middle of its work.
 
 use std::{
     ffi::OsString,
@@ -28,42 +28,42 @@ use super::{
 };
 use crate::{ErrorKind, Raise, ScriptError, Source, Stream};
 
-/// A process of ours that is not ready by then never will be.
+/// Time for a worker to become ready.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// What a killed process may take to be gone.
+/// Time for a killed process to end.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Memory is reserved in steps of this many KiB: mimalloc's usual step of 1 GiB would have the
-/// limit on the address space measure reservations instead of use.
+/// The allocator reserves memory in steps of this many KiB. With mimalloc's default of 1 GiB, the
+/// limit on the address space would measure reservations instead of use.
 const ALLOCATOR_STEP: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32768");
-/// Variables for workers alone, which processes they start do not get.
+/// Variables for workers only. Processes that a worker starts do not get them.
 pub(crate) const WORKER_VARIABLES: &[&str] = &[ALLOCATOR_STEP.0];
 
-/// How a worker is started: this binary, and the arguments that make it one.
+/// How to start a worker: this binary, with the arguments that make it a worker.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub path: PathBuf,
     pub args: Vec<OsString>,
 }
 
-/// What a worker finds around it.
+/// Environment and folder of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Surroundings {
-    /// No environment, and the root folder: for sandboxed work.
+    /// No variables, and the root folder: for sandboxed work.
     Nothing,
-    /// Environment and folder of its parent: for work of the user's own.
+    /// Those of the parent: for the user's own handlers.
     Inherited,
 }
 
 /// How long a piece of work may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// On the wall clock, waiting for the host included.
+    /// Wall-clock time, including waiting for the host.
     pub time: Option<Duration>,
     /// A worker that does not stop by itself is killed this much later.
     pub kill_after: Duration,
 }
 
-/// The host of work that has no questions.
+/// The host of work that makes no calls.
 pub struct NoHost;
 
 impl JobHost for NoHost {
@@ -72,32 +72,34 @@ impl JobHost for NoHost {
     }
 
     async fn call(&self, operation: &str, _: &str) -> Result<String, Raise> {
-        Err(Raise::runtime(format!("nobody answers `{operation}` here")))
+        Err(Raise::runtime(format!(
+            "`{operation}` is not available here"
+        )))
     }
 }
 
 #[derive(Debug)]
 pub struct Worker {
-    /// Ends what the worker's scripts started, before the worker itself is dropped.
+    /// Kills the processes of the worker's scripts, before the worker itself is dropped.
     group: Group,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// Bytes of one frame.
+    /// Most bytes of one frame.
     bytes_max: usize,
     complaints: Complaints,
     warning: Option<String>,
-    /// In the middle of something: its next frame is not for the next piece of work.
+    /// The last piece of work did not end properly: its next frame may belong to that work.
     busy: bool,
 }
 
 impl Worker {
-    /// Starts one and waits until its limits are set.
+    /// Starts a worker and waits until its limits are set.
     pub async fn start(program: &Program, surroundings: Surroundings) -> Result<Self, ScriptError> {
         let failed = |error: io::Error| {
             let path = program.path.display();
             dead(format!(
-                "a process for scripts (`{path}`) cannot start: {error}"
+                "cannot start a process for scripts (`{path}`): {error}"
             ))
         };
         let mut child = command(program, surroundings).spawn().map_err(failed)?;
@@ -122,8 +124,10 @@ impl Worker {
                 Ok(worker)
             }
             Ok(Err(Break::Gone)) => Err(worker.post_mortem(None).await),
-            // Dropped, it is killed.
-            Ok(_) => Err(dead("a process for scripts did not begin as one")),
+            // Dropping the worker kills it.
+            Ok(_) => Err(dead(
+                "a process for scripts sent an unexpected first message",
+            )),
             Err(_) => {
                 worker.kill().await;
                 let seconds = START_TIMEOUT.as_secs();
@@ -138,17 +142,17 @@ impl Worker {
         self.child.id()
     }
 
-    /// What of its confinement this machine does not have.
+    /// Which part of its confinement this machine lacks.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// Can it take another piece of work?
+    /// Whether the worker can do another piece of work.
     pub fn is_usable(&mut self) -> bool {
         !self.busy && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Has it do a piece of work. Past its time it is killed, and so it is if this is dropped.
+    /// Does a piece of work. The worker is killed if it exceeds its time.
     pub async fn run(
         &mut self,
         work: &ToWorker,
@@ -178,25 +182,25 @@ impl Worker {
             }
             Err(Break::TooManyQuestions) => {
                 self.kill().await;
-                let text = "the script asked its host too many questions";
+                let text = "the script made too many calls to its host";
                 Err(ScriptError::bare(ErrorKind::HostCallLimit, text))
             }
             Err(Break::Refused(error)) => {
-                // Nothing was sent: it is as good as before.
+                // Nothing was sent, so the worker is still usable.
                 self.busy = false;
                 Err(dead(error.to_string()))
             }
             Err(Break::Garbled(error)) => {
                 self.kill().await;
                 Err(dead(format!(
-                    "the process of the script was ended: a message of it could not be read ({error})"
+                    "the process of the script was killed: its message could not be read ({error})"
                 )))
             }
             Err(Break::Gone) => Err(self.post_mortem(work.memory_bytes()).await),
         }
     }
 
-    /// Ends it and waits until it is gone.
+    /// Kills the worker and waits for its end.
     pub async fn stop(mut self) {
         self.kill().await;
     }
@@ -259,7 +263,7 @@ impl Worker {
         let mut prefix = [0; LENGTH_BYTES];
         self.output.read_exact(&mut prefix).await?;
         let length = protocol::decode_length(prefix, self.bytes_max)?;
-        // Grows as bytes come: a length alone costs nothing.
+        // Grows with the received bytes, so that a false length allocates nothing.
         let mut body = Vec::new();
         (&mut self.output)
             .take(length as u64)
@@ -273,14 +277,14 @@ impl Worker {
 
     async fn kill(&mut self) -> Option<ExitStatus> {
         self.group.kill();
-        // An error means that it has ended by itself.
+        // An error means that the process has ended.
         let _ = self.child.start_kill();
         timeout(END_TIMEOUT, self.child.wait()).await.ok()?.ok()
     }
 
-    /// Why it is gone, or what it broke off with.
+    /// The reason why the process ended.
     async fn post_mortem(&mut self, memory_bytes: Option<usize>) -> ScriptError {
-        // Its pipes are closed: it ends by itself, or it is in a state nobody knows.
+        // Its pipes are closed, so it should end by itself. Otherwise it is killed.
         let status = match timeout(END_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) => Some(status),
             _ => self.kill().await,
@@ -298,7 +302,7 @@ impl Worker {
     }
 }
 
-/// The processes of a worker that may start some: a handler that is killed takes them along.
+/// The process group of a worker that may start processes. They are killed with the worker.
 #[derive(Debug)]
 struct Group(Option<Pid>);
 
@@ -308,10 +312,10 @@ impl Group {
         Self(leader.filter(|_| surroundings == Surroundings::Inherited))
     }
 
-    /// Its number is not given to others while one of them lives.
+    /// The group's id is not reused while one of its processes runs.
     fn kill(&mut self) {
         if let Some(leader) = self.0.take() {
-            // An error means that nobody is left.
+            // An error means that the group has ended.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
@@ -361,7 +365,7 @@ fn out_of_time(time: Duration) -> ScriptError {
 fn out_of_memory(memory_bytes: Option<usize>) -> ScriptError {
     let text = match memory_bytes {
         Some(bytes) => format!("the script used more than {} MiB", bytes / (1024 * 1024)),
-        None => "the script used more memory than it may".to_owned(),
+        None => "the script used more memory than allowed".to_owned(),
     };
     ScriptError::bare(ErrorKind::MemoryLimit, text)
 }

@@ -1,4 +1,4 @@
-//! What a worker may ask in one piece of work, and how long an answer may take.
+//! Limits how many requests a worker may send in one piece of work, and how long an answer may take.
 
 use std::{future::Future, io};
 
@@ -6,22 +6,22 @@ use tokio::time::Instant;
 
 use super::protocol::ToWorker;
 
-/// Questions beyond those of the limit that a worker gets answered: its libraries.
+/// Requests for libraries, in addition to the limit of calls to the host.
 const LIBRARIES_MAX: usize = 1_000;
 
-/// Why the exchange with a worker broke off.
+/// Why the exchange with a worker ended early.
 pub(super) enum Break {
     OutOfTime,
     TooManyQuestions,
     /// The work cannot be sent.
     Refused(io::Error),
-    /// It said what nobody understands: it may well go on.
+    /// The worker sent an invalid message. It may still be running.
     Garbled(io::Error),
     /// Its pipes are closed.
     Gone,
 }
 
-/// Bounds what a worker may ask. It counts by itself; but who says that it still does.
+/// Limits the requests of a worker. The worker limits them too, but the parent does not trust it.
 pub(super) struct Questions {
     left: usize,
     until: Option<Instant>,
@@ -44,7 +44,7 @@ impl Questions {
         Ok(())
     }
 
-    /// A script that waits for its host does not stop by itself: it has no more time than that.
+    /// Ends waiting for an answer at the script's time limit: a waiting script cannot stop itself.
     pub(super) async fn within<T>(&self, answer: impl Future<Output = T>) -> Result<T, Break> {
         match self.until {
             Some(until) => tokio::time::timeout_at(until, answer)

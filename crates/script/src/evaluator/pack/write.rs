@@ -1,4 +1,4 @@
-//! Values to bytes.
+//! Writes values as bytes.
 
 use serde::{
     Serialize,
@@ -15,7 +15,7 @@ pub struct Writer {
     pub bytes: Vec<u8>,
 }
 
-/// A list or a map, whose length is known at its end.
+/// A list or a map, whose length is written at its end.
 pub struct Counted<'a> {
     writer: &'a mut Writer,
     /// Where the length goes.
@@ -281,7 +281,7 @@ impl SerializeMap for Counted<'_> {
     }
 }
 
-/// All that is written as fields, one after the other.
+/// Tuples and structs, written as their fields in order.
 macro_rules! fields {
     ($($kind:ident $method:ident ($($name:ident)?)),*) => {$(
         impl $kind for &mut Writer {
