@@ -120,7 +120,7 @@ impl Agent {
         background.spawn(wiring.startup(&options, &bound.addresses).run());
         let (displaced, taken_over) = mpsc::unbounded_channel();
         let registrar = Arc::clone(&wiring.registrar);
-        background.spawn(async move { registrar.give_up(taken_over).await });
+        background.spawn(async move { registrar.remove_displaced(taken_over).await });
         let stop_listeners = CancellationToken::new();
         let listeners = wiring.spawn_listeners(
             (bound.tcp, bound.unix),

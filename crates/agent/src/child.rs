@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, AGENT_TOKEN_FILE, SECRET_KEY};
 use tokio::process::{Child, Command};
 
-use crate::guard::{Guard, Watched};
+use crate::guard::{Guard, WatchedGroup};
 
 /// Removes the credentials of the agent and of the server from a child's environment.
 pub fn withhold_credentials(command: &mut Command) {
@@ -18,12 +18,12 @@ pub fn withhold_credentials(command: &mut Command) {
 
 /// The process group that a child leads. Dropping this value kills the group, including every
 /// process that the child has started. If the agent is killed, the guard ends the group.
-pub struct Group {
+pub struct ProcessGroup {
     id: Pid,
-    _watched: Watched,
+    _watched: WatchedGroup,
 }
 
-impl Group {
+impl ProcessGroup {
     /// `None` if the child has already been waited for.
     pub fn led_by(child: &Child, guard: &Arc<Guard>) -> Option<Self> {
         let id = child.id()?;
@@ -34,7 +34,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // An error means that the group has ended.
         let _ = kill_process_group(self.id, Signal::KILL);

@@ -44,7 +44,7 @@ struct State {
 }
 
 /// A process group on the guard's list. Dropping this value removes the group from the list.
-pub struct Watched {
+pub struct WatchedGroup {
     group: u32,
     guard: Arc<Guard>,
 }
@@ -64,12 +64,12 @@ impl Guard {
     }
 
     /// Puts the group of a child that was just spawned on the list.
-    pub fn watch(self: &Arc<Self>, group: u32) -> Watched {
+    pub fn watch(self: &Arc<Self>, group: u32) -> WatchedGroup {
         let mut state = self.state.lock();
         state.groups.insert(group);
         self.send(&mut state, &entry(group));
         drop(state);
-        Watched {
+        WatchedGroup {
             group,
             guard: Arc::clone(self),
         }
@@ -146,7 +146,7 @@ impl Drop for State {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedGroup {
     fn drop(&mut self) {
         let mut state = self.guard.state.lock();
         if state.groups.remove(&self.group) {

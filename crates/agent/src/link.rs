@@ -56,7 +56,7 @@ pub struct Link {
 }
 
 /// The next step after a link has ended or a connection attempt has failed.
-enum Next {
+enum NextStep {
     /// Another server may accept the agent, or the same one later.
     Retry,
     /// The space is stopped. Every server of the zone would refuse the link.
@@ -79,13 +79,13 @@ impl Link {
             // without a pause to servers that accept the link and then fail.
             if up >= self.policy.reconnect_reset {
                 delays.reset();
-                turns.held();
+                turns.start_round();
             }
             let delay = match next {
-                Next::End(end) => return end,
-                Next::Retry if turns.go_on() => delays.next_jittered(),
-                Next::Retry => Duration::ZERO,
-                Next::RetryAfterStop => jitter(self.policy.space_stopped_retry),
+                NextStep::End(end) => return end,
+                NextStep::Retry if turns.advance() => delays.next_jittered(),
+                NextStep::Retry => Duration::ZERO,
+                NextStep::RetryAfterStop => jitter(self.policy.space_stopped_retry),
             };
             tokio::select! {
                 () = sleep(delay) => {}
@@ -95,14 +95,14 @@ impl Link {
     }
 
     /// Connects once and runs the link to its end. Also returns how long the link was up.
-    async fn link_once(&self, number: u64, finish: &CancellationToken) -> (Next, Duration) {
+    async fn link_once(&self, number: u64, finish: &CancellationToken) -> (NextStep, Duration) {
         let server = self.servers.current();
         let connected = tokio::select! {
             connected = connect(self, server) => match connected {
                 Ok(connected) => connected,
-                Err(error) => return (self.failed(error), Duration::ZERO),
+                Err(error) => return (self.connect_failed(error), Duration::ZERO),
             },
-            () = finish.cancelled() => return (Next::End(LinkEnd::Finished), Duration::ZERO),
+            () = finish.cancelled() => return (NextStep::End(LinkEnd::Finished), Duration::ZERO),
         };
         let up_since = Instant::now();
         let welcome = &connected.welcome;
@@ -128,16 +128,16 @@ impl Link {
         });
         self.log.wake();
         let end = session::run(self, connected, number, frames, finish).await;
-        (self.ended(number, end), up_since.elapsed())
+        (self.link_ended(number, end), up_since.elapsed())
     }
 
     /// Records that the link has ended.
-    fn ended(&self, number: u64, end: session::End) -> Next {
+    fn link_ended(&self, number: u64, end: session::End) -> NextStep {
         self.outbox.close();
         self.routes.forget_link(number);
-        let (next, error) = after(end);
+        let (next, error) = next_step(end);
         // The agent reports a final end when it exits.
-        if let (Some(error), Next::Retry | Next::RetryAfterStop) = (&error, &next) {
+        if let (Some(error), NextStep::Retry | NextStep::RetryAfterStop) = (&error, &next) {
             tracing::warn!(%error, "the link to the server ended");
         }
         self.status.send_modify(|status| {
@@ -147,22 +147,22 @@ impl Link {
         next
     }
 
-    fn failed(&self, error: ConnectError) -> Next {
+    fn connect_failed(&self, error: ConnectError) -> NextStep {
         let text = error.to_string();
         self.status
             .send_modify(|status| status.error = Some(text.clone()));
         let next = match error {
-            ConnectError::Unauthorized(_) => return Next::End(LinkEnd::Credentials(text)),
+            ConnectError::Unauthorized(_) => return NextStep::End(LinkEnd::Credentials(text)),
             ConnectError::Refused(refusal) if refusal.code == RefusalCode::Unauthorized => {
-                return Next::End(LinkEnd::Credentials(text));
+                return NextStep::End(LinkEnd::Credentials(text));
             }
             ConnectError::Refused(refusal) if refusal.code == RefusalCode::SpaceStopped => {
-                Next::RetryAfterStop
+                NextStep::RetryAfterStop
             }
             ConnectError::Refused(refusal) if !refusal.retry => {
-                return Next::End(LinkEnd::Refused(text));
+                return NextStep::End(LinkEnd::Refused(text));
             }
-            _ => Next::Retry,
+            _ => NextStep::Retry,
         };
         let server = self.servers.current();
         tracing::warn!(error = %text, server.url = %server, "no link to the server");
@@ -170,20 +170,23 @@ impl Link {
     }
 }
 
-fn after(end: session::End) -> (Next, Option<String>) {
+fn next_step(end: session::End) -> (NextStep, Option<String>) {
     use session::End;
-    let retry = |error: String| (Next::Retry, Some(error));
+    let retry = |error: String| (NextStep::Retry, Some(error));
     match end {
-        End::Finished => (Next::End(LinkEnd::Finished), None),
+        End::Finished => (NextStep::End(LinkEnd::Finished), None),
         End::Lost(error) => retry(error),
-        End::Goodbye(Goodbye::Replaced) => (Next::End(LinkEnd::Replaced), None),
+        End::Goodbye(Goodbye::Replaced) => (NextStep::End(LinkEnd::Replaced), None),
         End::Goodbye(Goodbye::Revoked) => {
             let error = "the space was deleted, or its agent token was replaced".to_owned();
-            (Next::End(LinkEnd::Credentials(error.clone())), Some(error))
+            (
+                NextStep::End(LinkEnd::Credentials(error.clone())),
+                Some(error),
+            )
         }
         End::Goodbye(Goodbye::SpaceStopped) => {
             let error = "the space is stopped; start it with `svc space start`".to_owned();
-            (Next::RetryAfterStop, Some(error))
+            (NextStep::RetryAfterStop, Some(error))
         }
         End::Goodbye(Goodbye::ServerStopping) => retry("the server is stopping".to_owned()),
         End::Goodbye(Goodbye::Reconnect) => retry("the server asks for a new link".to_owned()),

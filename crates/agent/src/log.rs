@@ -55,7 +55,7 @@ impl SpaceLog {
 
     /// A line of the method server's stderr.
     pub fn stderr(&self, line: &[u8]) {
-        let line = readable(line);
+        let line = to_text(line);
         tracing::debug!(%line, "the method server wrote to stderr");
         self.push(LogSource::Stderr, line);
     }
@@ -67,13 +67,13 @@ impl SpaceLog {
             bytes = line.len(),
             "the method server wrote a line to stdout that is not a JSON-RPC response"
         );
-        self.push(LogSource::Stdout, readable(line));
+        self.push(LogSource::Stdout, to_text(line));
     }
 
     /// A line of output of a script. The text goes to the space's log only.
     pub fn script(&self, line: &[u8]) {
         tracing::debug!(bytes = line.len(), "a script wrote a line");
-        self.push(LogSource::Script, readable(line));
+        self.push(LogSource::Script, to_text(line));
     }
 
     /// A message of the agent.
@@ -102,7 +102,7 @@ impl SpaceLog {
             sleep(gather).await;
             while let Some(batch) = self.take() {
                 if !outbox.control(&batch) {
-                    self.give_back(batch);
+                    self.requeue(batch);
                     // Not linked. The next link calls `wake`.
                     break;
                 }
@@ -146,7 +146,7 @@ impl SpaceLog {
         })
     }
 
-    fn give_back(&self, batch: Control) {
+    fn requeue(&self, batch: Control) {
         if let Control::Log { lines, dropped } = batch {
             let mut state = self.state.lock();
             state.dropped += dropped;
@@ -158,7 +158,7 @@ impl SpaceLog {
 }
 
 /// A line as text, cut to [`LINE_BYTES_MAX`].
-fn readable(line: &[u8]) -> String {
+fn to_text(line: &[u8]) -> String {
     let kept = &line[..line.len().min(LINE_BYTES_MAX)];
     let mut text = String::from_utf8_lossy(kept).trim_end().to_owned();
     if kept.len() < line.len() {
@@ -192,13 +192,13 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut() {
-        let text = readable(&vec![b'x'; LINE_BYTES_MAX + 1]);
+        let text = to_text(&vec![b'x'; LINE_BYTES_MAX + 1]);
         assert!(
             text.ends_with("… (8193 bytes)"),
             "{}",
             &text[text.len() - 20..]
         );
-        assert_eq!(readable(b"a\xffb\r\n"), "a\u{fffd}b");
+        assert_eq!(to_text(b"a\xffb\r\n"), "a\u{fffd}b");
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Setup {
 
 /// The services of the agent that every method server uses.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct Services {
     pub outbox: Arc<Outbox>,
     pub log: Arc<SpaceLog>,
     pub ids: CallIds,
@@ -86,19 +86,19 @@ pub struct MethodServer {
 
 impl MethodServer {
     /// Starts the process, and fails if it exits within `Policy::start_check`.
-    pub async fn start(setup: Setup, around: Surroundings) -> Result<Self, StartError> {
-        let policy = Arc::clone(&around.policy);
+    pub async fn start(setup: Setup, services: Services) -> Result<Self, StartError> {
+        let policy = Arc::clone(&services.policy);
         let limits = Limits {
             in_flight_max: setup.in_flight_max(),
             timeout: setup.timeout,
             overdue_after: setup.timeout.max(policy.overdue_min),
             waiting_bytes_max: policy.unwritten_bytes_max,
         };
-        let ids = Arc::clone(&around.ids);
+        let ids = Arc::clone(&services.ids);
         let table = CallTable::new(limits, ids, setup.held, Instant::now());
         let shared = Arc::new(Shared {
             setup,
-            around,
+            services,
             inner: Mutex::new(Inner {
                 table,
                 effects: Effects::default(),
@@ -111,7 +111,7 @@ impl MethodServer {
             }),
         });
         let mut process = Process::spawn(&shared)?;
-        process.survive(policy.start_check, &shared).await?;
+        process.check_start(policy.start_check, &shared).await?;
         let (stop, released) = (CancellationToken::new(), CancellationToken::new());
         if !shared.setup.held {
             released.cancel();
@@ -127,11 +127,11 @@ impl MethodServer {
 
     /// `user` is the number of the calling user on this link. Users take turns.
     pub fn call(&self, user: u32, caller: Caller, json: Bytes) {
-        self.shared.arrive(user, Some(caller), json);
+        self.shared.enqueue(user, Some(caller), json);
     }
 
     pub fn notify(&self, user: u32, json: Bytes) {
-        self.shared.arrive(user, None, json);
+        self.shared.enqueue(user, None, json);
     }
 
     /// Returns `false` if this method server does not have the call.
@@ -193,7 +193,7 @@ impl MethodServer {
     }
 
     /// Marks it as replaced: its state is no longer reported, and it is not restarted.
-    pub fn step_back(&self) {
+    pub fn mark_replaced(&self) {
         self.shared.with(|inner| {
             inner.current = false;
             inner.retired = true;
@@ -202,8 +202,8 @@ impl MethodServer {
 
     /// Waits at most `limit` for its calls to finish, then closes it for new calls.
     pub async fn drain(&self, limit: Duration) {
-        self.step_back();
-        let policy = &self.shared.around.policy;
+        self.mark_replaced();
+        let policy = &self.shared.services.policy;
         let deadline = Instant::now() + limit;
         let step = policy.tick.min(policy.drain_linger);
         let mut idle_since = None;

@@ -163,12 +163,12 @@ impl Packages {
             .into_iter()
             .map(|(name, source)| (format!("{name}.py"), source))
             .collect();
-        self.take(&files);
+        self.store(&files);
         *read = Some(begun);
         Ok(())
     }
 
-    fn take(&self, files: &[(String, String)]) {
+    fn store(&self, files: &[(String, String)]) {
         let bytes = package::zip(files);
         let etag = package::etag(&bytes);
         let mut libraries = self.libraries.lock();

@@ -34,7 +34,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     link_status::LinkStatus,
-    method_server::{MethodServer, Surroundings},
+    method_server::{MethodServer, Services},
 };
 
 /// The addresses of the agent's listeners, for the environment of programs that it starts.
@@ -58,7 +58,7 @@ impl AgentAddresses {
 }
 
 pub struct Registrar {
-    around: Surroundings,
+    services: Services,
     routes: Arc<Routes>,
     link: watch::Receiver<LinkStatus>,
     reset_link: Arc<Notify>,
@@ -67,7 +67,7 @@ pub struct Registrar {
     /// Locked during a whole change.
     change: tokio::sync::Mutex<Change>,
     /// A copy for the status, which must not wait for a change.
-    shown: Mutex<Shown>,
+    view: Mutex<StatusView>,
     /// The file of the last accepted registration.
     last_file: Mutex<Option<PathBuf>>,
     /// Running changes, and replaced method servers that finish their calls.
@@ -77,7 +77,7 @@ pub struct Registrar {
 
 #[derive(Default)]
 struct Change {
-    current: Option<Current>,
+    current: Option<CurrentRegistration>,
     generation: u32,
     /// The link on which the current registration was accepted.
     accepted_on: Option<u64>,
@@ -85,13 +85,13 @@ struct Change {
 }
 
 #[derive(Default)]
-struct Shown {
+struct StatusView {
     methods: Vec<String>,
     server: Option<Arc<MethodServer>>,
     error: Option<String>,
 }
 
-struct Current {
+struct CurrentRegistration {
     registration: Registration,
     /// Canonical and local name of each method, in the registration's order.
     names: Vec<(String, String)>,
@@ -102,7 +102,7 @@ struct Current {
 
 impl Registrar {
     pub fn new(
-        around: Surroundings,
+        services: Services,
         routes: Arc<Routes>,
         link: watch::Receiver<LinkStatus>,
         reset_link: Arc<Notify>,
@@ -110,14 +110,14 @@ impl Registrar {
         working_folder: PathBuf,
     ) -> Self {
         Self {
-            around,
+            services,
             routes,
             link,
             reset_link,
             addresses,
             working_folder,
             change: tokio::sync::Mutex::default(),
-            shown: Mutex::default(),
+            view: Mutex::default(),
             last_file: Mutex::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -151,23 +151,23 @@ impl Registrar {
     }
 
     pub fn methods(&self) -> Vec<String> {
-        self.shown.lock().methods.clone()
+        self.view.lock().methods.clone()
     }
 
     /// Whether the registered methods came from this file.
     pub fn is_from(&self, file: &Path) -> bool {
         let last = self.last_file.lock().clone();
         let is_same = last.is_some_and(|last| absolute(&last).ok() == absolute(file).ok());
-        is_same && !self.shown.lock().methods.is_empty()
+        is_same && !self.view.lock().methods.is_empty()
     }
 
     pub fn method_server(&self) -> Option<MethodServerStatus> {
-        let server = self.shown.lock().server.clone();
+        let server = self.view.lock().server.clone();
         server.map(|server| server.status())
     }
 
     pub fn error(&self) -> Option<String> {
-        self.shown.lock().error.clone()
+        self.view.lock().error.clone()
     }
 
     /// Stops every method server. Later registrations fail.
@@ -221,8 +221,8 @@ impl Registrar {
     }
 
     async fn request(&self, control: &Control) -> Result<Control, RegistrationError> {
-        let asking = self.around.outbox.request(control);
-        match timeout(self.around.policy.register_timeout, asking).await {
+        let asking = self.services.outbox.request(control);
+        match timeout(self.services.policy.register_timeout, asking).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(RegistrationError::LinkLost),
             Err(_) => {
@@ -233,8 +233,8 @@ impl Registrar {
         }
     }
 
-    fn replace(&self, change: &mut Change, current: Option<Current>, link: u64) {
-        *self.shown.lock() = Shown {
+    fn replace(&self, change: &mut Change, current: Option<CurrentRegistration>, link: u64) {
+        *self.view.lock() = StatusView {
             methods: current.as_ref().map_or_else(Vec::new, |current| {
                 current.names.iter().map(|(name, _)| name.clone()).collect()
             }),

@@ -17,7 +17,7 @@ use thiserror::Error;
 use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
 
 use crate::{
-    child::{Group, withhold_credentials},
+    child::{ProcessGroup, withhold_credentials},
     guard::Guard,
     log::SpaceLog,
     method_server::{ChildLine, LineReader},
@@ -34,7 +34,7 @@ pub enum ScriptFailure {
     #[error("cannot start `{program}`: {source}")]
     Start { program: String, source: io::Error },
     #[error("it was killed after its time limit of {} s", .0.as_secs())]
-    TimeIsUp(Duration),
+    TimeLimit(Duration),
     #[error("it failed ({0})")]
     Failed(ExitStatus),
 }
@@ -88,7 +88,7 @@ impl ScriptRunner {
         };
         let output = one_pipe(&mut command).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
-        let group = Group::led_by(&child, &self.guard);
+        let group = ProcessGroup::led_by(&child, &self.guard);
         // Closes the agent's copy of the pipe's write end. Otherwise the pipe would never end.
         drop(command);
         let mut reading = JoinSet::new();
@@ -105,7 +105,7 @@ impl ScriptRunner {
             Err(_) => {
                 // The process was killed with its group. Reap it.
                 let _ = child.wait().await;
-                Err(ScriptFailure::TimeIsUp(limit))
+                Err(ScriptFailure::TimeLimit(limit))
             }
         }
     }

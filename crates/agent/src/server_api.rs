@@ -26,14 +26,14 @@ pub enum ServerApiError {
     Client(#[from] svc_client::Error),
     /// The server answered with a status from 500 on.
     #[error("{0}")]
-    Unwell(svc_client::Error),
+    ServerFailure(svc_client::Error),
     #[error("the server's answer to `{path}` is not what this version of svc knows: {source}")]
     Answer {
         path: String,
         source: serde_json::Error,
     },
     #[error("the server's answer to `{0}` has an invalid `next_cursor`")]
-    Endless(String),
+    InvalidCursor(String),
     #[error(
         "the libraries are too many or too large: at most {LIBRARIES_MAX} with {LIBRARIES_BYTES_MAX} bytes are used"
     )]
@@ -44,11 +44,12 @@ pub enum ServerApiError {
 
 impl ServerApiError {
     /// Whether a retry can help.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         use svc_client::Error;
         matches!(
             self,
-            Self::Unwell(_) | Self::Client(Error::Unreachable { .. } | Error::Timeout { .. })
+            Self::ServerFailure(_)
+                | Self::Client(Error::Unreachable { .. } | Error::Timeout { .. })
         )
     }
 }
@@ -116,7 +117,7 @@ impl ServerApi {
                 // The same cursor again would loop forever. Other characters could add parameters
                 // to the request.
                 Some(next) if cursor.as_ref() == Some(&next) || !is_plain(&next) => {
-                    return Err(ServerApiError::Endless(path));
+                    return Err(ServerApiError::InvalidCursor(path));
                 }
                 next => cursor = next,
             }
@@ -152,7 +153,7 @@ fn read<T: DeserializeOwned>(
     if !answer.status.is_success() {
         let problem = client.problem(answer.status, &answer.body);
         return Err(if answer.status.is_server_error() {
-            ServerApiError::Unwell(problem)
+            ServerApiError::ServerFailure(problem)
         } else {
             ServerApiError::Client(problem)
         });

@@ -89,7 +89,7 @@ mod tests {
             sorted.sort();
             assert_eq!(sorted, ["http://a", "http://b", "http://c"]);
             firsts.push(urls[0].clone());
-            turns.go_on();
+            turns.advance();
         }
         firsts.sort();
         assert_eq!(firsts, ["http://a", "http://b", "http://c"]);

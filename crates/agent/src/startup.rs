@@ -122,7 +122,7 @@ impl Startup {
         let mut tries = 1;
         loop {
             match self.server.find_startup_script(space.id).await {
-                Err(error) if error.is_passing() && tries < self.policy.startup_script_tries => {
+                Err(error) if error.is_temporary() && tries < self.policy.startup_script_tries => {
                     tracing::warn!(%error, "cannot read the startup script from the server; it is retried");
                 }
                 answer => return answer,
@@ -137,18 +137,18 @@ impl Startup {
 
     async fn run_methods_file(&mut self, file: &Path) {
         let folder = file.parent().unwrap_or(&self.working_folder).to_owned();
-        // Quiet, because `ran` logs one sentence instead of the list of methods.
+        // Quiet, because `log_success` logs one sentence instead of the list of methods.
         let [methods, register, quiet] = ["methods", "register", "--quiet"].map(OsStr::new);
         let args = [methods, register, file.as_os_str(), quiet];
         while let Some((link, space)) = self.linked().await {
             let limit = self.policy.registration_script;
             let Err(failure) = self.runner.run(&args, &folder, &space, limit).await else {
-                return self.ran(file);
+                return self.log_success(file);
             };
             // If the link was lost before the server decided, try again on the next link.
             let is_undecided = failure.exit_code() == Some(EXIT_UNREACHABLE);
             if !is_undecided || self.link.borrow().link == Some(link) {
-                return self.not_registered(file, &failure.to_string());
+                return self.log_failure(file, &failure.to_string());
             }
         }
     }
@@ -157,7 +157,7 @@ impl Startup {
         while self.linked().await.is_some() {
             let text = match tokio::fs::read_to_string(file).await {
                 Ok(text) => text,
-                Err(error) => return self.not_registered(file, &error.to_string()),
+                Err(error) => return self.log_failure(file, &error.to_string()),
             };
             let registering = self.registrar.register(RegisterFile {
                 path: file.display().to_string(),
@@ -174,12 +174,12 @@ impl Startup {
                 }
                 // The server has not decided: try again on the next link.
                 Err(RegistrationError::NotLinked(_) | RegistrationError::LinkLost) => {}
-                Err(error) => return self.not_registered(file, &error.to_string()),
+                Err(error) => return self.log_failure(file, &error.to_string()),
             }
         }
     }
 
-    fn ran(&self, file: &Path) {
+    fn log_success(&self, file: &Path) {
         let name = file.display();
         self.log.agent(&if self.registrar.is_from(file) {
             let count = self.registrar.methods().len();
@@ -190,7 +190,7 @@ impl Startup {
     }
 
     /// A script may fail after its `register()`. Its methods then stay registered.
-    fn not_registered(&self, file: &Path, error: &str) {
+    fn log_failure(&self, file: &Path, error: &str) {
         let name = file.display();
         self.log.agent_error(&if self.registrar.is_from(file) {
             format!("the methods file `{name}` failed after its methods were registered; they stay\n{error}")

@@ -19,7 +19,7 @@ use crate::{
     link_status::LinkStatus,
     local_api::{PackageRoute, SpaceApi, serve_loopback, serve_socket},
     log::SpaceLog,
-    method_server::Surroundings,
+    method_server::Services,
     outbox::Outbox,
     packages::Packages,
     policy::Policy,
@@ -70,7 +70,7 @@ impl Wiring {
         let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
         let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
         let guard = Guard::new(options.program.clone());
-        let around = Surroundings {
+        let services = Services {
             outbox: Arc::clone(&outbox),
             log: Arc::clone(&log),
             ids: Arc::default(),
@@ -79,7 +79,7 @@ impl Wiring {
             policy: Arc::clone(&policy),
         };
         let registrar = Arc::new(Registrar::new(
-            around,
+            services,
             Arc::clone(&routes),
             link.clone(),
             Arc::clone(reset_link),

@@ -10,7 +10,7 @@ use svc_core::space::Probe;
 use tokio::{net::TcpStream, process::Command};
 
 use crate::{
-    child::{Group, withhold_credentials},
+    child::{ProcessGroup, withhold_credentials},
     guard::Guard,
 };
 
@@ -70,6 +70,6 @@ async fn run(command: &str, folder: &Path, guard: &Arc<Guard>) -> bool {
             return false;
         }
     };
-    let _group = Group::led_by(&child, guard);
+    let _group = ProcessGroup::led_by(&child, guard);
     child.wait().await.is_ok_and(|status| status.success())
 }

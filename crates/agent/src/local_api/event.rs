@@ -75,14 +75,14 @@ impl Events {
                     tracing::debug!(%error, "a server cannot be reached; the event is retried");
                     unreachable.get_or_insert(error);
                 }
-                Err(error) => return Err(not_taken(error)),
+                Err(error) => return Err(send_failure(error)),
             }
         }
-        Err(not_taken(unreachable.expect("there is a server to ask")))
+        Err(send_failure(unreachable.expect("there is a server to ask")))
     }
 }
 
-fn not_taken(error: Error) -> Failure {
+fn send_failure(error: Error) -> Failure {
     match error {
         Error::Timeout { .. } => Failure::new(
             StatusCode::GATEWAY_TIMEOUT,
@@ -100,7 +100,7 @@ pub async fn emit(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     check_content_type(&headers)?;
-    let body = body.map_err(|rejection| unread(&rejection))?;
+    let body = body.map_err(|rejection| body_failure(&rejection))?;
     check(&body)?;
     let key = match headers.get(IDEMPOTENCY_KEY) {
         Some(key) => key.clone(),
@@ -152,18 +152,18 @@ fn check(body: &[u8]) -> Result<(), Failure> {
             "the body must be {{\"type\": string, \"payload\": object}}: {error}"
         ))
     })?;
-    custom_type(&emit.r#type).map_err(refused)?;
-    check_payload(&emit.payload).map_err(refused)
+    custom_type(&emit.r#type).map_err(check_failure)?;
+    check_payload(&emit.payload).map_err(check_failure)
 }
 
-fn refused(error: EmitError) -> Failure {
+fn check_failure(error: EmitError) -> Failure {
     match error {
         EmitError::TooLarge(_) => too_large(error.to_string()),
         EmitError::Type(_) | EmitError::NotAnObject(_) => invalid(error.to_string()),
     }
 }
 
-fn unread(rejection: &BytesRejection) -> Failure {
+fn body_failure(rejection: &BytesRejection) -> Failure {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return too_large(format!(
             "an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"

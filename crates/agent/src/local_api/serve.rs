@@ -60,7 +60,7 @@ impl Accept for Socket {
 
     async fn accept(&self) -> io::Result<(UnixStream, Router)> {
         let (stream, _) = self.listener.accept().await?;
-        let router = if is_welcome(&stream) {
+        let router = if is_allowed(&stream) {
             &self.router
         } else {
             &self.refusal
@@ -96,7 +96,7 @@ pub async fn serve_socket(
     serve(socket, stop, grace).await;
 }
 
-fn is_welcome(stream: &UnixStream) -> bool {
+fn is_allowed(stream: &UnixStream) -> bool {
     match stream.peer_cred() {
         Ok(peer) if may_connect(peer.uid()) => true,
         Ok(peer) => {

@@ -67,12 +67,12 @@ async fn register(
     State(api): Api,
     file: Result<Json<RegisterFile>, JsonRejection>,
 ) -> Result<Json<Registered>, Failure> {
-    let Json(file) = file.map_err(|error| unread(&error))?;
+    let Json(file) = file.map_err(|error| body_failure(&error))?;
     Ok(Json(api.registrar.register(file).await?))
 }
 
 /// Only an error in the registration itself is 422. Other JSON of the wrong shape is 400.
-fn unread(error: &JsonRejection) -> Failure {
+fn body_failure(error: &JsonRejection) -> Failure {
     let text = error.body_text();
     let (_, why) = text.split_once(": ").unwrap_or_default();
     // Drop the position: the CLI produced the JSON, and the author has never seen it.
@@ -91,15 +91,15 @@ fn unread(error: &JsonRejection) -> Failure {
 }
 
 #[derive(Deserialize)]
-struct Which {
+struct UnregisterQuery {
     local_name: Option<String>,
 }
 
 async fn unregister(
     State(api): Api,
-    Query(which): Query<Which>,
+    Query(query): Query<UnregisterQuery>,
 ) -> Result<Json<Unregistered>, Failure> {
-    Ok(Json(api.registrar.unregister(which.local_name).await?))
+    Ok(Json(api.registrar.unregister(query.local_name).await?))
 }
 
 async fn status(State(api): Api) -> Json<Status> {

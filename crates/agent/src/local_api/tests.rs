@@ -22,7 +22,7 @@ use super::{socket::default_socket_path, *};
 use crate::{
     link_status::LinkStatus,
     log::SpaceLog,
-    method_server::Surroundings,
+    method_server::Services,
     outbox::Outbox,
     packages::Packages,
     policy::Policy,
@@ -88,7 +88,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         socket: path.clone(),
     };
     let servers = servers(server_urls);
-    let around = Surroundings {
+    let services = Services {
         packages: packages(folder, &servers, link.clone()),
         outbox: Arc::clone(&outbox),
         log: Arc::new(SpaceLog::new(100)),
@@ -97,7 +97,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         policy: Arc::clone(&policy),
     };
     let registrar = Registrar::new(
-        around,
+        services,
         Arc::new(Routes::new(outbox)),
         link.clone(),
         Arc::new(Notify::new()),

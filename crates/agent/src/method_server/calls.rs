@@ -8,7 +8,7 @@
 mod reports;
 mod take;
 
-pub use reports::Reported;
+pub use reports::ReportOutcome;
 pub use take::{LARGE_LINE_BYTES, PIPE_BYTES, Pipe, Take};
 
 use std::{
@@ -24,7 +24,7 @@ use svc_core::{
 use svc_link::FrameKind;
 
 use self::{
-    reports::{Held, Reports},
+    reports::{HeldReports, Reports},
     take::Users,
 };
 use crate::outbox::Caller;
@@ -79,7 +79,7 @@ enum Process {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum CallState {
     Waiting(ItemKey),
     Sent(u64),
 }
@@ -124,8 +124,8 @@ pub struct CallTable {
     waiting: FairQueue<Waiting>,
     users: Users,
     sent: NumberMap<u64, Sent>,
-    places: NumberMap<Caller, Place>,
-    held_reports: Held,
+    states: NumberMap<Caller, CallState>,
+    held_reports: HeldReports,
     /// The method server has read every call with an id below this one: it has answered the call
     /// before, and reads its stdin in order.
     read_below: u64,
@@ -141,14 +141,14 @@ impl CallTable {
             waiting: FairQueue::new(Turn::Item),
             users: Users::default(),
             sent: NumberMap::default(),
-            places: NumberMap::default(),
-            held_reports: Held::default(),
+            states: NumberMap::default(),
+            held_reports: HeldReports::default(),
             read_below: 0,
         }
     }
 
     /// Queues a call (with a caller) or a notification (without).
-    pub fn arrive(
+    pub fn enqueue(
         &mut self,
         user: u32,
         caller: Option<Caller>,
@@ -157,7 +157,7 @@ impl CallTable {
         effects: &mut Effects,
     ) {
         if self.process == Process::Closed {
-            refuse(caller, effects);
+            reject(caller, effects);
             return;
         }
         self.users.note(user, now);
@@ -171,10 +171,10 @@ impl CallTable {
         match self.waiting.push_within(user, item, bytes, bytes_max) {
             Ok(key) => {
                 if let Some(caller) = caller {
-                    self.places.insert(caller, Place::Waiting(key));
+                    self.states.insert(caller, CallState::Waiting(key));
                 }
             }
-            Err(item) => refuse(item.caller, effects),
+            Err(item) => reject(item.caller, effects),
         }
     }
 
@@ -190,7 +190,7 @@ impl CallTable {
             return false;
         };
         self.read_below = self.read_below.max(id + 1);
-        self.places.remove(&sent.caller);
+        self.states.remove(&sent.caller);
         if let Some(last) = sent.reports.and_then(|reports| reports.into_last()) {
             effects.report(sent.caller, last);
         }
@@ -204,14 +204,14 @@ impl CallTable {
 
     /// Cancels a call. Returns `false` if the call is not in this table.
     pub fn cancel(&mut self, caller: Caller, effects: &mut Effects) -> bool {
-        match self.places.get(&caller) {
+        match self.states.get(&caller) {
             None => return false,
-            Some(&Place::Waiting(key)) => {
+            Some(&CallState::Waiting(key)) => {
                 self.waiting.remove(key);
-                self.places.remove(&caller);
+                self.states.remove(&caller);
                 effects.answer(caller, FrameKind::CancelledUnsent);
             }
-            Some(&Place::Sent(id)) => {
+            Some(&CallState::Sent(id)) => {
                 self.cancel_sent(id, caller, effects);
             }
         }
@@ -219,9 +219,9 @@ impl CallTable {
     }
 
     fn cancel_sent(&mut self, id: u64, caller: Caller, effects: &mut Effects) {
-        if !self.holds_places() {
+        if !self.keeps_slots() {
             self.sent.remove(&id);
-            self.places.remove(&caller);
+            self.states.remove(&caller);
             effects.answer(caller, FrameKind::CancelledSent);
         } else if let Some(sent) = self.sent.get_mut(&id)
             && !sent.cancelled
@@ -234,21 +234,21 @@ impl CallTable {
     /// Drops the calls of a lost link. If calls in flight are limited, a sent call keeps its slot.
     pub fn forget_link(&mut self, link: u64) {
         let gone: Vec<_> = self
-            .places
+            .states
             .iter()
             .filter(|(caller, _)| caller.link == link)
-            .map(|(caller, place)| (*caller, *place))
+            .map(|(caller, state)| (*caller, *state))
             .collect();
-        for (caller, place) in gone {
-            self.places.remove(&caller);
-            match place {
-                Place::Waiting(key) => {
+        for (caller, state) in gone {
+            self.states.remove(&caller);
+            match state {
+                CallState::Waiting(key) => {
                     self.waiting.remove(key);
                 }
-                Place::Sent(id) if !self.holds_places() => {
+                CallState::Sent(id) if !self.keeps_slots() => {
                     self.sent.remove(&id);
                 }
-                Place::Sent(_) => {}
+                CallState::Sent(_) => {}
             }
         }
     }
@@ -270,7 +270,7 @@ impl CallTable {
     pub fn interrupt_sent(&mut self, effects: &mut Effects) {
         self.held_reports.clear();
         for (_, sent) in self.sent.drain() {
-            self.places.remove(&sent.caller);
+            self.states.remove(&sent.caller);
             effects.answer(sent.caller, FrameKind::Interrupted);
         }
     }
@@ -281,9 +281,9 @@ impl CallTable {
             return;
         };
         let due = |item: &Waiting| item.arrived.max(since) + patience <= now;
-        let places = &mut self.places;
+        let states = &mut self.states;
         self.waiting
-            .pop_fronts(due, |item| give_up(&item, places, effects));
+            .pop_fronts(due, |item| reject_waiting(&item, states, effects));
     }
 
     /// Allows sending: the replaced method server is idle.
@@ -295,14 +295,14 @@ impl CallTable {
     pub fn close(&mut self, effects: &mut Effects) {
         self.process = Process::Closed;
         while let Some(item) = self.waiting.pop() {
-            give_up(&item, &mut self.places, effects);
+            reject_waiting(&item, &mut self.states, effects);
         }
     }
 
     /// Whether the method server hangs: a call that was unanswered for too long occupies every slot.
     /// Call this regularly: the time of a call that was sent late starts at the first check.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
-        let Some(places) = self.limits.in_flight_max else {
+        let Some(slots) = self.limits.in_flight_max else {
             return false;
         };
         let after = self.limits.overdue_after;
@@ -310,7 +310,7 @@ impl CallTable {
             let seen = *sent.seen.get_or_insert(now);
             (sent.due.max(seen) + after <= now).then_some(())
         });
-        overdue.count() >= places
+        overdue.count() >= slots
     }
 
     pub fn is_idle(&self) -> bool {
@@ -326,19 +326,23 @@ impl CallTable {
     }
 
     /// Whether a sent call occupies its slot until it is answered, even after its caller has left.
-    fn holds_places(&self) -> bool {
+    fn keeps_slots(&self) -> bool {
         self.limits.in_flight_max.is_some()
     }
 }
 
-fn give_up(item: &Waiting, places: &mut NumberMap<Caller, Place>, effects: &mut Effects) {
+fn reject_waiting(
+    item: &Waiting,
+    states: &mut NumberMap<Caller, CallState>,
+    effects: &mut Effects,
+) {
     if let Some(caller) = item.caller {
-        places.remove(&caller);
+        states.remove(&caller);
     }
-    refuse(item.caller, effects);
+    reject(item.caller, effects);
 }
 
-fn refuse(caller: Option<Caller>, effects: &mut Effects) {
+fn reject(caller: Option<Caller>, effects: &mut Effects) {
     match caller {
         Some(caller) => effects.answer(caller, FrameKind::Unavailable),
         None => effects.dropped_notifications += 1,

@@ -29,7 +29,7 @@ use super::{
     shared::{Shared, Stdin},
     stdin,
 };
-use crate::{guard::Watched, packages::PythonPath, policy::Policy};
+use crate::{guard::WatchedGroup, packages::PythonPath, policy::Policy};
 
 /// Lines of stderr shown after a failed start.
 const TAIL_LINES: usize = 20;
@@ -65,13 +65,13 @@ pub struct Process {
     /// Keeps the files of the Python packages while the process runs.
     _packages: PythonPath,
     /// The guard ends the group if the agent is killed.
-    _watched: Watched,
+    _watched: WatchedGroup,
 }
 
 impl Process {
     pub fn spawn(shared: &Arc<Shared>) -> Result<Self, StartError> {
         let mut command = shared.setup.launch.command();
-        let packages = shared.around.packages.python_path();
+        let packages = shared.services.packages.python_path();
         packages.put(&mut command);
         let mut child = command.spawn().map_err(StartError::Spawn)?;
         let id = child.id().expect("a child just spawned has an id");
@@ -79,7 +79,7 @@ impl Process {
             .ok()
             .and_then(Pid::from_raw)
             .expect("process ids are positive");
-        let watched = shared.around.guard.watch(id);
+        let watched = shared.services.guard.watch(id);
         let stdin = child.stdin.take().expect("stdin is piped");
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");
@@ -87,7 +87,7 @@ impl Process {
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
         // Before the writer starts: a writer that is not the current one ends.
-        shared.up(
+        shared.process_up(
             id,
             Stdin {
                 work: Arc::clone(&work),
@@ -109,7 +109,7 @@ impl Process {
             tasks,
             broken,
             stderr_tail,
-            stop_output: shared.around.policy.stop_output,
+            stop_output: shared.services.policy.stop_output,
             gone: false,
             _packages: packages,
             _watched: watched,
@@ -117,11 +117,11 @@ impl Process {
     }
 
     /// Fails if the process ends within `span`.
-    pub async fn survive(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
-        if timeout(span, self.ended()).await.is_err() {
+    pub async fn check_start(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
+        if timeout(span, self.wait_until_ended()).await.is_err() {
             return Ok(());
         }
-        shared.down();
+        shared.process_down();
         let how = self.end().await;
         Err(StartError::Ended {
             how,
@@ -130,7 +130,7 @@ impl Process {
     }
 
     /// Waits until the process has exited or cannot answer calls.
-    pub async fn ended(&mut self) {
+    pub async fn wait_until_ended(&mut self) {
         tokio::select! {
             _ = self.child.wait() => {}
             () = self.broken.cancelled() => {}
@@ -138,7 +138,7 @@ impl Process {
     }
 
     /// Kills the group, reads the rest of its output, and returns how the process ended. Call
-    /// [`Shared::down`] first, which closes stdin.
+    /// [`Shared::process_down`] first, which closes stdin.
     pub async fn end(&mut self) -> String {
         let was_broken = self.broken.is_cancelled();
         self.signal(Signal::KILL);
@@ -202,10 +202,10 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
     let mut held_until: Option<Instant> = None;
     loop {
         // If the link is slow, leave the output in the pipe, which slows down the method server.
-        shared.around.outbox.room().await;
+        shared.services.outbox.room().await;
         let line = match held_until {
             None => lines.next().await,
-            Some(until) => match before(until, lines.next()).await {
+            Some(until) => match before_deadline(until, lines.next()).await {
                 Some(line) => line,
                 None => {
                     held_until = shared.send_held_reports(Instant::now());
@@ -215,9 +215,9 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
         };
         match line {
             Ok(Some(ChildLine::Whole(line))) => {
-                held_until = held_until.into_iter().chain(shared.line(&line)).min();
+                held_until = held_until.into_iter().chain(shared.handle_line(&line)).min();
             }
-            Ok(Some(ChildLine::TooLong(bytes))) => shared.around.log.agent(&format!(
+            Ok(Some(ChildLine::TooLong(bytes))) => shared.services.log.agent(&format!(
                 "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so it is discarded"
             )),
             Ok(None) | Err(_) => return,
@@ -227,7 +227,7 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
 
 /// The output of the future, or `None` once the time has come. Checks the time first, so that a
 /// future that is always ready cannot postpone it.
-async fn before<T>(until: Instant, future: impl Future<Output = T>) -> Option<T> {
+async fn before_deadline<T>(until: Instant, future: impl Future<Output = T>) -> Option<T> {
     if until <= Instant::now() {
         return None;
     }
@@ -241,7 +241,7 @@ async fn read_stderr(stderr: ChildStderr, shared: Arc<Shared>, tail: Arc<Mutex<V
             ChildLine::Whole(line) => line,
             ChildLine::TooLong(bytes) => Bytes::from(format!("(a line of {bytes} bytes)")),
         };
-        shared.around.log.stderr(&line);
+        shared.services.log.stderr(&line);
         let mut tail = tail.lock();
         if tail.len() == TAIL_LINES {
             tail.pop_front();

@@ -15,14 +15,14 @@ use svc_protocol::{
 use tokio::sync::Notify;
 
 use super::{
-    Setup, Surroundings,
-    calls::{CallTable, Effects, Line, Pipe, Reported, Take},
+    Services, Setup,
+    calls::{CallTable, Effects, Line, Pipe, ReportOutcome, Take},
 };
 use crate::outbox::Caller;
 
 pub struct Shared {
     pub setup: Setup,
-    pub around: Surroundings,
+    pub services: Services,
     pub inner: Mutex<Inner>,
 }
 
@@ -57,11 +57,11 @@ pub enum TakeLines {
 }
 
 impl Shared {
-    pub fn arrive(&self, user: u32, caller: Option<Caller>, json: Bytes) {
+    pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.with(|inner| {
             let effects = &mut inner.effects;
-            inner.table.arrive(user, caller, json, now, effects);
+            inner.table.enqueue(user, caller, json, now, effects);
         });
     }
 
@@ -81,7 +81,7 @@ impl Shared {
 
     /// Handles a line of the process's stdout. For a progress report that comes too early, returns
     /// until when it is held.
-    pub fn line(&self, line: &Bytes) -> Option<Instant> {
+    pub fn handle_line(&self, line: &Bytes) -> Option<Instant> {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
             Some(ChildMessage::Error { id, error }) => (id, FrameKind::Error, error),
@@ -89,20 +89,20 @@ impl Shared {
                 self.invalid_response(id, fault, line);
                 return None;
             }
-            None => return self.no_answer(line),
+            None => return self.handle_other_line(line),
         };
         let payload = line.slice_ref(payload.as_bytes());
         let known = self.with(|inner| {
             let effects = &mut inner.effects;
             inner.table.answer(id, kind, payload, effects)
         });
-        if !known && id < self.around.ids.load(Ordering::Relaxed) {
+        if !known && id < self.services.ids.load(Ordering::Relaxed) {
             tracing::debug!(
                 id,
                 "dropped an answer to a call that was cancelled or interrupted"
             );
         } else if !known {
-            self.around.log.agent(&format!(
+            self.services.log.agent(&format!(
                 "the method server answered id {id}, but no call has this id; the answer is dropped"
             ));
         }
@@ -120,33 +120,33 @@ impl Shared {
         });
         if known {
             let why = fault.message();
-            self.around.log.agent(&format!("call {id} failed: {why}"));
+            self.services.log.agent(&format!("call {id} failed: {why}"));
         } else {
-            self.around.log.stdout(line);
+            self.services.log.stdout(line);
         }
     }
 
     /// A line that is not an answer: a progress report on a call in flight, or text for the log.
-    fn no_answer(&self, line: &Bytes) -> Option<Instant> {
+    fn handle_other_line(&self, line: &Bytes) -> Option<Instant> {
         match self.take_report(line) {
-            Reported::Done => None,
-            Reported::Held { until } => Some(until),
-            Reported::Unknown => {
+            ReportOutcome::Done => None,
+            ReportOutcome::Held { until } => Some(until),
+            ReportOutcome::Unknown => {
                 if !line.is_empty() {
-                    self.around.log.stdout(line);
+                    self.services.log.stdout(line);
                 }
                 None
             }
         }
     }
 
-    fn take_report(&self, line: &Bytes) -> Reported {
+    fn take_report(&self, line: &Bytes) -> ReportOutcome {
         let Some((id, progress)) = parse_progress_line(line) else {
-            return Reported::Unknown;
+            return ReportOutcome::Unknown;
         };
         let report = progress.to_bytes();
         if report.len() > PROGRESS_BYTES_MAX {
-            return Reported::Unknown;
+            return ReportOutcome::Unknown;
         }
         let now = Instant::now();
         self.with(|inner| {
@@ -160,7 +160,7 @@ impl Shared {
         self.with(|inner| inner.table.send_held_reports(now, &mut inner.effects))
     }
 
-    pub fn up(&self, pid: u32, stdin: Stdin) {
+    pub fn process_up(&self, pid: u32, stdin: Stdin) {
         self.with(|inner| {
             inner.pid = Some(pid);
             inner.stdin = Some(stdin);
@@ -170,7 +170,7 @@ impl Shared {
     }
 
     /// From now on calls wait. The writer writes the lines it has taken, then closes stdin.
-    pub fn down(&self) {
+    pub fn process_down(&self) {
         let now = Instant::now();
         self.with(|inner| {
             inner.table.process_down(now);
@@ -180,7 +180,7 @@ impl Shared {
         });
     }
 
-    pub fn gone(&self) {
+    pub fn process_ended(&self) {
         self.with(|inner| {
             inner.pid = None;
             inner.state = MethodServerState::Restarting;
@@ -191,7 +191,7 @@ impl Shared {
     pub fn report(&self) {
         let inner = self.inner.lock();
         if inner.current {
-            self.around.outbox.control(&Control::MethodServer {
+            self.services.outbox.control(&Control::MethodServer {
                 state: inner.state,
                 restarts: inner.restarts,
             });
@@ -211,13 +211,13 @@ impl Shared {
             stdin.work.notify_one();
         }
         for answer in inner.effects.answers.drain(..) {
-            let outbox = &self.around.outbox;
+            let outbox = &self.services.outbox;
             outbox.answer(answer.caller, answer.kind, answer.payload);
         }
         let dropped = std::mem::take(&mut inner.effects.dropped_notifications);
         drop(guard);
         if dropped > 0 {
-            self.around.log.agent(&format!(
+            self.services.log.agent(&format!(
                 "{dropped} notification(s) dropped: the method server is down or does not read its stdin"
             ));
         }

@@ -161,13 +161,13 @@ impl StdinPipe {
 
     /// Waits until the method server has read everything, and adapts how much the pipe may hold.
     async fn wait_until_read(&mut self) -> io::Result<()> {
-        if unread(&self.fd)? > 0 {
+        if unread_bytes(&self.fd)? > 0 {
             let began = Instant::now();
-            while !self.shrink() && unread(&self.fd)? > 0 {
+            while !self.shrink() && unread_bytes(&self.fd)? > 0 {
                 check_reader(&self.fd)?;
                 sleep(LOOK).await;
             }
-            while unread(&self.fd)? > 0 {
+            while unread_bytes(&self.fd)? > 0 {
                 self.wait_until_writable().await?;
             }
             let took = began.elapsed();
@@ -238,7 +238,7 @@ fn check_reader(fd: &OwnedFd) -> io::Result<()> {
 }
 
 /// Bytes in the pipe.
-fn unread(fd: &OwnedFd) -> io::Result<u64> {
+fn unread_bytes(fd: &OwnedFd) -> io::Result<u64> {
     Ok(rustix::io::ioctl_fionread(fd)?)
 }
 

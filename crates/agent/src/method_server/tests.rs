@@ -64,7 +64,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
     };
     let (_, link) = tokio::sync::watch::channel(crate::link_status::LinkStatus::default());
     let nowhere = crate::local_api::tests::servers("http://127.0.0.1:1");
-    let around = Surroundings {
+    let services = Services {
         packages: crate::local_api::tests::packages(folder.path(), &nowhere, link),
         outbox,
         log: Arc::new(SpaceLog::new(100)),
@@ -73,7 +73,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         policy: Arc::new(policy),
     };
     Ok(Bench {
-        server: MethodServer::start(setup, around).await?,
+        server: MethodServer::start(setup, services).await?,
         frames,
         folder,
     })

@@ -45,17 +45,17 @@ fn a_version_exists_only_while_a_program_uses_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let packages = some(folder.path());
     assert_eq!(names(folder.path()), [SVC_LIBRARIES]);
-    packages.take(&library("notes", "X = 1"));
+    packages.store(&library("notes", "X = 1"));
     let first = packages.python_path();
-    packages.take(&library("notes", "X = 1"));
+    packages.store(&library("notes", "X = 1"));
     assert_eq!(names(folder.path()).len(), 2, "nothing has changed");
-    packages.take(&library("notes", "X = 2"));
+    packages.store(&library("notes", "X = 2"));
     let second = packages.python_path();
     assert_eq!(names(folder.path()).len(), 3);
     drop(first);
     assert_eq!(names(folder.path()).len(), 2);
     // The same contents as the first version get a new file: the first file may be about to go.
-    packages.take(&library("notes", "X = 1"));
+    packages.store(&library("notes", "X = 1"));
     let third = packages.python_path();
     drop(second);
     let paths = python_path(&third, None);
@@ -78,7 +78,7 @@ fn packages_follow_existing_entries_and_are_written_again_if_removed() {
     assert!(svc.is_file());
     assert_eq!(python_path(&path, Some("/a:/b")), ["/a", "/b", &shown]);
     assert_eq!(python_path(&path, Some("")), [shown.as_str()]);
-    packages.take(&library("notes", ""));
+    packages.store(&library("notes", ""));
     let paths = python_path(&packages.python_path(), Some("/a"));
     assert_eq!(paths[..2], ["/a".to_owned(), shown]);
     assert!(paths[2].contains("/user-libraries-"), "{paths:?}");

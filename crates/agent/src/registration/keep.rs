@@ -28,7 +28,7 @@ impl Registrar {
 
     /// Retries until the server accepts the registration, with its old generation and place.
     async fn restore(&self, link: u64) {
-        let mut delays = self.around.policy.reregister.delays();
+        let mut delays = self.services.policy.reregister.delays();
         loop {
             match self.restore_once(link).await {
                 Ok(()) | Err(RegistrationError::LinkLost | RegistrationError::TimedOut) => return,
@@ -38,8 +38,8 @@ impl Registrar {
                     let lost = Control::RegistrationLost {
                         error: error.clone(),
                     };
-                    self.shown.lock().error = Some(error);
-                    self.around.outbox.control(&lost);
+                    self.view.lock().error = Some(error);
+                    self.services.outbox.control(&lost);
                 }
             }
             sleep(delays.next_jittered()).await;
@@ -68,7 +68,7 @@ impl Registrar {
             "registered again after a lost link"
         );
         change.accepted_on = Some(link);
-        self.shown.lock().error = None;
+        self.view.lock().error = None;
         Ok(())
     }
 }

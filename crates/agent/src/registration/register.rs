@@ -14,7 +14,7 @@ use svc_protocol::{
     registration_file,
 };
 
-use super::{Current, Registrar, RegistrationError};
+use super::{CurrentRegistration, Registrar, RegistrationError};
 use crate::method_server::{Launch, MethodServer, Setup};
 
 impl Registrar {
@@ -53,7 +53,7 @@ impl Registrar {
         let mut warnings = checked.warnings;
         warnings.extend(accepted.warnings);
         warnings.dedup();
-        let current = Current {
+        let current = CurrentRegistration {
             registration: asked.registration,
             names,
             generation,
@@ -93,10 +93,10 @@ impl Registrar {
         old: Option<&MethodServer>,
     ) -> Result<Arc<MethodServer>, RegistrationError> {
         let definition = &checked.server;
-        let around = &self.around;
-        around
+        let services = &self.services;
+        services
             .packages
-            .refresh_within(around.policy.packages_wait)
+            .refresh_within(services.policy.packages_wait)
             .await;
         let serial =
             definition.mode == Mode::Serial || old.is_some_and(|old| old.mode() == Mode::Serial);
@@ -108,7 +108,7 @@ impl Registrar {
             timeout: Duration::from_secs(definition.timeout.into()),
             held: serial,
         };
-        let server = MethodServer::start(setup, around.clone()).await?;
+        let server = MethodServer::start(setup, services.clone()).await?;
         Ok(Arc::new(server))
     }
 
@@ -117,7 +117,7 @@ impl Registrar {
     fn retire(&self, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
         let routes = Arc::clone(&self.routes);
         let stopping = self.stopping.clone();
-        old.step_back();
+        old.mark_replaced();
         self.tasks.spawn(async move {
             let drained = async {
                 // While its own predecessor has calls, `old` is held and only looks idle.

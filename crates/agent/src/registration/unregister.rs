@@ -6,7 +6,7 @@ use svc_link::{Control, Register};
 use svc_protocol::agent_api::Unregistered;
 use tokio::sync::mpsc;
 
-use super::{Change, Current, Registrar, RegistrationError};
+use super::{Change, CurrentRegistration, Registrar, RegistrationError};
 
 impl Registrar {
     pub(super) async fn unregister_now(
@@ -72,7 +72,7 @@ impl Registrar {
                 return Err(error);
             }
         };
-        let reduced = Current {
+        let reduced = CurrentRegistration {
             registration: asked.registration,
             names: remaining,
             generation,
@@ -88,7 +88,7 @@ impl Registrar {
 
     /// Removes methods that another space has taken over. A registration that still had them would be
     /// refused on the next link. Runs until the link ends.
-    pub async fn give_up(&self, mut taken_over: mpsc::UnboundedReceiver<Vec<String>>) {
+    pub async fn remove_displaced(&self, mut taken_over: mpsc::UnboundedReceiver<Vec<String>>) {
         while let Some(methods) = taken_over.recv().await {
             let mut change = self.change.lock().await;
             let Some(mut current) = change.current.take() else {
@@ -123,7 +123,7 @@ impl Registrar {
         let old = change.current.take();
         self.replace(change, None, link);
         if let Some(old) = old {
-            old.server.drain(self.around.policy.shutdown_drain).await;
+            old.server.drain(self.services.policy.shutdown_drain).await;
             old.server.stop().await;
             self.routes.remove_server(&old.server);
             tracing::info!("unregistered");

@@ -110,7 +110,7 @@ async fn after_the_time_limit_no_process_of_the_script_is_left() {
     let bench = Bench::new("sh", "sleep 600 & echo $!; wait");
     let limit = Duration::from_millis(500);
     let failure = bench.run(limit).await.expect_err("takes too long");
-    assert!(matches!(failure, ScriptFailure::TimeIsUp(_)), "{failure}");
+    assert!(matches!(failure, ScriptFailure::TimeLimit(_)), "{failure}");
     let lines = bench.lines().await;
     wait_until_gone(&lines[0]).await;
 }

@@ -25,14 +25,14 @@ impl Turns {
 
     /// Moves to the next server, after the current one has failed. Returns `true` if every server has
     /// failed in this round: wait before the next attempt.
-    pub fn go_on(&mut self) -> bool {
+    pub fn advance(&mut self) -> bool {
         self.at = (self.at + 1) % self.count;
         self.failed = (self.failed + 1) % self.count;
         self.failed == 0
     }
 
     /// Starts a new round, after a stable link.
-    pub fn held(&mut self) {
+    pub fn start_round(&mut self) {
         self.failed = 0;
     }
 }
@@ -57,11 +57,11 @@ mod tests {
         let mut after = |steps: usize| {
             let mut steps: Vec<_> = (0..steps)
                 .map(|_| {
-                    let waits = turns.go_on();
+                    let waits = turns.advance();
                     (turns.current(), waits)
                 })
                 .collect();
-            turns.held();
+            turns.start_round();
             steps.pop().expect("a step")
         };
         assert_eq!(after(1), (1, false));
@@ -75,7 +75,7 @@ mod tests {
     fn with_a_single_server_every_failure_is_followed_by_a_wait() {
         let mut turns = Turns::new(1);
         for _ in 0..3 {
-            assert!(turns.go_on());
+            assert!(turns.advance());
             assert_eq!(turns.current(), 0);
         }
     }

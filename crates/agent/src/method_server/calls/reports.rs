@@ -17,7 +17,7 @@ const AHEAD: Duration = Duration::from_millis(800);
 
 /// The outcome of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reported {
+pub enum ReportOutcome {
     /// No sent call has this id.
     Unknown,
     /// Sent, or dropped because its call was cancelled.
@@ -27,7 +27,7 @@ pub enum Reported {
 }
 
 /// Ids of calls with a held report. Some may have been answered since.
-pub type Held = Vec<u64>;
+pub type HeldReports = Vec<u64>;
 
 /// The reports of one call.
 pub struct Reports {
@@ -81,12 +81,12 @@ impl CallTable {
         report: Bytes,
         now: Instant,
         effects: &mut Effects,
-    ) -> Reported {
+    ) -> ReportOutcome {
         let Some(sent) = self.sent.get_mut(&id) else {
-            return Reported::Unknown;
+            return ReportOutcome::Unknown;
         };
         if sent.cancelled {
-            return Reported::Done;
+            return ReportOutcome::Done;
         }
         let reports = sent
             .reports
@@ -96,12 +96,12 @@ impl CallTable {
             effects.report(sent.caller, report);
         }
         match reports.due() {
-            None => Reported::Done,
+            None => ReportOutcome::Done,
             Some(until) => {
                 if !was_held {
                     self.held_reports.push(id);
                 }
-                Reported::Held { until }
+                ReportOutcome::Held { until }
             }
         }
     }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{CallTable, Line, Place, Process, Sent};
+use super::{CallState, CallTable, Line, Process, Sent};
 
 /// Most bytes in the pipe. The kernel's smallest pipe has one page.
 pub const PIPE_BYTES: usize = 4 * 1024;
@@ -118,7 +118,7 @@ impl CallTable {
         };
         let id = item.caller.map(|caller| {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
-            self.places.insert(caller, Place::Sent(id));
+            self.states.insert(caller, CallState::Sent(id));
             let sent = Sent {
                 caller,
                 cancelled: false,

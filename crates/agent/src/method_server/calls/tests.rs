@@ -85,14 +85,14 @@ impl Bench {
         let json = Bytes::from(frame.to_string());
         let (now, effects) = (self.now, &mut self.effects);
         self.table
-            .arrive(user, Some(caller(frame)), json, now, effects);
+            .enqueue(user, Some(caller(frame)), json, now, effects);
         self
     }
 
     fn notify(&mut self, text: &'static str) -> &mut Self {
         let (now, effects) = (self.now, &mut self.effects);
         let json = Bytes::from_static(text.as_bytes());
-        self.table.arrive(USER, None, json, now, effects);
+        self.table.enqueue(USER, None, json, now, effects);
         self.write();
         self
     }
@@ -332,7 +332,7 @@ fn the_queue_is_bounded_and_no_user_takes_the_share_of_another() {
             let id = caller(u64::from(user) << 32 | count);
             bench
                 .table
-                .arrive(user, Some(id), json.clone(), now, effects);
+                .enqueue(user, Some(id), json.clone(), now, effects);
             if !effects.answers.is_empty() {
                 assert_eq!(
                     effects.answers.pop().expect("one").kind,
@@ -352,7 +352,7 @@ fn the_queue_is_bounded_and_no_user_takes_the_share_of_another() {
         "another user has room"
     );
     let (now, effects) = (bench.now, &mut bench.effects);
-    bench.table.arrive(1, None, json, now, effects);
+    bench.table.enqueue(1, None, json, now, effects);
     assert_eq!(bench.effects.dropped_notifications, 1);
 }
 
@@ -459,7 +459,7 @@ fn large_lines_follow_each_other_and_small_ones_wait_for_them() {
     bench.table.process_up();
     for json in [&large, &large, &Bytes::from_static(b"small")] {
         let (now, effects) = (bench.now, &mut bench.effects);
-        bench.table.arrive(1, None, json.clone(), now, effects);
+        bench.table.enqueue(1, None, json.clone(), now, effects);
     }
     let mut take = |pipe| {
         let mut lines = Vec::new();
@@ -538,9 +538,9 @@ proptest! {
                     open.push(caller);
                     let user = u32::try_from(next % 3).expect("small");
                     let json = Bytes::from_static(b"call");
-                    table.arrive(user, Some(caller), json, now, effects);
+                    table.enqueue(user, Some(caller), json, now, effects);
                 }
-                Act::Notify => table.arrive(1, None, Bytes::from_static(b"n"), now, effects),
+                Act::Notify => table.enqueue(1, None, Bytes::from_static(b"n"), now, effects),
                 Act::Write => {
                     let mut lines = Vec::new();
                     table.take(EMPTY_PIPE, &mut lines);
@@ -593,6 +593,6 @@ proptest! {
         prop_assert!(ended.values().all(|times| *times == 1), "{ended:?}");
         prop_assert!(bench.table.is_idle());
         prop_assert_eq!(bench.table.waiting.bytes(), 0);
-        prop_assert!(bench.table.places.is_empty());
+        prop_assert!(bench.table.states.is_empty());
     }
 }
