@@ -12,7 +12,7 @@ use std::{
 use super::{
     event::{self, BODY_BYTES_MAX, Events},
     packages::{self, PackageRoute},
-    problem::Failure,
+    problem::{Failure, not_found},
 };
 use axum::{
     Router,
@@ -90,14 +90,6 @@ fn is_loopback(host: &str) -> bool {
 
 fn is_port(text: Option<&str>) -> bool {
     text.is_some_and(|text| text.parse::<u16>().is_ok())
-}
-
-async fn not_found(uri: Uri) -> Failure {
-    Failure::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("the agent serves nothing at `{}`", uri.path()),
-    )
 }
 
 async fn wrong_method() -> Failure {

@@ -10,7 +10,7 @@ use axum::{
     response::Response,
     routing::{any, get, post},
 };
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use serde::Deserialize;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status, Unregistered},
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     event::{self, BODY_BYTES_MAX, Events},
-    problem::Failure,
+    problem::{Failure, not_found},
     proxy::{Proxy, REQUEST_BYTES_MAX},
 };
 use crate::{
@@ -145,12 +145,4 @@ async fn pass_on(State(api): Api, request: Request) -> Result<Response, Failure>
             error.to_string(),
         )
     })
-}
-
-async fn not_found(uri: Uri) -> Failure {
-    Failure::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("the agent serves nothing at `{}`", uri.path()),
-    )
 }
