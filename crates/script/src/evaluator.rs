@@ -81,7 +81,7 @@ pub fn check(script: &Source) -> Result<(), ScriptError> {
 /// [`check`] for scripts that the server stores.
 pub(crate) fn check_for_server(script: &Source) -> Result<(), ScriptError> {
     check(script).map_err(|mut error| {
-        failure::suit_server(&mut error);
+        failure::adapt_hint_to_server(&mut error);
         error
     })
 }
@@ -183,7 +183,7 @@ impl Evaluator {
                 // again to get the better error.
                 let mut refused = compile(&script.file, &text, code).err();
                 if let Some(refused) = &mut refused {
-                    self.suit_hint(refused);
+                    self.adapt_hint(refused);
                 }
                 Err(refused.unwrap_or(error))
             }
@@ -246,11 +246,11 @@ impl Evaluator {
     }
 
     fn engine(&self) -> Result<&MontyRepl, ScriptError> {
-        self.engine.as_deref().ok_or_else(lost)
+        self.engine.as_deref().ok_or_else(engine_lost)
     }
 }
 
-fn lost() -> ScriptError {
+fn engine_lost() -> ScriptError {
     ScriptError::bare(ErrorKind::Worker, "the engine failed in an earlier run")
 }
 

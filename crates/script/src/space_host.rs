@@ -115,11 +115,11 @@ impl SpaceHost {
             replace_conflicting: self.replace_conflicting,
         };
         let agent = self.servers.agent_for_methods()?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let registered = match runtime.block_on(agent.register(&file)) {
             Ok(registered) => registered,
             Err(error) => {
-                let raise = refused(&error);
+                let raise = to_raise(&error);
                 // Keep the typed error for `take_refusal`.
                 self.refusal = Some(error);
                 return Err(raise);
@@ -140,16 +140,16 @@ impl SpaceHost {
         }
         let Unregister { local_name } = read("unregister", argument)?;
         let agent = self.servers.agent_for_methods()?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let answer = runtime.block_on(agent.unregister(local_name.as_deref()));
-        write(&answer.map_err(|error| refused(&error))?)
+        write(&answer.map_err(|error| to_raise(&error))?)
     }
 
     fn emit(&mut self, argument: &str) -> Result<String, Raise> {
         let emit: api::Emit = read("emit", argument)?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let answer = runtime.block_on(self.servers.emit(&emit))?;
-        write(&answer.map_err(|error| refused(&error))?)
+        write(&answer.map_err(|error| to_raise(&error))?)
     }
 
     fn api(&mut self, argument: &str) -> Result<String, Raise> {
@@ -161,22 +161,22 @@ impl SpaceHost {
             body: Option<&'a RawValue>,
         }
         let request: Request<'_> = read("api", argument)?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let Request { method, path, body } = &request;
         let answer = runtime.block_on(self.servers.api(method, path, *body))?;
-        write(&answer.map_err(|error| refused(&error))?)
+        write(&answer.map_err(|error| to_raise(&error))?)
     }
 
     fn process(&mut self, argument: &str) -> Result<String, Raise> {
-        let order: process::Order = read("process", argument)?;
-        let runtime = made(&mut self.runtime)?;
-        let mut done = runtime.block_on(process::run(&order, self.in_worker))?;
+        let request: process::ProcessRequest = read("process", argument)?;
+        let runtime = get_runtime(&mut self.runtime)?;
+        let mut done = runtime.block_on(process::run(&request, self.in_worker))?;
         // In a worker, inherited streams were read and are printed later. See `printed`.
-        if order.stdout == process::Output::Inherit {
+        if request.stdout == process::Output::Inherit {
             let text = done.stdout.take();
             self.printed.extend(text.map(|text| (Stream::Stdout, text)));
         }
-        if order.stderr == process::Output::Inherit {
+        if request.stderr == process::Output::Inherit {
             let text = done.stderr.take();
             self.printed.extend(text.map(|text| (Stream::Stderr, text)));
         }
@@ -184,7 +184,7 @@ impl SpaceHost {
     }
 }
 
-fn refused(error: &svc_client::Error) -> Raise {
+fn to_raise(error: &svc_client::Error) -> Raise {
     Raise::runtime(error.to_string())
 }
 
@@ -193,10 +193,10 @@ impl Host for SpaceHost {
         if let Some(source) = self.libraries.find_beside(module)? {
             return Ok(Some(source));
         }
-        if !self.servers.any() || module.contains('.') {
+        if !self.servers.has_any() || module.contains('.') {
             return Ok(None);
         }
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         runtime.block_on(self.libraries.find_stored(module, &self.servers))
     }
 
@@ -230,7 +230,7 @@ impl Host for SpaceHost {
 }
 
 /// Returns the runtime. Creates it at the first call.
-fn made(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
+fn get_runtime(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
     if runtime.is_none() {
         let new = Builder::new_current_thread().enable_all().build();
         let new = new.map_err(|error| {

@@ -9,15 +9,15 @@
 //! process.
 
 pub mod child;
-mod complaints;
 mod confine;
 mod gauge;
 mod output;
 mod pool;
 mod process;
 pub mod protocol;
-mod questions;
+mod request_limit;
 mod self_test;
+mod stderr_tail;
 
 pub(crate) use confine::without_memory_limit;
 pub use pool::{Job, JobHost, Outcome, Pool, PoolOptions};

@@ -34,7 +34,7 @@ pub fn of_compilation(file: &str, text: &str, exception: &MontyException) -> Scr
     let frames = exception.traceback().iter().map(|frame| {
         let line = frame.start.line;
         let source_line = text.lines().nth(line.saturating_sub(1) as usize);
-        our_frame(frame, file, line, source_line)
+        to_frame(frame, file, line, source_line)
     });
     let frames = frames.collect();
     let (kind, hint) = match exception.exc_type() {
@@ -84,7 +84,7 @@ impl Evaluator {
         } else {
             self.explain(exception, &mut error);
         }
-        self.suit_hint(&mut error);
+        self.adapt_hint(&mut error);
         error
     }
 
@@ -93,9 +93,9 @@ impl Evaluator {
         ScriptError::bare(limit.clone(), self.limit_message(limit))
     }
 
-    pub(super) fn suit_hint(&self, error: &mut ScriptError) {
+    pub(super) fn adapt_hint(&self, error: &mut ScriptError) {
         if self.setting.flavour != Flavour::Space {
-            suit_server(error);
+            adapt_hint_to_server(error);
         }
     }
 
@@ -146,7 +146,7 @@ impl Evaluator {
         match kind {
             ErrorKind::TimeLimit => format!(
                 "the script ran longer than {}",
-                readable(limits.time.unwrap_or_default())
+                format_duration(limits.time.unwrap_or_default())
             ),
             ErrorKind::MemoryLimit => format!(
                 "the script used more than {} MiB",
@@ -185,16 +185,16 @@ impl Evaluator {
         let name = frame.filename.as_str();
         match self.texts.find(name, frame.start.line) {
             Some((Text { hidden: true, .. }, _)) => None,
-            Some((text, line)) => Some(our_frame(frame, &text.file, line, text.line(line))),
+            Some((text, line)) => Some(to_frame(frame, &text.file, line, text.line(line))),
             // Code that the evaluator adds around a call, and the engine's modules in Python.
             None if name != "<string>" => None,
-            None => Some(our_frame(frame, name, frame.start.line, None)),
+            None => Some(to_frame(frame, name, frame.start.line, None)),
         }
     }
 }
 
 /// Adapts the hint to the server, which has no other engine.
-pub fn suit_server(error: &mut ScriptError) {
+pub fn adapt_hint_to_server(error: &mut ScriptError) {
     if error.hint.as_deref() == Some(UNSUPPORTED) {
         error.hint = Some(UNSUPPORTED_ON_SERVER.to_owned());
     }
@@ -212,7 +212,7 @@ fn names_emit(message: &str) -> bool {
         || message == "cannot import name 'emit' from 'svc.event'"
 }
 
-fn our_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {
+fn to_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {
     Frame {
         file: file.to_owned(),
         line,
@@ -271,7 +271,7 @@ fn exit_code(exception: &MontyException, host: &mut dyn Host) -> i32 {
     }
 }
 
-fn readable(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     let millis = time.as_millis();
     if millis.is_multiple_of(1_000) {
         format!("{} s", millis / 1_000)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Evaluator, compile,
-    drive::{Answer, give, raise, raise_from_host},
+    drive::{Reply, raise, raise_from_host, return_value},
 };
 use crate::{
     ErrorKind, Host, Source, modules,
@@ -49,12 +49,12 @@ impl Evaluator {
         child: Option<&str>,
         whole: bool,
         host: &mut dyn Host,
-    ) -> Answer {
+    ) -> Reply {
         let found = self.find_path(module, child, host);
         match found {
             Ok(None) => {
                 let parts = module.match_indices('.').map(|(end, _)| &module[..end]);
-                give(MontyObject::list(parts.chain([module]).map(|path| {
+                return_value(MontyObject::list(parts.chain([module]).map(|path| {
                     let part = path.rsplit('.').next().unwrap_or(path);
                     MontyObject::tuple([MontyObject::string(path), MontyObject::string(part)])
                 })))
@@ -80,7 +80,7 @@ impl Evaluator {
         module: &str,
         child: Option<&str>,
         host: &mut dyn Host,
-    ) -> Result<Option<String>, Answer> {
+    ) -> Result<Option<String>, Reply> {
         let mut folders = Vec::new();
         for (end, _) in module.match_indices('.') {
             let package = &module[..end];
@@ -105,7 +105,7 @@ impl Evaluator {
         Ok(None)
     }
 
-    fn exists(&mut self, module: &str, host: &mut dyn Host) -> Result<bool, Answer> {
+    fn exists(&mut self, module: &str, host: &mut dyn Host) -> Result<bool, Reply> {
         if self.modules.kind(module).is_some() {
             return Ok(true);
         }
@@ -117,20 +117,20 @@ impl Evaluator {
         Ok(true)
     }
 
-    fn source(&mut self, module: &str, host: &mut dyn Host) -> Result<Option<Source>, Answer> {
+    fn source(&mut self, module: &str, host: &mut dyn Host) -> Result<Option<Source>, Reply> {
         if modules::is_own(module) {
             return modules::own(module, self.setting.flavour).map_err(raise_from_host);
         }
-        if !self.may_ask() {
-            return Err(Answer::Stop(ErrorKind::HostCallLimit));
+        if !self.count_host_call() {
+            return Err(Reply::Stop(ErrorKind::HostCallLimit));
         }
         host.library(module).map_err(raise_from_host)
     }
 
     /// File and code of one module of a path.
-    pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Answer {
+    pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Reply {
         if self.modules.kind(module) == Some(Kind::Folder) {
-            return give_code(String::new(), String::new());
+            return return_source(String::new(), String::new());
         }
         // Not among the found modules: an import that failed is tried again.
         let found = match self.pending.found.remove(module) {
@@ -159,7 +159,7 @@ impl Evaluator {
         match checked {
             Ok(code) => {
                 let code = self.texts.add_executed(&file, &text, &code, hidden);
-                give_code(file, code)
+                return_source(file, code)
             }
             Err(error) => {
                 let exception = match error.kind {
@@ -175,8 +175,8 @@ impl Evaluator {
     }
 }
 
-fn give_code(file: String, code: String) -> Answer {
-    give(MontyObject::tuple([
+fn return_source(file: String, code: String) -> Reply {
+    return_value(MontyObject::tuple([
         MontyObject::string(file),
         MontyObject::string(code),
     ]))

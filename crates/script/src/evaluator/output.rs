@@ -87,6 +87,6 @@ impl PrintWriterCallback for Printer<'_> {
     }
 
     fn poll_flush(&mut self) -> Result<(), MontyException> {
-        self.output.watch.look()
+        self.output.watch.check()
     }
 }

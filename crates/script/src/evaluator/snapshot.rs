@@ -18,12 +18,12 @@ use crate::{ErrorKind, ScriptError, Setting};
 #[derive(Clone)]
 pub struct Snapshot {
     engine: Arc<[u8]>,
-    rest: Arc<Rest>,
+    rest: Arc<EvaluatorState>,
 }
 
 /// The state of an evaluator besides its engine.
 #[derive(Serialize, Deserialize)]
-struct Rest {
+struct EvaluatorState {
     setting: Arc<Setting>,
     texts: Texts,
     routes: Arc<Vec<(String, String)>>,
@@ -41,7 +41,7 @@ impl Evaluator {
         }
         Ok(Snapshot {
             engine: engine.into(),
-            rest: Arc::new(Rest {
+            rest: Arc::new(EvaluatorState {
                 setting: Arc::clone(&self.setting),
                 texts: self.texts.clone(),
                 routes: Arc::clone(&self.routes),

@@ -22,13 +22,13 @@ pub struct Text {
     pub file: String,
     /// As its author wrote it.
     text: String,
-    place: Place,
+    origin: TextOrigin,
     /// Part of `svc`, and hidden from the script's author.
     pub hidden: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Place {
+enum TextOrigin {
     /// Fed under this name.
     Fed(String),
     /// Executed, with this many lines before its first line.
@@ -46,7 +46,7 @@ impl Default for Texts {
 
 impl Texts {
     pub fn add_fed(&mut self, name: String, file: &str, text: &str) {
-        self.add(file, text, Place::Fed(name), false);
+        self.add(file, text, TextOrigin::Fed(name), false);
     }
 
     /// Returns the text to execute: `code`, moved down to unique line numbers.
@@ -54,17 +54,17 @@ impl Texts {
         let before = self.next_line;
         let lines = u32::try_from(code.matches('\n').count()).unwrap_or(u32::MAX);
         self.next_line = before.saturating_add(lines).saturating_add(2);
-        self.add(file, text, Place::Executed(before), hidden);
+        self.add(file, text, TextOrigin::Executed(before), hidden);
         let mut moved = "\n".repeat(before as usize);
         moved.push_str(code);
         moved
     }
 
-    fn add(&mut self, file: &str, text: &str, place: Place, hidden: bool) {
+    fn add(&mut self, file: &str, text: &str, origin: TextOrigin, hidden: bool) {
         Arc::make_mut(&mut self.known).push(Text {
             file: file.to_owned(),
             text: text.to_owned(),
-            place,
+            origin,
             hidden,
         });
     }
@@ -72,12 +72,12 @@ impl Texts {
     /// The text of a frame, and the line in that text.
     pub fn find(&self, name: &str, line: u32) -> Option<(&Text, u32)> {
         if name != "<string>" {
-            let fed = |text: &&Text| matches!(&text.place, Place::Fed(fed) if fed == name);
+            let fed = |text: &&Text| matches!(&text.origin, TextOrigin::Fed(fed) if fed == name);
             return self.known.iter().find(fed).map(|text| (text, line));
         }
         // Texts are in the order of their first lines: take the last one that starts before `line`.
-        self.known.iter().rev().find_map(|text| match text.place {
-            Place::Executed(before) if before < line => Some((text, line - before)),
+        self.known.iter().rev().find_map(|text| match text.origin {
+            TextOrigin::Executed(before) if before < line => Some((text, line - before)),
             _ => None,
         })
     }

@@ -59,7 +59,7 @@ impl Watch {
     }
 
     /// Checks the limits. Must be cheap, because it runs every few hundred steps of a script.
-    pub fn look(&mut self) -> Result<(), MontyException> {
+    pub fn check(&mut self) -> Result<(), MontyException> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             self.reached = Some(ErrorKind::TimeLimit);
             return Err(MontyException::new(ExcType::TimeoutError, None));

@@ -71,7 +71,7 @@ def store(target, attribute):
         target.__svc_namespace__[attribute] = getattr(target, attribute)
 
 
-def said(*values):
+def exception_text(*values):
     """The text of an exception with these arguments: the engine's exceptions hold one text."""
     return str(values[0] if len(values) == 1 else values)
 
@@ -146,7 +146,7 @@ def exit(code=None):
 
 tools.get = get
 tools.store = store
-tools.said = said
+tools.exception_text = exception_text
 tools.invoke = invoke
 tools.loads = json.loads
 tools.environ = environ

@@ -41,22 +41,22 @@ impl<'a> StatementVisitor<'a> for Statements<'a> {
             Stmt::Import(import) => self.import(import),
             Stmt::ImportFrom(import) => self.import_from(import),
             Stmt::FunctionDef(function) => {
-                let mut declared = Declared(HashSet::new());
+                let mut declared = GlobalNames(HashSet::new());
                 declared.visit_body(&function.body);
                 self.globals.push(declared.0);
                 walk_stmt(self, stmt);
                 self.globals.pop();
             }
-            Stmt::Assign(assign) => self.assigned(stmt.range(), &assign.targets),
+            Stmt::Assign(assign) => self.rewrite_assignment(stmt.range(), &assign.targets),
             Stmt::AugAssign(assign) => {
-                self.assigned(stmt.range(), std::slice::from_ref(&assign.target));
+                self.rewrite_assignment(stmt.range(), std::slice::from_ref(&assign.target));
             }
             Stmt::AnnAssign(assign) if assign.value.is_some() => {
-                self.assigned(stmt.range(), std::slice::from_ref(&assign.target));
+                self.rewrite_assignment(stmt.range(), std::slice::from_ref(&assign.target));
             }
             Stmt::Raise(raise) => {
                 if let Some(Expr::Call(call)) = raise.exc.as_deref() {
-                    self.raised(call);
+                    self.rewrite_raise(call);
                 }
             }
             _ => walk_stmt(self, stmt),
@@ -160,7 +160,7 @@ impl<'a> Statements<'a> {
 
     /// Turns the arguments of an exception into one text, because the engine's exceptions hold no
     /// more.
-    fn raised(&mut self, call: &ExprCall) {
+    fn rewrite_raise(&mut self, call: &ExprCall) {
         let Expr::Name(name) = &*call.func else {
             return;
         };
@@ -173,15 +173,17 @@ impl<'a> Statements<'a> {
             )
         {
             let inside = arguments.range.add_start(1.into()).sub_end(1.into());
-            self.edits
-                .push((TextRange::empty(inside.start()), "__svc__.said(".to_owned()));
+            self.edits.push((
+                TextRange::empty(inside.start()),
+                "__svc__.exception_text(".to_owned(),
+            ));
             self.edits
                 .push((TextRange::empty(inside.end()), ")".to_owned()));
         }
     }
 
     /// Adds code to an assignment that must also change a module object or its namespace.
-    fn assigned(&mut self, range: TextRange, targets: &'a [Expr]) {
+    fn rewrite_assignment(&mut self, range: TextRange, targets: &'a [Expr]) {
         let mut added = String::new();
         let mut rest: Vec<&Expr> = targets.iter().collect();
         while let Some(target) = rest.pop() {
@@ -216,9 +218,9 @@ impl<'a> Statements<'a> {
 }
 
 /// Names that one function declares `global`, without those of inner functions.
-struct Declared<'a>(HashSet<&'a str>);
+struct GlobalNames<'a>(HashSet<&'a str>);
 
-impl<'a> StatementVisitor<'a> for Declared<'a> {
+impl<'a> StatementVisitor<'a> for GlobalNames<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Global(global) => self.0.extend(global.names.iter().map(|name| name.as_str())),

@@ -26,7 +26,7 @@ const STREAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The argument of the operation `process`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Order {
+pub(super) struct ProcessRequest {
     args: Vec<String>,
     #[serde(default)]
     cwd: Option<String>,
@@ -63,7 +63,7 @@ pub(super) enum Output {
 
 /// The answer. Holds the streams that were read.
 #[derive(Debug, Serialize)]
-pub(super) struct Done {
+pub(super) struct ProcessResult {
     /// The exit code, or the negative number of the signal that ended the program.
     pub(super) returncode: i32,
     pub(super) stdout: Option<String>,
@@ -72,25 +72,25 @@ pub(super) struct Done {
 
 /// Runs a program to its end. In a worker, inherited output is read too, because a worker's stdout
 /// carries frames.
-pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
-    let Some((program, args)) = order.args.split_first() else {
+pub(super) async fn run(request: &ProcessRequest, in_worker: bool) -> Result<ProcessResult, Raise> {
+    let Some((program, args)) = request.args.split_first() else {
         let text = "a process needs a program: `args` is empty";
         return Err(Raise::new(Exception::ValueError, text));
     };
-    let mut command = command(order, (program, args), in_worker);
+    let mut command = command(request, (program, args), in_worker);
     let merged =
-        redirect(&mut command, order, in_worker).map_err(|error| unstarted(program, &error))?;
+        redirect(&mut command, request, in_worker).map_err(|error| start_error(program, &error))?;
     let spawned = if in_worker {
         without_memory_limit(|| command.spawn())
     } else {
         command.spawn()
     };
-    let mut child = spawned.map_err(|error| unstarted(program, &error))?;
+    let mut child = spawned.map_err(|error| start_error(program, &error))?;
     // Closes this process's copy of the pipe's write end. Otherwise the pipe would never end.
     drop(command);
     // Cancelled at the timeout. The child is then killed.
-    let ended = finish(&mut child, merged, order.input.as_deref(), program);
-    match order.timeout {
+    let ended = finish(&mut child, merged, request.input.as_deref(), program);
+    match request.timeout {
         None => ended.await,
         Some(seconds) => {
             let within = Duration::try_from_secs_f64(seconds).map_err(|_| {
@@ -110,13 +110,17 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
 }
 
 /// The program with its folder, its environment and its input.
-fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool) -> Command {
+fn command(
+    request: &ProcessRequest,
+    (program, args): (&String, &[String]),
+    in_worker: bool,
+) -> Command {
     let mut command = Command::new(program);
     command.args(args).kill_on_drop(true);
-    if let Some(folder) = &order.cwd {
+    if let Some(folder) = &request.cwd {
         command.current_dir(folder);
     }
-    match &order.env {
+    match &request.env {
         Some(env) => {
             command.env_clear().envs(env);
         }
@@ -127,15 +131,15 @@ fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool
         }
         None => {}
     }
-    if order.env.is_none() {
-        for (name, value) in &order.env_changes {
+    if request.env.is_none() {
+        for (name, value) in &request.env_changes {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
     }
-    command.stdin(match order.input {
+    command.stdin(match request.input {
         Some(_) => Stdio::piped(),
         None if in_worker => Stdio::null(),
         None => Stdio::inherit(),
@@ -144,17 +148,23 @@ fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool
 }
 
 /// Redirects both output streams. Returns the pipe to read if they share one.
-fn redirect(command: &mut Command, order: &Order, in_worker: bool) -> io::Result<Option<Receiver>> {
+fn redirect(
+    command: &mut Command,
+    request: &ProcessRequest,
+    in_worker: bool,
+) -> io::Result<Option<Receiver>> {
     let one = |output: Output| match output {
         Output::Null => Stdio::null(),
         Output::Inherit if !in_worker => Stdio::inherit(),
         Output::Inherit | Output::Pipe | Output::Stdout => Stdio::piped(),
     };
-    if order.stderr != Output::Stdout {
-        command.stdout(one(order.stdout)).stderr(one(order.stderr));
+    if request.stderr != Output::Stdout {
+        command
+            .stdout(one(request.stdout))
+            .stderr(one(request.stderr));
         return Ok(None);
     }
-    match order.stdout {
+    match request.stdout {
         Output::Null => {
             command.stdout(Stdio::null()).stderr(Stdio::null());
             Ok(None)
@@ -177,7 +187,7 @@ async fn finish(
     merged: Option<Receiver>,
     input: Option<&str>,
     program: &str,
-) -> Result<Done, Raise> {
+) -> Result<ProcessResult, Raise> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -196,8 +206,8 @@ async fn finish(
         tokio::try_join!(feed, collect(stdout), collect(stderr), collect(merged))
             .map_err(failed)?;
     let status = child.wait().await.map_err(failed)?;
-    Ok(Done {
-        returncode: code_of(status),
+    Ok(ProcessResult {
+        returncode: return_code(status),
         stdout: stdout.or(merged),
         stderr,
     })
@@ -219,7 +229,7 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<St
 }
 
 /// The return code of CPython.
-fn code_of(status: ExitStatus) -> i32 {
+fn return_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
 
     status
@@ -229,7 +239,7 @@ fn code_of(status: ExitStatus) -> i32 {
 }
 
 /// The errors of CPython.
-fn unstarted(program: &str, error: &io::Error) -> Raise {
+fn start_error(program: &str, error: &io::Error) -> Raise {
     let text = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::NotFound, Some(code)) => {
             format!("[Errno {code}] No such file or directory: '{program}'")

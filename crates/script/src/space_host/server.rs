@@ -59,7 +59,7 @@ impl Servers {
     }
 
     /// Whether there is an agent or a server.
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_any(&self) -> bool {
         self.agent.is_some() || self.server.is_some()
     }
 
@@ -81,7 +81,7 @@ impl Servers {
         match (&self.agent, &self.server) {
             (Some(agent), _) => Ok(agent.client.emit(emit, None).await),
             (None, Some(server)) => Ok(server.emit(emit, None).await),
-            (None, None) => Err(nobody("svc.event")),
+            (None, None) => Err(no_server("svc.event")),
         }
     }
 
@@ -91,8 +91,8 @@ impl Servers {
         path: &str,
         body: Option<&RawValue>,
     ) -> Result<Result<Answer, Error>, Raise> {
-        let method = checked(method, path)?;
-        let client = self.client().ok_or_else(|| nobody("svc.api"))?;
+        let method = check_request(method, path)?;
+        let client = self.client().ok_or_else(|| no_server("svc.api"))?;
         let route = path.split('?').next().unwrap_or(path);
         let within = (route == CALL_PATH).then_some(client.policy().call_timeout);
         let body = body.map(|body| body.get().as_bytes().to_vec());
@@ -154,7 +154,7 @@ fn body_of(bytes: &[u8]) -> Result<Box<RawValue>, Raise> {
 }
 
 /// Rejects paths outside the API and the endless event stream.
-fn checked(method: &str, path: &str) -> Result<Method, Raise> {
+fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
     let refuse = |text: String| Err(Raise::new(Exception::ValueError, text));
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#' && byte != b'\\';
     if !path.starts_with("/api/") || !path.bytes().all(plain) || path.contains("/..") {
@@ -176,7 +176,7 @@ fn checked(method: &str, path: &str) -> Result<Method, Raise> {
     }
 }
 
-fn nobody(module: &str) -> Raise {
+fn no_server(module: &str) -> Raise {
     let (socket, url, token) = (env::AGENT_SOCKET, env::URL, env::TOKEN);
     Raise::runtime(format!(
         "{module} has nobody to ask: no agent was found ({socket} is not set), and no server is \

@@ -80,11 +80,11 @@ struct Child {
     role: Role,
     pipe: Pipe,
     gauge: Gauge,
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedSnapshot>,
 }
 
 /// The state for `Invoke`.
-struct Loaded {
+struct LoadedSnapshot {
     snapshot: Snapshot,
     host: SpaceHost,
     /// Restored between requests, so that no request waits for it. Each evaluator serves one
@@ -94,7 +94,7 @@ struct Loaded {
     spent: Option<Evaluator>,
 }
 
-impl Loaded {
+impl LoadedSnapshot {
     fn prepare(&mut self) {
         self.spent = None;
         // The next request reports an error.
@@ -196,7 +196,7 @@ impl Child {
         if let Some(server) = server_of_environment() {
             host = host.with_server(server);
         }
-        self.loaded = Some(Loaded {
+        self.loaded = Some(LoadedSnapshot {
             snapshot,
             host,
             next: None,

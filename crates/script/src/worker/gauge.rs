@@ -68,24 +68,24 @@ impl Meter {
 pub(super) struct Gauge {
     meter: Arc<Meter>,
     running: Arc<AtomicBool>,
-    looker: JoinHandle<()>,
+    sampler: JoinHandle<()>,
 }
 
 impl Gauge {
     pub(super) fn start() -> io::Result<Self> {
         let meter = Arc::new(Meter::open()?);
         let running = Arc::new(AtomicBool::new(false));
-        let looker = {
+        let sampler = {
             let (meter, running) = (meter.clone(), running.clone());
             thread::Builder::new()
                 .name("gauge".to_owned())
                 .stack_size(128 * 1024)
-                .spawn(move || look(&meter, &running))?
+                .spawn(move || sample(&meter, &running))?
         };
         Ok(Self {
             meter,
             running,
-            looker,
+            sampler,
         })
     }
 
@@ -99,14 +99,14 @@ impl Gauge {
         BASELINE_MEMORY.store(before, Ordering::Relaxed);
         LIVE_MEMORY.store(before, Ordering::Relaxed);
         self.running.store(true, Ordering::Release);
-        self.looker.thread().unpark();
+        self.sampler.thread().unpark();
         let done = work();
         self.running.store(false, Ordering::Release);
         done
     }
 }
 
-fn look(meter: &Meter, running: &AtomicBool) {
+fn sample(meter: &Meter, running: &AtomicBool) {
     loop {
         while !running.load(Ordering::Acquire) {
             thread::park();

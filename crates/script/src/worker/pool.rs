@@ -124,7 +124,7 @@ impl Pool {
             function: job.function,
             params: job.params,
         };
-        self.have_done(job.owner, &work, patience, host).await
+        self.run_work(job.owner, &work, patience, host).await
     }
 
     /// Checks that the embedded engine can compile a script. Waits for a worker of the owner, which
@@ -135,10 +135,10 @@ impl Pool {
             kill_after: Duration::ZERO,
         };
         let work = ToWorker::Check { script };
-        self.have_done(owner, &work, patience, &NoHost).await
+        self.run_work(owner, &work, patience, &NoHost).await
     }
 
-    async fn have_done(
+    async fn run_work(
         &self,
         owner: Uuid,
         work: &ToWorker,
@@ -156,12 +156,12 @@ impl Pool {
             biased;
             // Dropping the other branch kills its worker.
             _ = closing.wait_for(|&closing| closing) => {}
-            () = self.work_into(owner, work, patience, host, &mut outcome) => {}
+            () = self.run_into(owner, work, patience, host, &mut outcome) => {}
         }
         outcome
     }
 
-    async fn work_into(
+    async fn run_into(
         &self,
         owner: Uuid,
         work: &ToWorker,
@@ -180,7 +180,7 @@ impl Pool {
                 return;
             }
         };
-        let mut kept = Kept::new(self.options.output_max);
+        let mut kept = CappedOutput::new(self.options.output_max);
         let print = |_, text: &str| kept.add(text);
         outcome.result = worker.run(work, host, print, patience).await;
         outcome.ran = true;
@@ -230,13 +230,13 @@ impl Pool {
 }
 
 /// The kept part of an output.
-struct Kept {
+struct CappedOutput {
     text: String,
     bytes_max: usize,
     cut: bool,
 }
 
-impl Kept {
+impl CappedOutput {
     fn new(bytes_max: usize) -> Self {
         Self {
             text: String::new(),
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn an_output_is_cut_at_its_limit_and_marked() {
-        let mut kept = Kept::new(10);
+        let mut kept = CappedOutput::new(10);
         kept.add("0123456789");
         assert_eq!(kept.text, "0123456789");
         kept.add("é");

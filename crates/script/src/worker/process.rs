@@ -20,11 +20,11 @@ use tokio::{
 
 use super::{
     JobHost,
-    complaints::Complaints,
     protocol::{
         self, FromWorker, LENGTH_BYTES, SANDBOX_FRAME_BYTES_MAX, SPACE_FRAME_BYTES_MAX, ToWorker,
     },
-    questions::{Break, Questions},
+    request_limit::{ExchangeEnd, RequestLimit},
+    stderr_tail::StderrTail,
 };
 use crate::{ErrorKind, Raise, ScriptError, Source, Stream};
 
@@ -87,7 +87,7 @@ pub struct Worker {
     output: BufReader<ChildStdout>,
     /// Most bytes of one frame.
     bytes_max: usize,
-    complaints: Complaints,
+    stderr: StderrTail,
     warning: Option<String>,
     /// The last piece of work did not end properly: its next frame may belong to that work.
     busy: bool,
@@ -95,21 +95,21 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker and waits until its limits are set.
-    pub async fn start(program: &Program, surroundings: Surroundings) -> Result<Self, ScriptError> {
+    pub async fn start(program: &Program, environment: Surroundings) -> Result<Self, ScriptError> {
         let failed = |error: io::Error| {
             let path = program.path.display();
             dead(format!(
                 "cannot start a process for scripts (`{path}`): {error}"
             ))
         };
-        let mut child = command(program, surroundings).spawn().map_err(failed)?;
+        let mut child = command(program, environment).spawn().map_err(failed)?;
         let gone = || failed(io::ErrorKind::BrokenPipe.into());
         let mut worker = Self {
             input: child.stdin.take().ok_or_else(gone)?,
             output: BufReader::new(child.stdout.take().ok_or_else(gone)?),
-            complaints: Complaints::of(child.stderr.take().ok_or_else(gone)?),
-            group: Group::of(&child, surroundings),
-            bytes_max: match surroundings {
+            stderr: StderrTail::of(child.stderr.take().ok_or_else(gone)?),
+            group: Group::of(&child, environment),
+            bytes_max: match environment {
                 Surroundings::Nothing => SANDBOX_FRAME_BYTES_MAX,
                 Surroundings::Inherited => SPACE_FRAME_BYTES_MAX,
             },
@@ -123,7 +123,7 @@ impl Worker {
                 worker.busy = false;
                 Ok(worker)
             }
-            Ok(Err(Break::Gone)) => Err(worker.post_mortem(None).await),
+            Ok(Err(ExchangeEnd::Closed)) => Err(worker.explain_end(None).await),
             // Dropping the worker kills it.
             Ok(_) => Err(dead(
                 "a process for scripts sent an unexpected first message",
@@ -168,7 +168,7 @@ impl Worker {
         let ended = match kill_at {
             Some(at) => tokio::time::timeout_at(at, exchange)
                 .await
-                .unwrap_or(Err(Break::OutOfTime)),
+                .unwrap_or(Err(ExchangeEnd::TimeLimit)),
             None => exchange.await,
         };
         match ended {
@@ -176,27 +176,27 @@ impl Worker {
                 self.busy = done.as_ref().is_err_and(|error| is_limit(&error.kind));
                 done
             }
-            Err(Break::OutOfTime) => {
+            Err(ExchangeEnd::TimeLimit) => {
                 self.kill().await;
                 Err(out_of_time(patience.time.unwrap_or_default()))
             }
-            Err(Break::TooManyQuestions) => {
+            Err(ExchangeEnd::TooManyRequests) => {
                 self.kill().await;
                 let text = "the script made too many calls to its host";
                 Err(ScriptError::bare(ErrorKind::HostCallLimit, text))
             }
-            Err(Break::Refused(error)) => {
+            Err(ExchangeEnd::Unsendable(error)) => {
                 // Nothing was sent, so the worker is still usable.
                 self.busy = false;
                 Err(dead(error.to_string()))
             }
-            Err(Break::Garbled(error)) => {
+            Err(ExchangeEnd::InvalidMessage(error)) => {
                 self.kill().await;
                 Err(dead(format!(
                     "the process of the script was killed: its message could not be read ({error})"
                 )))
             }
-            Err(Break::Gone) => Err(self.post_mortem(work.memory_bytes()).await),
+            Err(ExchangeEnd::Closed) => Err(self.explain_end(work.memory_bytes()).await),
         }
     }
 
@@ -211,11 +211,11 @@ impl Worker {
         host: &impl JobHost,
         mut print: impl FnMut(Stream, &str) + Send,
         host_until: Option<Instant>,
-    ) -> Result<Result<Option<String>, ScriptError>, Break> {
+    ) -> Result<Result<Option<String>, ScriptError>, ExchangeEnd> {
         let bytes_max = self.bytes_max;
-        let frame = protocol::encode(work, bytes_max).map_err(Break::Refused)?;
-        self.input.write_all(&frame).await.map_err(gone)?;
-        let mut questions = Questions::of(work, host_until);
+        let frame = protocol::encode(work, bytes_max).map_err(ExchangeEnd::Unsendable)?;
+        self.input.write_all(&frame).await.map_err(pipe_closed)?;
+        let mut requests = RequestLimit::of(work, host_until);
         loop {
             let answer = match self.read().await? {
                 FromWorker::Done(done) => return Ok(done),
@@ -224,38 +224,40 @@ impl Worker {
                     continue;
                 }
                 FromWorker::Progress(progress) => {
-                    questions.within(host.progress(&progress)).await?;
+                    requests.within(host.progress(&progress)).await?;
                     continue;
                 }
                 FromWorker::Library { module } => {
-                    questions.count()?;
-                    ToWorker::LibraryAnswer(questions.within(host.library(&module)).await?)
+                    requests.count()?;
+                    ToWorker::LibraryAnswer(requests.within(host.library(&module)).await?)
                 }
                 FromWorker::Call {
                     operation,
                     argument,
                 } => {
-                    questions.count()?;
-                    let answer = questions.within(host.call(&operation, &argument)).await?;
+                    requests.count()?;
+                    let answer = requests.within(host.call(&operation, &argument)).await?;
                     ToWorker::Answer(answer.map(Some))
                 }
                 FromWorker::Ready { .. } => {
-                    return Err(Break::Garbled(io::ErrorKind::InvalidData.into()));
+                    return Err(ExchangeEnd::InvalidMessage(
+                        io::ErrorKind::InvalidData.into(),
+                    ));
                 }
             };
             let frame = protocol::encode(&answer, bytes_max).or_else(|error| {
                 let raise = Raise::runtime(format!("the answer is too large: {error}"));
                 protocol::encode(&ToWorker::Answer(Err(raise)), bytes_max)
             });
-            let frame = frame.map_err(Break::Garbled)?;
-            self.input.write_all(&frame).await.map_err(gone)?;
+            let frame = frame.map_err(ExchangeEnd::InvalidMessage)?;
+            self.input.write_all(&frame).await.map_err(pipe_closed)?;
         }
     }
 
-    async fn read(&mut self) -> Result<FromWorker, Break> {
+    async fn read(&mut self) -> Result<FromWorker, ExchangeEnd> {
         self.read_frame().await.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => Break::Gone,
-            _ => Break::Garbled(error),
+            io::ErrorKind::UnexpectedEof => ExchangeEnd::Closed,
+            _ => ExchangeEnd::InvalidMessage(error),
         })
     }
 
@@ -283,19 +285,19 @@ impl Worker {
     }
 
     /// The reason why the process ended.
-    async fn post_mortem(&mut self, memory_bytes: Option<usize>) -> ScriptError {
+    async fn explain_end(&mut self, memory_bytes: Option<usize>) -> ScriptError {
         // Its pipes are closed, so it should end by itself. Otherwise it is killed.
         let status = match timeout(END_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) => Some(status),
             _ => self.kill().await,
         };
         self.group.kill();
-        let said = self.complaints.last(END_TIMEOUT).await;
-        if said.out_of_memory {
+        let end = self.stderr.last(END_TIMEOUT).await;
+        if end.out_of_memory {
             return out_of_memory(memory_bytes);
         }
         let how = status.map_or("does not end".to_owned(), |status| status.to_string());
-        match said.line {
+        match end.line {
             Some(line) => dead(format!("the process of the script ended ({how}): {line}")),
             None => dead(format!("the process of the script ended ({how})")),
         }
@@ -307,9 +309,9 @@ impl Worker {
 struct Group(Option<Pid>);
 
 impl Group {
-    fn of(child: &Child, surroundings: Surroundings) -> Self {
+    fn of(child: &Child, environment: Surroundings) -> Self {
         let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Self(leader.filter(|_| surroundings == Surroundings::Inherited))
+        Self(leader.filter(|_| environment == Surroundings::Inherited))
     }
 
     /// The group's id is not reused while one of its processes runs.
@@ -327,11 +329,11 @@ impl Drop for Group {
     }
 }
 
-fn gone(_: io::Error) -> Break {
-    Break::Gone
+fn pipe_closed(_: io::Error) -> ExchangeEnd {
+    ExchangeEnd::Closed
 }
 
-fn command(program: &Program, surroundings: Surroundings) -> Command {
+fn command(program: &Program, environment: Surroundings) -> Command {
     let mut command = Command::new(&program.path);
     command
         .args(&program.args)
@@ -339,7 +341,7 @@ fn command(program: &Program, surroundings: Surroundings) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    match surroundings {
+    match environment {
         Surroundings::Nothing => command.env_clear().current_dir("/"),
         Surroundings::Inherited => command.process_group(0),
     };

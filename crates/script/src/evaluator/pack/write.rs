@@ -16,7 +16,7 @@ pub struct Writer {
 }
 
 /// A list or a map, whose length is written at its end.
-pub struct Counted<'a> {
+pub struct Collection<'a> {
     writer: &'a mut Writer,
     /// Where the length goes.
     at: usize,
@@ -50,11 +50,11 @@ impl Writer {
         self
     }
 
-    fn counted(&mut self, tag: u8) -> Counted<'_> {
+    fn collection(&mut self, tag: u8) -> Collection<'_> {
         self.bytes.push(tag);
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
-        Counted {
+        Collection {
             writer: self,
             at,
             length: 0,
@@ -62,7 +62,7 @@ impl Writer {
     }
 }
 
-impl Counted<'_> {
+impl Collection<'_> {
     fn add(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
         self.length += 1;
         value.serialize(&mut *self.writer)
@@ -78,11 +78,11 @@ impl Counted<'_> {
 impl<'a> Serializer for &'a mut Writer {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Counted<'a>;
+    type SerializeSeq = Collection<'a>;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
     type SerializeTupleVariant = Self;
-    type SerializeMap = Counted<'a>;
+    type SerializeMap = Collection<'a>;
     type SerializeStruct = Self;
     type SerializeStructVariant = Self;
 
@@ -210,8 +210,8 @@ impl<'a> Serializer for &'a mut Writer {
         value.serialize(self.variant(index))
     }
 
-    fn serialize_seq(self, _length: Option<usize>) -> Result<Counted<'a>, Error> {
-        Ok(self.counted(tag::LIST))
+    fn serialize_seq(self, _length: Option<usize>) -> Result<Collection<'a>, Error> {
+        Ok(self.collection(tag::LIST))
     }
 
     fn serialize_tuple(self, length: usize) -> Result<Self, Error> {
@@ -232,8 +232,8 @@ impl<'a> Serializer for &'a mut Writer {
         Ok(self.variant(index).fields(length))
     }
 
-    fn serialize_map(self, _length: Option<usize>) -> Result<Counted<'a>, Error> {
-        Ok(self.counted(tag::MAP))
+    fn serialize_map(self, _length: Option<usize>) -> Result<Collection<'a>, Error> {
+        Ok(self.collection(tag::MAP))
     }
 
     fn serialize_struct(self, _name: &'static str, length: usize) -> Result<Self, Error> {
@@ -251,7 +251,7 @@ impl<'a> Serializer for &'a mut Writer {
     }
 }
 
-impl SerializeSeq for Counted<'_> {
+impl SerializeSeq for Collection<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -264,7 +264,7 @@ impl SerializeSeq for Counted<'_> {
     }
 }
 
-impl SerializeMap for Counted<'_> {
+impl SerializeMap for Collection<'_> {
     type Ok = ();
     type Error = Error;
 

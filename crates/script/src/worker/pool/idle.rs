@@ -25,12 +25,12 @@ pub(super) struct Idle {
 #[derive(Default)]
 struct Shared {
     /// Oldest first.
-    waiting: Vec<Waiting>,
+    waiting: Vec<IdleWorker>,
     /// The reaper task is running.
     reaping: bool,
 }
 
-struct Waiting {
+struct IdleWorker {
     owner: Uuid,
     worker: Worker,
     until: Instant,
@@ -64,7 +64,7 @@ impl Idle {
 
     pub(super) fn put(&self, owner: Uuid, worker: Worker) {
         let mut shared = self.shared.lock();
-        shared.waiting.push(Waiting {
+        shared.waiting.push(IdleWorker {
             owner,
             worker,
             until: Instant::now() + self.patience,
@@ -77,7 +77,7 @@ impl Idle {
 
     /// Ends the oldest workers until at most `most` are left.
     pub(super) async fn make_room(&self, most: usize) {
-        let ended: Vec<Waiting> = {
+        let ended: Vec<IdleWorker> = {
             let waiting = &mut self.shared.lock().waiting;
             let over = waiting.len().saturating_sub(most);
             waiting.drain(..over).collect()
@@ -132,7 +132,7 @@ async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
         }
         looked = next.is_none();
         let now = Instant::now();
-        let ended: Vec<Waiting> = {
+        let ended: Vec<IdleWorker> = {
             let waiting = &mut shared.lock().waiting;
             waiting.extract_if(.., |one| one.until <= now).collect()
         };
@@ -140,7 +140,7 @@ async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
     }
 }
 
-async fn end(ended: Vec<Waiting>) {
+async fn end(ended: Vec<IdleWorker>) {
     for one in ended {
         one.worker.stop().await;
     }

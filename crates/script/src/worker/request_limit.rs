@@ -10,24 +10,24 @@ use super::protocol::ToWorker;
 const LIBRARIES_MAX: usize = 1_000;
 
 /// Why the exchange with a worker ended early.
-pub(super) enum Break {
-    OutOfTime,
-    TooManyQuestions,
+pub(super) enum ExchangeEnd {
+    TimeLimit,
+    TooManyRequests,
     /// The work cannot be sent.
-    Refused(io::Error),
+    Unsendable(io::Error),
     /// The worker sent an invalid message. It may still be running.
-    Garbled(io::Error),
+    InvalidMessage(io::Error),
     /// Its pipes are closed.
-    Gone,
+    Closed,
 }
 
 /// Limits the requests of a worker. The worker limits them too, but the parent does not trust it.
-pub(super) struct Questions {
+pub(super) struct RequestLimit {
     left: usize,
     until: Option<Instant>,
 }
 
-impl Questions {
+impl RequestLimit {
     pub(super) fn of(work: &ToWorker, until: Option<Instant>) -> Self {
         let left = match work {
             ToWorker::Run { setting, .. } => setting.limits.host_calls,
@@ -39,17 +39,23 @@ impl Questions {
         }
     }
 
-    pub(super) fn count(&mut self) -> Result<(), Break> {
-        self.left = self.left.checked_sub(1).ok_or(Break::TooManyQuestions)?;
+    pub(super) fn count(&mut self) -> Result<(), ExchangeEnd> {
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or(ExchangeEnd::TooManyRequests)?;
         Ok(())
     }
 
     /// Ends waiting for an answer at the script's time limit: a waiting script cannot stop itself.
-    pub(super) async fn within<T>(&self, answer: impl Future<Output = T>) -> Result<T, Break> {
+    pub(super) async fn within<T>(
+        &self,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, ExchangeEnd> {
         match self.until {
             Some(until) => tokio::time::timeout_at(until, answer)
                 .await
-                .map_err(|_| Break::OutOfTime),
+                .map_err(|_| ExchangeEnd::TimeLimit),
             None => Ok(answer.await),
         }
     }

@@ -15,19 +15,19 @@ const ADVICE: &str = "note: ";
 
 /// Reads the stderr of one process until it ends. Dropping this value stops reading.
 #[derive(Debug)]
-pub(super) struct Complaints {
+pub(super) struct StderrTail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
     ended: bool,
 }
 
 /// The end of a worker's stderr.
-pub(super) struct LastWords {
+pub(super) struct StderrEnd {
     pub(super) out_of_memory: bool,
     pub(super) line: Option<String>,
 }
 
-impl Complaints {
+impl StderrTail {
     pub(super) fn of(mut stderr: ChildStderr) -> Self {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let into = kept.clone();
@@ -48,14 +48,14 @@ impl Complaints {
     }
 
     /// Waits for the end of stderr, for at most `within`.
-    pub(super) async fn last(&mut self, within: Duration) -> LastWords {
+    pub(super) async fn last(&mut self, within: Duration) -> StderrEnd {
         // Polling a finished task again would panic.
         if !self.ended {
             self.ended = timeout(within, &mut self.reader).await.is_ok();
         }
         let kept: Vec<u8> = self.kept.lock().iter().copied().collect();
         let text = String::from_utf8_lossy(&kept);
-        LastWords {
+        StderrEnd {
             out_of_memory: text.contains(OUT_OF_MEMORY),
             line: text
                 .lines()
@@ -66,7 +66,7 @@ impl Complaints {
     }
 }
 
-impl Drop for Complaints {
+impl Drop for StderrTail {
     fn drop(&mut self) {
         self.reader.abort();
     }
