@@ -252,7 +252,7 @@ class OutsideTest(HostTest):
             with self.refused(f"^{name} has nobody to ask: .* set SVC_URL and SVC_TOKEN$"):
                 attempt()
         os.environ["SVC_URL"], os.environ["SVC_TOKEN"] = "ftp://x", "svc_pat_x"
-        with self.refused("SVC_URL `ftp://x` is no http or https address"):
+        with self.refused("SVC_URL `ftp://x` is not an http or https address"):
             api.me()
 
     def test_there_is_no_event_to_read_and_no_other_operation(self) -> None:

@@ -276,7 +276,7 @@ def _server(module: str) -> _Peer:
     parts = urlsplit(url)
     host, port = parts.hostname, parts.port
     if parts.scheme not in ("http", "https") or host is None:
-        raise RuntimeError(f"SVC_URL `{url}` is no http or https address")
+        raise RuntimeError(f"SVC_URL `{url}` is not an http or https address")
 
     def connect() -> http.client.HTTPConnection:
         if parts.scheme == "http":
