@@ -1,7 +1,6 @@
 //! Registrations built by a script: objects instead of TOML.
 
 use serde_json::{Value, json};
-use svc_agent::Exit;
 use svc_link::FrameKind;
 use svc_protocol::agent_api::RegisterFile;
 
@@ -44,11 +43,6 @@ async fn linked(server: &FakeServer) -> (TestAgent, FakeLink) {
     (agent, link)
 }
 
-async fn stop(agent: TestAgent) {
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
-}
-
 #[tokio::test]
 async fn an_object_is_registered_and_runs_beside_its_script() {
     let server = FakeServer::start().await;
@@ -74,7 +68,7 @@ async fn an_object_is_registered_and_runs_beside_its_script() {
         let found = std::fs::read_to_string(ran_in.join("where")).expect("written");
         assert_eq!(found.trim(), ran_in.display().to_string());
     }
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -126,5 +120,5 @@ async fn errors_in_an_object_are_named_by_their_path() {
         );
         assert!(error.to_string().contains(&expected), "{error}");
     }
-    stop(agent).await;
+    agent.stop().await;
 }

@@ -203,8 +203,7 @@ async fn api_requests_go_to_a_server_that_responds() {
     let archive = asking.await.expect("an answer").body;
     assert!(archive.windows(8).any(|name| name == b"notes.py"));
     drop(link);
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -217,6 +216,5 @@ async fn addresses_without_a_server_cause_no_back_off() {
     }
     let agent = start(&urls.join(","));
     let _link = server.link().await;
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }

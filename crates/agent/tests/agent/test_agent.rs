@@ -73,6 +73,12 @@ impl TestAgent {
         exit
     }
 
+    /// Stops the agent and checks that it ends without an error.
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        assert_eq!(self.exit().await, Exit::Stopped);
+    }
+
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
