@@ -75,6 +75,15 @@ impl Collection<'_> {
     }
 }
 
+/// Numbers that are written as a wider type.
+macro_rules! widen {
+    ($($method:ident $number:ty => $wide:ident),*) => {$(
+        fn $method(self, value: $number) -> Result<(), Error> {
+            self.$wide(value.into())
+        }
+    )*};
+}
+
 impl<'a> Serializer for &'a mut Writer {
     type Ok = ();
     type Error = Error;
@@ -90,21 +99,19 @@ impl<'a> Serializer for &'a mut Writer {
         false
     }
 
+    widen!(
+        serialize_i8 i8 => serialize_i64,
+        serialize_i16 i16 => serialize_i64,
+        serialize_i32 i32 => serialize_i64,
+        serialize_u8 u8 => serialize_u64,
+        serialize_u16 u16 => serialize_u64,
+        serialize_u32 u32 => serialize_u64,
+        serialize_f32 f32 => serialize_f64
+    );
+
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
         self.bytes.push(if value { tag::TRUE } else { tag::FALSE });
         Ok(())
-    }
-
-    fn serialize_i8(self, value: i8) -> Result<(), Error> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<(), Error> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<(), Error> {
-        self.serialize_i64(value.into())
     }
 
     fn serialize_i64(self, value: i64) -> Result<(), Error> {
@@ -118,18 +125,6 @@ impl<'a> Serializer for &'a mut Writer {
         }
     }
 
-    fn serialize_u8(self, value: u8) -> Result<(), Error> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<(), Error> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<(), Error> {
-        self.serialize_u64(value.into())
-    }
-
     fn serialize_u64(self, value: u64) -> Result<(), Error> {
         match u8::try_from(value) {
             Ok(small) if small <= u8::MAX - tag::SMALL => self.bytes.push(tag::SMALL + small),
@@ -139,10 +134,6 @@ impl<'a> Serializer for &'a mut Writer {
             }
         }
         Ok(())
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        self.serialize_f64(value.into())
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
