@@ -1,4 +1,4 @@
-//! Puts the agent together, and takes it apart in order.
+//! Starts the parts of the agent, and stops them in order.
 
 mod wiring;
 
@@ -33,35 +33,35 @@ use crate::{
     servers::Servers,
 };
 
-/// What an agent is started with.
+/// The settings of an agent.
 pub struct Options {
     /// `http://` or `https://` of the server, or of several of one zone, separated by commas.
     pub server_urls: String,
     pub agent_token: String,
-    /// PEM file trusted beside the machine's own roots.
+    /// PEM file of certificates, trusted in addition to the machine's roots.
     pub ca_file: Option<PathBuf>,
-    /// Loopback TCP; `None` is the default port, or a free one when that is taken.
+    /// Loopback TCP. `None` is the default port, or a free port if the default is in use.
     pub listen: Option<SocketAddr>,
-    /// The Unix socket; `None` is `.svc/agent.sock` in the working folder.
+    /// The Unix socket. `None` is `.svc/agent.sock` in the working folder.
     pub socket: Option<PathBuf>,
-    /// Registered once, when the agent is linked: TOML, or a script.
+    /// Registered once, at the first link. TOML, or a Python script.
     pub methods_file: Option<PathBuf>,
     pub working_folder: PathBuf,
-    /// The `svc` program, which runs scripts for the agent.
+    /// The `svc` program. It runs the agent's scripts and its guard.
     pub program: PathBuf,
-    /// Stop when stdin ends: whoever started the agent holds the other end.
+    /// Stop when stdin ends. The process that started the agent holds the other end.
     pub exit_on_stdin_eof: bool,
     pub policy: Policy,
 }
 
-/// How an agent ended when nothing failed.
+/// Why an agent ended without an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// It was asked to stop.
+    /// A shutdown was requested.
     Stopped,
-    /// Another agent has taken its space.
+    /// Another agent took over the space.
     Replaced,
-    /// Its token is refused, or its space is gone: why, for whoever started it.
+    /// The server rejected the agent token, or the space was deleted. Holds the reason.
     Credentials(String),
 }
 
@@ -69,33 +69,33 @@ pub enum Exit {
 pub enum Error {
     #[error(transparent)]
     Server(#[from] TargetError),
-    #[error("the agent token holds characters that no token has; set SVC_AGENT_TOKEN anew")]
+    #[error("the agent token contains characters that no token has; check SVC_AGENT_TOKEN")]
     TokenText,
     #[error(transparent)]
     Listen(#[from] BindError),
-    #[error("the agent's files cannot be written into `{folder}`: {source}")]
+    #[error("cannot write the agent's files to `{folder}`: {source}")]
     Folder { folder: String, source: io::Error },
-    /// The server will never take this agent as it is.
+    /// The server refuses this agent, and a retry cannot help.
     #[error("{0}")]
     Refused(String),
     #[error("the link's task failed: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Runs an agent until it is told to stop, or the server ends it for good.
+/// Runs an agent until `shutdown` is cancelled or the server ends the link for good.
 pub async fn run(options: Options, shutdown: CancellationToken) -> Result<Exit, Error> {
     let agent = Agent::start(options, shutdown.clone()).await?;
     agent.run(shutdown).await
 }
 
-/// Everything that runs, and what must go when it ends.
+/// A running agent: its tasks, and the socket file that is removed at the end.
 struct Agent {
     policy: Arc<Policy>,
     routes: Arc<Routes>,
     registrar: Arc<Registrar>,
     link: AbortOnDropHandle<LinkEnd>,
     finish_link: CancellationToken,
-    /// Run as long as the agent; nothing is lost when they are aborted.
+    /// Tasks that run as long as the agent. Aborting them loses nothing.
     background: JoinSet<()>,
     listeners: JoinSet<()>,
     stop_listeners: CancellationToken,
@@ -108,7 +108,7 @@ impl Agent {
         let servers = Arc::new(Servers::parse(&options.server_urls, ca_file)?);
         options.working_folder = absolute(&options.working_folder)?;
         let proxy = proxy(&options, &servers)?;
-        // Before anything else: a second agent must fail without a trace.
+        // Bind first: a second agent of this folder must fail before it changes anything.
         let folder = &options.working_folder;
         let bound = Listeners::bind(options.listen, options.socket.as_deref(), folder).await?;
         let file = announce(&options, &servers, &bound.addresses)?;
@@ -120,7 +120,7 @@ impl Agent {
         background.spawn(wiring.startup(&options, &bound.addresses).run());
         let (displaced, taken_over) = mpsc::unbounded_channel();
         let registrar = Arc::clone(&wiring.registrar);
-        background.spawn(async move { registrar.give_up(taken_over).await });
+        background.spawn(async move { registrar.remove_displaced(taken_over).await });
         let stop_listeners = CancellationToken::new();
         let listeners = wiring.spawn_listeners(
             (bound.tcp, bound.unix),
@@ -186,9 +186,9 @@ impl Agent {
         }
     }
 
-    /// Takes no more calls and lets those in flight finish, within a limit.
+    /// Accepts no more calls and waits for those in flight, within a limit.
     async fn drain(&mut self) {
-        tracing::info!("the agent stops");
+        tracing::info!("the agent is stopping");
         self.routes.close();
         let deadline = Instant::now() + self.policy.shutdown_drain;
         while !self.routes.is_idle() && Instant::now() < deadline && !self.link.is_finished() {
@@ -237,8 +237,8 @@ fn announce(
     })
 }
 
-/// A thread of its own, which ends with the process: a read of stdin cannot be called off, and
-/// would hold up the runtime's end.
+/// Reads stdin on a plain thread that ends with the process. A blocking read cannot be cancelled,
+/// so on a thread of the runtime it would delay the runtime's shutdown.
 fn stop_at_stdin_end(shutdown: CancellationToken) {
     let reading = std::thread::Builder::new()
         .name("stdin".to_owned())
@@ -248,6 +248,6 @@ fn stop_at_stdin_end(shutdown: CancellationToken) {
             shutdown.cancel();
         });
     if let Err(error) = reading {
-        tracing::error!(%error, "stdin cannot be watched");
+        tracing::error!(%error, "cannot watch stdin: the agent will not stop when it ends");
     }
 }

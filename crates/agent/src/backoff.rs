@@ -39,8 +39,8 @@ impl Delays {
         delay
     }
 
-    /// Between half of the next delay and all of it: agents that lost one server together do not
-    /// come back together.
+    /// The next delay with [`jitter`]: agents that lost a server together must not all reconnect at
+    /// the same time.
     pub fn next_jittered(&mut self) -> Duration {
         jitter(self.next_delay())
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_up_to_the_most() {
+    fn delays_double_up_to_the_maximum() {
         let mut delays = Backoff::from_millis(100, 350).delays();
         let millis: Vec<_> = (0..4).map(|_| delays.next_delay().as_millis()).collect();
         assert_eq!(millis, [100, 200, 350, 350]);

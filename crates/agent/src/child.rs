@@ -1,5 +1,5 @@
-//! What every child process of the agent has in common: it gets none of the agent's credentials,
-//! and nothing of it outlives its owner.
+//! Rules for every child process of the agent: no child gets a credential of the agent, and a
+//! child's process group ends with its owner.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, AGENT_TOKEN_FILE, SECRET_KEY};
 use tokio::process::{Child, Command};
 
-use crate::guard::{Guard, Watched};
+use crate::guard::{Guard, WatchedGroup};
 
-/// The agent's credential, and its server's, are none of a child's business.
+/// Removes the credentials of the agent and of the server from a child's environment.
 pub fn withhold_credentials(command: &mut Command) {
     for name in [AGENT_TOKEN, AGENT_TOKEN_FILE, ADMIN_PASSWORD, SECRET_KEY] {
         command.env_remove(name);
     }
 }
 
-/// The process group a child leads. It ends with this value, whatever the child has started; the
-/// guard ends it if the agent is killed.
-pub struct Group {
+/// The process group that a child leads. Dropping this value kills the group, including every
+/// process that the child has started. If the agent is killed, the guard ends the group.
+pub struct ProcessGroup {
     id: Pid,
-    _watched: Watched,
+    _watched: WatchedGroup,
 }
 
-impl Group {
+impl ProcessGroup {
     /// `None` if the child has already been waited for.
     pub fn led_by(child: &Child, guard: &Arc<Guard>) -> Option<Self> {
         let id = child.id()?;
@@ -34,9 +34,9 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // An error means that nobody is left to hear it.
+        // An error means that the group has ended.
         let _ = kill_process_group(self.id, Signal::KILL);
     }
 }

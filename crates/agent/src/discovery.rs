@@ -1,4 +1,4 @@
-//! `.svc/agent.json`, by which the CLI finds the agent of a folder.
+//! `.svc/agent.json`: tells the CLI where the agent of a folder listens.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::{link_status::LinkStatus, private, servers::Servers};
 
-/// The file while the agent runs; dropped, it is removed.
+/// The discovery file. Dropping this value removes the file.
 pub struct DiscoveryFile {
     path: PathBuf,
     discovery: Discovery,
@@ -29,16 +29,16 @@ impl DiscoveryFile {
         Ok(file)
     }
 
-    /// Writes space and server into the file at each new link, for as long as it is polled;
-    /// ending, it removes the file.
+    /// Writes the space and the server into the file at each new link. Never returns; dropping the
+    /// future removes the file.
     pub async fn keep(mut self, mut link: watch::Receiver<LinkStatus>, servers: Arc<Servers>) {
         loop {
             let status = link.borrow_and_update().clone();
             if let Err(error) = self.update(status, &servers) {
-                tracing::warn!(%error, "the agent's discovery file could not be written");
+                tracing::warn!(%error, "cannot write the agent's discovery file");
             }
             if link.changed().await.is_err() {
-                // The link has ended for good; the file goes with the agent.
+                // The link has ended for good. The file stays until the agent ends.
                 std::future::pending::<()>().await;
             }
         }
@@ -48,7 +48,7 @@ impl DiscoveryFile {
         let mut discovery = self.discovery.clone();
         discovery.space_id = status.space.as_ref().map(|space| space.id);
         discovery.space = status.space.map(|space| space.name.to_string());
-        // Those that are only tried are not worth a file.
+        // Record a server only once the link to it is up.
         if status.link.is_some() {
             discovery.server_url = servers.current().to_string();
         }
@@ -74,11 +74,11 @@ impl DiscoveryFile {
 
 impl Drop for DiscoveryFile {
     fn drop(&mut self) {
-        // Another agent of the same folder may have written its own since.
+        // Another agent of this folder may have replaced the file.
         if self.is_ours()
             && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(%error, file = %self.path.display(), "a file could not be removed");
+            tracing::warn!(%error, file = %self.path.display(), "cannot remove the discovery file");
         }
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_private_whole_and_gone_at_the_end() {
+    fn the_file_is_private_complete_and_removed_on_drop() {
         let folder = tempfile::tempdir().expect("a folder");
         let discovery = Discovery {
             pid: 7,

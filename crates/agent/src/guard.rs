@@ -23,8 +23,9 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 /// The hidden command of `svc` that runs [`watch_agent`].
 const COMMAND: &str = "agent-guard";
 
-/// Time for a group to end by itself, once its stdin is closed, and after SIGTERM.
+/// Time from the agent's end, which closes the groups' stdin, to SIGTERM.
 const STDIN_GRACE: Duration = Duration::from_secs(1);
+/// Time from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -42,8 +43,8 @@ struct State {
     groups: BTreeSet<u32>,
 }
 
-/// A process group on the guard's list, until it is dropped.
-pub struct Watched {
+/// A process group on the guard's list. Dropping this value removes the group from the list.
+pub struct WatchedGroup {
     group: u32,
     guard: Arc<Guard>,
 }
@@ -63,18 +64,18 @@ impl Guard {
     }
 
     /// Puts the group of a child that was just spawned on the list.
-    pub fn watch(self: &Arc<Self>, group: u32) -> Watched {
+    pub fn watch(self: &Arc<Self>, group: u32) -> WatchedGroup {
         let mut state = self.state.lock();
         state.groups.insert(group);
         self.send(&mut state, &entry(group));
         drop(state);
-        Watched {
+        WatchedGroup {
             group,
             guard: Arc::clone(self),
         }
     }
 
-    /// Sends one line; a guard that is gone is started again, with the whole list.
+    /// Sends one line. If the guard has ended, starts it again with the whole list.
     fn send(&self, state: &mut State, line: &str) {
         if state
             .process
@@ -91,7 +92,7 @@ impl Guard {
             Ok(process) => state.process = Some(process),
             Err(error) => tracing::warn!(
                 %error,
-                "the agent's guard did not start: if the agent is killed, its method server may go on running"
+                "cannot start the agent's guard: if the agent is killed, its method server may keep running"
             ),
         }
     }
@@ -101,16 +102,16 @@ impl Guard {
 
         let mut process = Command::new(&self.program)
             .arg(COMMAND)
-            // It needs no credential, nor anything else.
+            // The guard needs no variable, and must not see a credential.
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C on the agent's terminal must not reach it.
+            // Ctrl-C on the agent's terminal must not reach the guard.
             .process_group(0)
             .spawn()?;
         if let Some(stdin) = &process.stdin {
-            // A guard that was stopped must not stop the agent.
+            // A suspended guard must not block the agent.
             rustix::io::ioctl_fionbio(stdin, true)?;
         }
         let list: String = groups.iter().map(|&group| entry(group)).collect();
@@ -145,7 +146,7 @@ impl Drop for State {
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedGroup {
     fn drop(&mut self) {
         let mut state = self.guard.state.lock();
         if state.groups.remove(&self.group) {
@@ -154,7 +155,7 @@ impl Drop for Watched {
     }
 }
 
-/// The guard itself: reads the list until the agent ends, then ends what is on it.
+/// The guard process: reads the list until the agent ends, then ends the groups on the list.
 pub fn watch_agent(input: impl BufRead) {
     let groups = read_groups(input);
     wait_for_end(&groups, STDIN_GRACE);
@@ -166,7 +167,7 @@ pub fn watch_agent(input: impl BufRead) {
 fn read_groups(input: impl BufRead) -> Vec<Pid> {
     let mut groups = BTreeSet::new();
     for line in input.lines().map_while(Result::ok) {
-        // Without a sign: -1 would mean every process.
+        // Parsed as `u32`, which has no sign: -1 would mean every process.
         let group = line.get(1..).and_then(|digits| digits.parse::<u32>().ok());
         let group = group.and_then(|group| i32::try_from(group).ok());
         match (line.as_bytes().first(), group.and_then(Pid::from_raw)) {
@@ -213,7 +214,7 @@ mod tests {
         check("", &[]);
         check("+7\n+8\n-7\n", &[8]);
         check("+7\n-9\n+7\n", &[7]);
-        // Never every process (0), nor a line that is not ours.
+        // 0 and -1 would mean more than one group. Other lines are malformed.
         check("+0\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
     }
 }

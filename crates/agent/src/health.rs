@@ -17,12 +17,12 @@ pub struct HealthChecker {
     pub outbox: Arc<Outbox>,
     pub link: watch::Receiver<LinkStatus>,
     pub check: watch::Receiver<HealthCheck>,
-    /// Where commands run.
+    /// Working folder of the commands.
     pub folder: PathBuf,
     pub guard: Arc<Guard>,
 }
 
-/// What the checks so far say.
+/// The result of the checks so far.
 struct Findings {
     health: Health,
     failed_in_a_row: u32,
@@ -30,11 +30,11 @@ struct Findings {
 }
 
 impl HealthChecker {
-    /// Checks for as long as it is polled.
+    /// Runs the checks until the sender of the check or of the link status is dropped.
     pub async fn run(mut self) {
         loop {
             let check = self.check.borrow_and_update().clone();
-            // What an earlier check found says nothing about this one.
+            // A changed check starts without findings.
             let ended = self.follow(&check).await;
             if ended.is_err() {
                 return;
@@ -42,7 +42,7 @@ impl HealthChecker {
         }
     }
 
-    /// Follows one check until it changes.
+    /// Repeats one check until it is replaced.
     async fn follow(&mut self, check: &HealthCheck) -> Result<(), watch::error::RecvError> {
         if check.probe == Probe::None {
             return self.check.changed().await;
@@ -75,7 +75,7 @@ impl HealthChecker {
         }
     }
 
-    /// One check; whether health changed by it.
+    /// Makes one check. Returns whether it changed the health.
     async fn check_once(&self, check: &HealthCheck, findings: &mut Findings) -> bool {
         let limit = Duration::from_secs(check.timeout_seconds.into());
         let succeeded = timeout(limit, probe::probe(&check.probe, &self.folder, &self.guard))
@@ -93,7 +93,7 @@ impl HealthChecker {
     }
 
     fn report(&self, findings: &Findings) {
-        tracing::info!(health = %findings.health, "the space's health");
+        tracing::info!(health = %findings.health, "the space's health is reported");
         self.outbox.control(&Control::Health {
             current: findings.health,
             consecutive_failures: findings.failed_in_a_row,

@@ -1,9 +1,9 @@
-//! The agent: the process of ours inside a space.
+//! The agent: the process of `svc` inside a space.
 //!
-//! It holds the link to the server, runs and supervises the space's method server, and listens
-//! twice for programs of the space. Scripts it runs in processes of their own, never in itself.
-//! It never imports the server, and keeps nothing on disk but the files by which others find it,
-//! and its packages, while it runs.
+//! The agent holds the link to the server, supervises the space's method server, and serves
+//! programs of the space on two listeners. It runs every script in a separate process. It never
+//! imports the server. On disk it keeps only its discovery file, its socket, its packages and the
+//! startup script, and removes them when it ends.
 
 mod agent;
 mod backoff;

@@ -1,7 +1,7 @@
-//! The link to the server: connected, kept, and made again when it is lost.
+//! Connects to the server, and reconnects after a lost link.
 //!
-//! [`Link::run`] owns the connection and all that is polled for it; the rest of the agent sees
-//! the [`Outbox`] and a watched [`LinkStatus`]. A lost link never touches the method server.
+//! [`Link::run`] owns the connection and polls its reader and writer. The rest of the agent uses
+//! the [`Outbox`] and watches [`LinkStatus`]. A lost link never affects the method server.
 
 mod connect;
 mod session;
@@ -25,23 +25,23 @@ use crate::{
     registration::Routes, servers::Servers,
 };
 
-/// Why the agent makes no more links.
+/// Why the agent does not connect again.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LinkEnd {
     /// The agent stops.
     Finished,
     /// Another agent took over the space.
     Replaced,
-    /// The token is refused, or its space is deleted.
+    /// The server rejected the token, or the space was deleted.
     Credentials(String),
-    /// The server will never accept this agent.
+    /// The server refuses this agent, and a retry cannot help.
     Refused(String),
 }
 
 pub struct Link {
     pub servers: Arc<Servers>,
     pub agent_token: String,
-    /// New at each start of an agent.
+    /// A random id, new at each start of an agent.
     pub instance: String,
     pub policy: Arc<Policy>,
     pub outbox: Arc<Outbox>,
@@ -49,24 +49,24 @@ pub struct Link {
     pub log: Arc<SpaceLog>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
-    /// Methods that another space has taken over.
+    /// Sends the names of methods that another space has taken over.
     pub displaced: mpsc::UnboundedSender<Vec<String>>,
-    /// Drops the link, so that a new one brings both ends to the same state.
+    /// A notification makes the agent reconnect, which brings both ends to the same state.
     pub reset: Arc<tokio::sync::Notify>,
 }
 
-/// What to do after a link has ended or could not be made.
-enum Next {
+/// The next step after a link has ended or a connection attempt has failed.
+enum NextStep {
     /// Another server may accept the agent, or the same one later.
     Retry,
-    /// No other server would answer differently.
+    /// The space is stopped. Every server of the zone would refuse the link.
     RetryAfterStop,
     End(LinkEnd),
 }
 
 impl Link {
-    /// Connects again and again, until `finish` is cancelled or the server ends the link for good.
-    /// After a failed server, the next one is tried at once; the agent waits when all have failed.
+    /// Connects until `finish` is cancelled or the server ends the link for good. After a failed
+    /// server, tries the next one at once; waits only when every server has failed.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let mut delays = self.policy.reconnect.delays();
         let mut turns = self.servers.turns();
@@ -75,17 +75,17 @@ impl Link {
             number += 1;
             self.servers.use_turn(&turns);
             let (next, up) = self.link_once(number, &finish).await;
-            // A link that is lost at once counts as a failure: an agent must not circle without a
-            // pause among servers that accept it and fail.
+            // A link that is lost soon counts as a failure. Otherwise an agent would reconnect
+            // without a pause to servers that accept the link and then fail.
             if up >= self.policy.reconnect_reset {
                 delays.reset();
-                turns.held();
+                turns.start_round();
             }
             let delay = match next {
-                Next::End(end) => return end,
-                Next::Retry if turns.go_on() => delays.next_jittered(),
-                Next::Retry => Duration::ZERO,
-                Next::RetryAfterStop => jitter(self.policy.space_stopped_retry),
+                NextStep::End(end) => return end,
+                NextStep::Retry if turns.advance() => delays.next_jittered(),
+                NextStep::Retry => Duration::ZERO,
+                NextStep::RetryAfterStop => jitter(self.policy.space_stopped_retry),
             };
             tokio::select! {
                 () = sleep(delay) => {}
@@ -94,15 +94,15 @@ impl Link {
         }
     }
 
-    /// Makes one link and runs it to its end. Also returns how long the link was up.
-    async fn link_once(&self, number: u64, finish: &CancellationToken) -> (Next, Duration) {
+    /// Connects once and runs the link to its end. Also returns how long the link was up.
+    async fn link_once(&self, number: u64, finish: &CancellationToken) -> (NextStep, Duration) {
         let server = self.servers.current();
         let connected = tokio::select! {
             connected = connect(self, server) => match connected {
                 Ok(connected) => connected,
-                Err(error) => return (self.failed(error), Duration::ZERO),
+                Err(error) => return (self.connect_failed(error), Duration::ZERO),
             },
-            () = finish.cancelled() => return (Next::End(LinkEnd::Finished), Duration::ZERO),
+            () = finish.cancelled() => return (NextStep::End(LinkEnd::Finished), Duration::ZERO),
         };
         let up_since = Instant::now();
         let welcome = &connected.welcome;
@@ -128,16 +128,16 @@ impl Link {
         });
         self.log.wake();
         let end = session::run(self, connected, number, frames, finish).await;
-        (self.ended(number, end), up_since.elapsed())
+        (self.link_ended(number, end), up_since.elapsed())
     }
 
     /// Records that the link has ended.
-    fn ended(&self, number: u64, end: session::End) -> Next {
+    fn link_ended(&self, number: u64, end: session::End) -> NextStep {
         self.outbox.close();
         self.routes.forget_link(number);
-        let (next, error) = after(end);
+        let (next, error) = next_step(end);
         // The agent reports a final end when it exits.
-        if let (Some(error), Next::Retry | Next::RetryAfterStop) = (&error, &next) {
+        if let (Some(error), NextStep::Retry | NextStep::RetryAfterStop) = (&error, &next) {
             tracing::warn!(%error, "the link to the server ended");
         }
         self.status.send_modify(|status| {
@@ -147,22 +147,22 @@ impl Link {
         next
     }
 
-    fn failed(&self, error: ConnectError) -> Next {
+    fn connect_failed(&self, error: ConnectError) -> NextStep {
         let text = error.to_string();
         self.status
             .send_modify(|status| status.error = Some(text.clone()));
         let next = match error {
-            ConnectError::Unauthorized(_) => return Next::End(LinkEnd::Credentials(text)),
+            ConnectError::Unauthorized(_) => return NextStep::End(LinkEnd::Credentials(text)),
             ConnectError::Refused(refusal) if refusal.code == RefusalCode::Unauthorized => {
-                return Next::End(LinkEnd::Credentials(text));
+                return NextStep::End(LinkEnd::Credentials(text));
             }
             ConnectError::Refused(refusal) if refusal.code == RefusalCode::SpaceStopped => {
-                Next::RetryAfterStop
+                NextStep::RetryAfterStop
             }
             ConnectError::Refused(refusal) if !refusal.retry => {
-                return Next::End(LinkEnd::Refused(text));
+                return NextStep::End(LinkEnd::Refused(text));
             }
-            _ => Next::Retry,
+            _ => NextStep::Retry,
         };
         let server = self.servers.current();
         tracing::warn!(error = %text, server.url = %server, "no link to the server");
@@ -170,20 +170,23 @@ impl Link {
     }
 }
 
-fn after(end: session::End) -> (Next, Option<String>) {
+fn next_step(end: session::End) -> (NextStep, Option<String>) {
     use session::End;
-    let retry = |error: String| (Next::Retry, Some(error));
+    let retry = |error: String| (NextStep::Retry, Some(error));
     match end {
-        End::Finished => (Next::End(LinkEnd::Finished), None),
+        End::Finished => (NextStep::End(LinkEnd::Finished), None),
         End::Lost(error) => retry(error),
-        End::Goodbye(Goodbye::Replaced) => (Next::End(LinkEnd::Replaced), None),
+        End::Goodbye(Goodbye::Replaced) => (NextStep::End(LinkEnd::Replaced), None),
         End::Goodbye(Goodbye::Revoked) => {
-            let error = "the space is gone, or its agent token was replaced".to_owned();
-            (Next::End(LinkEnd::Credentials(error.clone())), Some(error))
+            let error = "the space was deleted, or its agent token was replaced".to_owned();
+            (
+                NextStep::End(LinkEnd::Credentials(error.clone())),
+                Some(error),
+            )
         }
         End::Goodbye(Goodbye::SpaceStopped) => {
             let error = "the space is stopped; start it with `svc space start`".to_owned();
-            (Next::RetryAfterStop, Some(error))
+            (NextStep::RetryAfterStop, Some(error))
         }
         End::Goodbye(Goodbye::ServerStopping) => retry("the server is stopping".to_owned()),
         End::Goodbye(Goodbye::Reconnect) => retry("the server asks for a new link".to_owned()),

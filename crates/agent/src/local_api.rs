@@ -1,5 +1,5 @@
-//! The agent's two listeners for programs of the space: loopback TCP, where a
-//! browser's page must get nowhere, and a Unix socket, which is its owner's alone.
+//! The agent's two listeners for programs of the space: loopback TCP, which must reject requests
+//! of web pages, and a Unix socket, which only the user who runs the agent (or root) may use.
 
 mod bind;
 mod event;

@@ -1,7 +1,8 @@
-//! The space's log: what the method server says and what the agent says about it.
+//! The space's log: output of the method server and of scripts, and messages of the agent.
 //!
-//! Lines go to the server in batches and wait for the link while there is none. Too many of them
-//! are counted and left out; logging never waits and never slows a method server down.
+//! Lines go to the server in batches. Without a link they wait. Lines over the rate limit or over
+//! the queue's size are dropped and counted: logging never waits and never slows down a method
+//! server.
 
 use std::{
     collections::VecDeque,
@@ -21,7 +22,7 @@ use crate::outbox::Outbox;
 const LINE_BYTES_MAX: usize = 8 * 1024;
 /// Lines that wait for the link.
 const WAITING_MAX: usize = 1_000;
-/// Lines of one message: with [`LINE_BYTES_MAX`] well below what a message may have.
+/// Lines of one message. With [`LINE_BYTES_MAX`], a batch is well below the limit of a message.
 const BATCH_MAX: usize = 200;
 
 pub struct SpaceLog {
@@ -33,7 +34,7 @@ pub struct SpaceLog {
 struct State {
     waiting: VecDeque<LogLine>,
     dropped: u64,
-    /// Lines that may still pass in the second that began at `since`.
+    /// Lines still allowed in the second that began at `since`.
     allowance: u32,
     since: Instant,
 }
@@ -54,62 +55,62 @@ impl SpaceLog {
 
     /// A line of the method server's stderr.
     pub fn stderr(&self, line: &[u8]) {
-        let line = readable(line);
+        let line = to_text(line);
         tracing::debug!(%line, "the method server wrote to stderr");
         self.push(LogSource::Stderr, line);
     }
 
-    /// A line of its stdout that is no response to a call. Its text is for the space's log only:
-    /// it may hold a result.
+    /// A line of the method server's stdout that is not a response to a call. The text goes to the
+    /// space's log only, because it may hold a result.
     pub fn stdout(&self, line: &[u8]) {
         tracing::debug!(
             bytes = line.len(),
             "the method server wrote a line to stdout that is not a JSON-RPC response"
         );
-        self.push(LogSource::Stdout, readable(line));
+        self.push(LogSource::Stdout, to_text(line));
     }
 
-    /// A line of a script the agent runs. Its text is for the space's log only.
+    /// A line of output of a script. The text goes to the space's log only.
     pub fn script(&self, line: &[u8]) {
         tracing::debug!(bytes = line.len(), "a script wrote a line");
-        self.push(LogSource::Script, readable(line));
+        self.push(LogSource::Script, to_text(line));
     }
 
-    /// What the agent has to say.
+    /// A message of the agent.
     pub fn agent(&self, text: &str) {
         tracing::info!("{text}");
         self.push_agent(text);
     }
 
-    /// What went wrong and stays so until someone acts.
+    /// A failure that lasts until a user acts.
     pub fn agent_error(&self, text: &str) {
         tracing::error!("{text}");
         self.push_agent(text);
     }
 
-    /// Each line by itself: an excerpt of a file must stay readable.
+    /// Each line becomes an entry, so that an excerpt of a file stays readable.
     fn push_agent(&self, text: &str) {
         for line in text.lines() {
             self.push(LogSource::Agent, line.to_owned());
         }
     }
 
-    /// Sends what waits to the server, for as long as it is polled.
+    /// Sends waiting lines to the server. Never returns.
     pub async fn forward(self: Arc<Self>, outbox: Arc<Outbox>, gather: Duration) {
         loop {
             self.arrived.notified().await;
             sleep(gather).await;
             while let Some(batch) = self.take() {
                 if !outbox.control(&batch) {
-                    self.give_back(batch);
-                    // Unlinked: the link wakes us when it is up.
+                    self.requeue(batch);
+                    // Not linked. The next link calls `wake`.
                     break;
                 }
             }
         }
     }
 
-    /// Says that the link is up, so that waiting lines go out.
+    /// Starts sending waiting lines, after a link has come up.
     pub fn wake(&self) {
         self.arrived.notify_one();
     }
@@ -145,7 +146,7 @@ impl SpaceLog {
         })
     }
 
-    fn give_back(&self, batch: Control) {
+    fn requeue(&self, batch: Control) {
         if let Control::Log { lines, dropped } = batch {
             let mut state = self.state.lock();
             state.dropped += dropped;
@@ -156,8 +157,8 @@ impl SpaceLog {
     }
 }
 
-/// A line as text, cut to its bound.
-fn readable(line: &[u8]) -> String {
+/// A line as text, cut to [`LINE_BYTES_MAX`].
+fn to_text(line: &[u8]) -> String {
     let kept = &line[..line.len().min(LINE_BYTES_MAX)];
     let mut text = String::from_utf8_lossy(kept).trim_end().to_owned();
     if kept.len() < line.len() {
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_over_the_rate_are_counted_and_left_out() {
+    fn lines_over_the_rate_are_dropped_and_counted() {
         let log = SpaceLog::new(3);
         let start = Instant::now();
         let push = |now| log.push_at(Timestamp(0), now, LogSource::Stderr, "x".into());
@@ -191,13 +192,13 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut() {
-        let text = readable(&vec![b'x'; LINE_BYTES_MAX + 1]);
+        let text = to_text(&vec![b'x'; LINE_BYTES_MAX + 1]);
         assert!(
             text.ends_with("… (8193 bytes)"),
             "{}",
             &text[text.len() - 20..]
         );
-        assert_eq!(readable(b"a\xffb\r\n"), "a\u{fffd}b");
+        assert_eq!(to_text(b"a\xffb\r\n"), "a\u{fffd}b");
     }
 
     #[test]
@@ -205,7 +206,7 @@ mod tests {
         let log = SpaceLog::new(10);
         log.agent_error("m.toml:1:1: wrong\n  |\n1 | x\n  | ^");
         let Some(Control::Log { lines, .. }) = log.take() else {
-            panic!("nothing was said");
+            panic!("the log is empty");
         };
         let lines: Vec<_> = lines.iter().map(|line| line.line.as_str()).collect();
         assert_eq!(lines, ["m.toml:1:1: wrong", "  |", "1 | x", "  | ^"]);

@@ -1,8 +1,8 @@
-//! The method server: the space's stdio process, kept running and talked to.
+//! The method server: keeps the space's stdio process running and exchanges lines with it.
 //!
-//! [`MethodServer`] outlives the processes it starts: calls wait here while one is restarted.
-//! The hot path (`call`, `answer`) takes one short lock and never waits. This module knows
-//! nothing of registrations or names; it forwards lines.
+//! [`MethodServer`] outlives the processes it starts: calls wait here during a restart. The hot
+//! path (`call`, `answer`) takes one short lock and never waits. This module never looks at
+//! registrations or method names; it forwards lines.
 
 mod calls;
 mod command;
@@ -42,16 +42,16 @@ use crate::{
     policy::Policy,
 };
 
-/// How a method server is run.
+/// How to run a method server.
 pub struct Setup {
     pub launch: Launch,
-    /// As written in the registration, for people.
+    /// As written in the registration. Shown in the status.
     pub command: String,
     pub mode: Mode,
-    /// Calls it may have at a time in concurrent mode.
+    /// Most calls in flight in concurrent mode.
     pub max_in_flight: Option<u32>,
     pub timeout: Duration,
-    /// Whether it may get its first call only after [`MethodServer::release`].
+    /// Whether calls wait until [`MethodServer::release`].
     pub held: bool,
 }
 
@@ -64,9 +64,9 @@ impl Setup {
     }
 }
 
-/// What every method server of an agent uses.
+/// The services of the agent that every method server uses.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct Services {
     pub outbox: Arc<Outbox>,
     pub log: Arc<SpaceLog>,
     pub ids: CallIds,
@@ -79,26 +79,26 @@ pub struct Surroundings {
 pub struct MethodServer {
     shared: Arc<Shared>,
     stop: CancellationToken,
-    /// It may have calls: from the start, or since it was released.
+    /// Cancelled once calls may be sent: at the start, or by [`MethodServer::release`].
     released: CancellationToken,
     supervisor: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl MethodServer {
-    /// Starts it, and waits long enough to see it fail at once.
-    pub async fn start(setup: Setup, around: Surroundings) -> Result<Self, StartError> {
-        let policy = Arc::clone(&around.policy);
+    /// Starts the process, and fails if it exits within `Policy::start_check`.
+    pub async fn start(setup: Setup, services: Services) -> Result<Self, StartError> {
+        let policy = Arc::clone(&services.policy);
         let limits = Limits {
             in_flight_max: setup.in_flight_max(),
             timeout: setup.timeout,
             overdue_after: setup.timeout.max(policy.overdue_min),
             waiting_bytes_max: policy.unwritten_bytes_max,
         };
-        let ids = Arc::clone(&around.ids);
+        let ids = Arc::clone(&services.ids);
         let table = CallTable::new(limits, ids, setup.held, Instant::now());
         let shared = Arc::new(Shared {
             setup,
-            around,
+            services,
             inner: Mutex::new(Inner {
                 table,
                 effects: Effects::default(),
@@ -111,7 +111,7 @@ impl MethodServer {
             }),
         });
         let mut process = Process::spawn(&shared)?;
-        process.survive(policy.start_check, &shared).await?;
+        process.check_start(policy.start_check, &shared).await?;
         let (stop, released) = (CancellationToken::new(), CancellationToken::new());
         if !shared.setup.held {
             released.cancel();
@@ -125,16 +125,16 @@ impl MethodServer {
         })
     }
 
-    /// `user` stands for whoever calls: users take turns.
+    /// `user` is the number of the calling user on this link. Users take turns.
     pub fn call(&self, user: u32, caller: Caller, json: Bytes) {
-        self.shared.arrive(user, Some(caller), json);
+        self.shared.enqueue(user, Some(caller), json);
     }
 
     pub fn notify(&self, user: u32, json: Bytes) {
-        self.shared.arrive(user, None, json);
+        self.shared.enqueue(user, None, json);
     }
 
-    /// `false` if the call is not here.
+    /// Returns `false` if this method server does not have the call.
     pub fn cancel(&self, caller: Caller) -> bool {
         self.shared
             .with(|inner| inner.table.cancel(caller, &mut inner.effects))
@@ -144,24 +144,24 @@ impl MethodServer {
         self.shared.with(|inner| inner.table.forget_link(link));
     }
 
-    /// Lets a held method server have its first call.
+    /// Lets a held method server get calls.
     pub fn release(&self) {
         self.shared.with(|inner| inner.table.release());
         self.released.cancel();
     }
 
-    /// Waits until it may have calls: before that it is idle only because it is held.
+    /// Waits for [`Self::release`]. A held method server is idle only because it gets no calls.
     pub async fn released(&self) {
         self.released.cancelled().await;
     }
 
-    /// From now on its state is the space's, and is reported.
+    /// From now on, changes of its state are reported to the server.
     pub fn make_current(&self) {
         self.shared.with(|inner| inner.current = true);
         self.shared.report();
     }
 
-    /// Tells the server how it stands, as after a reconnect.
+    /// Reports its state to the server, for example after a reconnect.
     pub fn report(&self) {
         self.shared.report();
     }
@@ -192,18 +192,18 @@ impl MethodServer {
         self.shared.inner.lock().is_idle()
     }
 
-    /// It is replaced: its state is no longer the space's, and it is not restarted.
-    pub fn step_back(&self) {
+    /// Marks it as replaced: its state is no longer reported, and it is not restarted.
+    pub fn mark_replaced(&self) {
         self.shared.with(|inner| {
             inner.current = false;
             inner.retired = true;
         });
     }
 
-    /// Lets it finish what it has, for at most `limit`, and closes it for new calls.
+    /// Waits at most `limit` for its calls to finish, then closes it for new calls.
     pub async fn drain(&self, limit: Duration) {
-        self.step_back();
-        let policy = &self.shared.around.policy;
+        self.mark_replaced();
+        let policy = &self.shared.services.policy;
         let deadline = Instant::now() + limit;
         let step = policy.tick.min(policy.drain_linger);
         let mut idle_since = None;
@@ -218,7 +218,7 @@ impl MethodServer {
         self.close();
     }
 
-    /// Takes no more calls; those not sent are answered as unavailable.
+    /// Accepts no more calls. Calls that were not sent are answered as unavailable.
     pub fn close(&self) {
         self.shared.with(|inner| {
             inner.current = false;
@@ -227,7 +227,7 @@ impl MethodServer {
         });
     }
 
-    /// Stops it and everything it started; returns when nothing of it is left.
+    /// Stops the process and its group. Returns when both have ended.
     pub async fn stop(&self) {
         self.close();
         self.stop.cancel();

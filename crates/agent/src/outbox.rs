@@ -1,7 +1,7 @@
-//! Queue of everything bound for the server, linked or not.
+//! The queue of frames for the server.
 //!
-//! Answers name the link their call came in on; after a reconnect they are dropped. The outbox
-//! never waits: a producer of many bytes awaits [`Outbox::room`] first.
+//! An answer names the link of its call and is dropped after a reconnect. Putting a frame into the
+//! outbox never waits: a producer of many bytes awaits [`Outbox::room`] first.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ pub struct Outbox {
 
 struct OpenLink {
     number: u64,
-    /// Whether the server takes reports on calls.
+    /// Whether the server accepts progress reports.
     takes_progress: bool,
     frames: svc_link::Outbox,
     /// Control messages that the server has not answered yet.
@@ -62,7 +62,7 @@ impl Outbox {
         outgoing
     }
 
-    /// Ends the link for its users: requests fail, answers to its calls are dropped.
+    /// Closes the outbox of the link: open requests fail, answers to its calls are dropped.
     pub fn close(&self) {
         *self.open.lock() = None;
     }
@@ -78,7 +78,7 @@ impl Outbox {
         }
     }
 
-    /// Sends a control message that nothing answers; `false` while unlinked.
+    /// Sends a control message that gets no answer. Returns `false` without a link.
     pub fn control(&self, control: &Control) -> bool {
         let frame = control_frame(self.new_id(), control);
         let open = self.open.lock();
@@ -88,12 +88,12 @@ impl Outbox {
     /// Answers a ping.
     pub fn pong(&self) {
         if let Some(link) = self.open.lock().as_ref() {
-            // A link that takes no more frames is ending.
+            // An error means that the link is ending.
             let _ = link.frames.put_pong();
         }
     }
 
-    /// Sends a control message and waits for the answer under its id.
+    /// Sends a control message and waits for the answer with its id.
     pub async fn request(&self, control: &Control) -> Result<Control, LinkLost> {
         let id = self.new_id();
         let (sender, receiver) = oneshot::channel();
@@ -106,7 +106,7 @@ impl Outbox {
         receiver.await.map_err(|_| LinkLost)
     }
 
-    /// Passes the server's answer to its request; `false` if there is no such request.
+    /// Passes the server's answer to the request. Returns `false` if no request has this id.
     pub fn answered(&self, id: u64, control: Control) -> bool {
         let mut open = self.open.lock();
         let asked = open.as_mut().and_then(|link| link.requests.remove(&id));
@@ -128,7 +128,7 @@ impl Outbox {
 }
 
 impl OpenLink {
-    /// Whether the link still takes frames.
+    /// Queues a frame. Returns whether the link still accepts frames.
     fn put(&self, frame: Frame) -> bool {
         self.frames.put(None, frame).is_ok()
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_fails_when_the_link_goes() {
+    async fn a_request_fails_when_the_link_is_lost() {
         let outbox = Arc::new(Outbox::new(1_000));
         assert_eq!(outbox.request(&Control::Unregister).await, Err(LinkLost));
         let mut frames = outbox.open(1, true);

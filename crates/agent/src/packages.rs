@@ -1,9 +1,9 @@
-//! The Python packages of a space: the `svc` library, and the libraries its owner has stored on
-//! the server with the global ones (spec 4.2).
+//! The Python packages of a space: the `svc` library, the owner's libraries on the server, and the
+//! global libraries (spec 4.2).
 //!
-//! They are served as zip archives to whoever asks, and lie in files for the programs the agent
-//! starts, whose `PYTHONPATH` names them: `import svc` works with nothing installed. A missing
-//! package never stands in the way of a start.
+//! The local API serves them as zip archives. For programs that the agent starts, they are also
+//! files on `PYTHONPATH`, so that `import svc` works without an installation. A missing package
+//! never prevents a start.
 
 mod file;
 
@@ -32,7 +32,7 @@ pub const SVC_LIBRARIES: &str = "svc-libraries.zip";
 /// Archive of the owner's libraries and the global ones.
 pub const USER_LIBRARIES: &str = "user-libraries.zip";
 
-/// Why there is no archive of libraries.
+/// Why the archive of libraries is unavailable.
 #[derive(Debug, Error)]
 pub enum PackagesError {
     #[error(
@@ -52,7 +52,7 @@ pub struct Packages {
     folder: PathBuf,
     svc: Package,
     libraries: Mutex<Libraries>,
-    /// When the last successful reading began; held while one is under way.
+    /// When the last successful read began. Locked during a read.
     read: tokio::sync::Mutex<Option<Instant>>,
 }
 
@@ -65,7 +65,7 @@ struct Libraries {
     version: u64,
 }
 
-/// An archive as it is sent.
+/// The bytes of an archive and its entity tag.
 #[derive(Clone, Debug)]
 pub struct Archive {
     pub bytes: Bytes,
@@ -74,11 +74,11 @@ pub struct Archive {
 }
 
 impl Packages {
-    /// `folder` is made when there is something to put into it.
+    /// `folder` is created when the first file is written.
     pub fn new(folder: PathBuf, server: Arc<ServerApi>, link: watch::Receiver<LinkStatus>) -> Self {
         remove_stale(&folder);
         let svc = Package::new(package::svc_libraries(), folder.join(SVC_LIBRARIES));
-        // There from the start, for people who try things by hand.
+        // Write the file now, for users who start Python by hand.
         svc.file();
         Self {
             server,
@@ -90,7 +90,7 @@ impl Packages {
         }
     }
 
-    /// Reads the libraries at each new link, for as long as it is polled.
+    /// Reads the libraries at each new link, until the agent links no more.
     pub async fn keep(&self) {
         let mut link = self.link.clone();
         loop {
@@ -105,15 +105,15 @@ impl Packages {
         }
     }
 
-    /// Reads the libraries, if that is quickly done.
+    /// Reads the libraries, if that takes at most `limit`.
     pub async fn refresh_within(&self, limit: Duration) {
         if self.link.borrow().link.is_none() {
             return;
         }
         match timeout(limit, self.refresh()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "the libraries are as they were"),
-            Err(_) => tracing::debug!("the libraries are as they were: the server is slow"),
+            Ok(Err(error)) => tracing::debug!(%error, "the libraries were not updated"),
+            Err(_) => tracing::debug!("the libraries were not updated: the server is slow"),
         }
     }
 
@@ -121,7 +121,7 @@ impl Packages {
         self.svc.archive()
     }
 
-    /// The libraries as they are on the server now; failing that, as they were.
+    /// Reads the libraries from the server. If that fails, returns those of the last read.
     pub async fn get_libraries(&self, limit: Duration) -> Result<Archive, PackagesError> {
         let status = self.link.borrow().clone();
         let refreshed = match status.link {
@@ -135,11 +135,11 @@ impl Packages {
         match (known, refreshed) {
             (Some(known), _) => Ok(known.archive()),
             (None, Err(error)) => Err(error),
-            (None, Ok(())) => unreachable!("what was read is known"),
+            (None, Ok(())) => unreachable!("a successful read stores the libraries"),
         }
     }
 
-    /// Where a program started now finds the packages.
+    /// The files of the packages, for a program that is about to start.
     pub fn python_path(&self) -> PythonPath {
         let libraries = self.libraries.lock().package.clone();
         let files = std::iter::once(self.svc.file())
@@ -148,8 +148,7 @@ impl Packages {
         PythonPath::new(files.collect())
     }
 
-    /// Reads the libraries from the server. Those who ask while a reading is under way share the
-    /// next one.
+    /// Reads the libraries from the server. Callers that arrive during a read share the next one.
     async fn refresh(&self) -> Result<(), ServerApiError> {
         let asked = Instant::now();
         let mut read = self.read.lock().await;
@@ -164,12 +163,12 @@ impl Packages {
             .into_iter()
             .map(|(name, source)| (format!("{name}.py"), source))
             .collect();
-        self.take(&files);
+        self.store(&files);
         *read = Some(begun);
         Ok(())
     }
 
-    fn take(&self, files: &[(String, String)]) {
+    fn store(&self, files: &[(String, String)]) {
         let bytes = package::zip(files);
         let etag = package::etag(&bytes);
         let mut libraries = self.libraries.lock();
@@ -178,8 +177,8 @@ impl Packages {
             return;
         }
         libraries.version += 1;
-        // A name for each version: a running Python reads an archive bit by bit, and must not
-        // find another in its place.
+        // A new file name for each version: a running Python reads an archive piece by piece, so the
+        // file must not change.
         let version = format!("-{}-{}.zip", std::process::id(), libraries.version);
         let path = self.folder.join(USER_LIBRARIES.replace(".zip", &version));
         libraries.package = Some(Arc::new(Package::new(bytes, path)));

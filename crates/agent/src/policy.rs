@@ -1,4 +1,4 @@
-//! Every timing and bound of the agent in one value, so that tests can shorten them.
+//! Every time limit and size limit of the agent in one value, so that tests can shorten them.
 
 use std::time::Duration;
 
@@ -10,67 +10,68 @@ pub struct Policy {
     pub connect_timeout: Duration,
     /// Time for the WebSocket handshake and the answer to hello.
     pub handshake_timeout: Duration,
-    /// Between attempts to link.
+    /// Delays between attempts to link.
     pub reconnect: Backoff,
-    /// A link that was up this long starts the next run of attempts afresh.
+    /// A link that was up this long resets the delays.
     pub reconnect_reset: Duration,
-    /// Between attempts while the space is stopped on the server.
+    /// Delay between attempts while the space is stopped on the server.
     pub space_stopped_retry: Duration,
-    /// Bytes that may wait for a slow link before the method server's output is left in its pipe.
+    /// While this many bytes wait for a slow link, the method server's output stays in its pipe.
     pub link_queue_bytes_max: usize,
 
     /// Time the server has to answer a registration.
     pub register_timeout: Duration,
-    /// Between attempts to register again after a reconnect.
+    /// Delays between attempts to register again after a reconnect.
     pub reregister: Backoff,
 
-    /// A new method server that exits within this time refuses its registration.
+    /// If a new method server exits within this time, its registration is refused.
     pub start_check: Duration,
-    /// Between restarts, after the first, which is at once.
+    /// Delays between restarts. The first restart has no delay.
     pub restart: Backoff,
-    /// A method server that was up this long is restarted at once again.
+    /// A method server that was up this long resets the delays.
     pub restart_reset: Duration,
     /// How long a new call waits for a restart.
     pub restart_wait: Duration,
-    /// Least time beyond its timeout after which an unanswered serial call restarts the server.
+    /// Where calls in flight are limited: least time after its timeout until an unanswered call
+    /// counts as lost. A method server whose slots are all lost is restarted.
     pub overdue_min: Duration,
-    /// Bytes that may wait unwritten for a method server.
+    /// Most bytes that may wait for a method server.
     pub unwritten_bytes_max: usize,
-    /// How often waiting and overdue calls are looked at.
+    /// Interval of checking waiting calls.
     pub tick: Duration,
-    /// An old method server must be idle this long before it is stopped: calls that were routed
-    /// to it just before its replacement are still under way.
+    /// A replaced method server must be idle this long before it is stopped: calls that were routed
+    /// to it just before may still arrive.
     pub drain_linger: Duration,
 
-    /// From closing its stdin to SIGTERM.
+    /// From closing stdin to SIGTERM.
     pub stop_stdin: Duration,
     /// From SIGTERM to SIGKILL.
     pub stop_term: Duration,
-    /// How long what a dead method server still had in its pipes is read.
+    /// Time to read the remaining output of a process that has ended.
     pub stop_output: Duration,
     /// How long calls in flight may take to finish when the agent stops.
     pub shutdown_drain: Duration,
-    /// How long local requests and the link's end may take when the agent stops.
+    /// How long local requests and closing the link may take when the agent stops.
     pub shutdown_close: Duration,
 
     /// How long a registration script may run.
     pub registration_script: Duration,
     /// How long a space's startup script may run.
     pub startup_script: Duration,
-    /// How long the methods file waits for the startup script, which may go on after that.
+    /// How long the methods file waits for the startup script. The script continues after that.
     pub startup_script_wait: Duration,
-    /// How often the server is asked for the startup script before the agent goes on without.
+    /// Attempts to read the startup script before the agent continues without it.
     pub startup_script_tries: u32,
-    /// How long the start of a method server or script waits for news of the libraries.
+    /// How long the start of a method server or script waits for an update of the libraries.
     pub packages_wait: Duration,
-    /// How long a restart does: calls are waiting.
+    /// The same for a restart. Short, because calls are waiting.
     pub packages_restart_wait: Duration,
-    /// How long a request for the libraries does.
+    /// The same for a request for the libraries.
     pub packages_answer: Duration,
 
-    /// Lines of log per second that reach the server.
+    /// Most log lines per second sent to the server.
     pub log_lines_per_second: u32,
-    /// How long lines are gathered into one message.
+    /// How long log lines are collected into one message.
     pub log_gather: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Files and folders of the agent's own: nobody else's to read, and never half written.
+//! Files and folders that only the agent's user can read. Files are replaced atomically.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// Makes a folder that only its owner can enter, if it is not there.
+/// Creates a folder that only its owner can enter, unless it exists.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
@@ -15,7 +15,7 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes or replaces a file in one step: a reader never sees half of it.
+/// Writes or replaces a file atomically: a reader never sees a part of it.
 pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".{}.tmp", std::process::id()));

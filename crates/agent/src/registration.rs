@@ -1,7 +1,7 @@
-//! The space's registration: replaced as a whole, kept over lost links, taken back.
+//! The space's registration: replaced as a whole, restored after a lost link, unregistered.
 //!
-//! All or nothing: whatever fails, what stood before keeps serving untouched.
-//! [`Registrar`] makes one change at a time.
+//! A change that fails leaves the previous registration in service. [`Registrar`] makes one change
+//! at a time.
 
 mod error;
 mod keep;
@@ -34,10 +34,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     link_status::LinkStatus,
-    method_server::{MethodServer, Surroundings},
+    method_server::{MethodServer, Services},
 };
 
-/// Where the agent's own listeners are, for the environment of what it starts.
+/// The addresses of the agent's listeners, for the environment of programs that it starts.
 #[derive(Clone, Debug)]
 pub struct AgentAddresses {
     pub url: String,
@@ -45,7 +45,7 @@ pub struct AgentAddresses {
 }
 
 impl AgentAddresses {
-    /// By which a program of the space finds its agent, and knows where it is.
+    /// The variables by which a program finds its agent and its space.
     pub fn env(&self, space: &SpaceIdentity) -> BTreeMap<String, String> {
         let env = [
             (env::AGENT_URL, self.url.clone()),
@@ -58,26 +58,26 @@ impl AgentAddresses {
 }
 
 pub struct Registrar {
-    around: Surroundings,
+    services: Services,
     routes: Arc<Routes>,
     link: watch::Receiver<LinkStatus>,
     reset_link: Arc<Notify>,
     addresses: AgentAddresses,
     working_folder: PathBuf,
-    /// Held for the whole of a change.
+    /// Locked during a whole change.
     change: tokio::sync::Mutex<Change>,
-    /// What is shown; locked for a moment only.
-    shown: Mutex<Shown>,
-    /// The file of the last registration that was accepted.
+    /// A copy for the status, which must not wait for a change.
+    view: Mutex<StatusView>,
+    /// The file of the last accepted registration.
     last_file: Mutex<Option<PathBuf>>,
-    /// Changes that were begun, and method servers that finish their last calls.
+    /// Running changes, and replaced method servers that finish their calls.
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
 #[derive(Default)]
 struct Change {
-    current: Option<Current>,
+    current: Option<CurrentRegistration>,
     generation: u32,
     /// The link on which the current registration was accepted.
     accepted_on: Option<u64>,
@@ -85,13 +85,13 @@ struct Change {
 }
 
 #[derive(Default)]
-struct Shown {
+struct StatusView {
     methods: Vec<String>,
     server: Option<Arc<MethodServer>>,
     error: Option<String>,
 }
 
-struct Current {
+struct CurrentRegistration {
     registration: Registration,
     /// Canonical and local name of each method, in the registration's order.
     names: Vec<(String, String)>,
@@ -102,7 +102,7 @@ struct Current {
 
 impl Registrar {
     pub fn new(
-        around: Surroundings,
+        services: Services,
         routes: Arc<Routes>,
         link: watch::Receiver<LinkStatus>,
         reset_link: Arc<Notify>,
@@ -110,22 +110,22 @@ impl Registrar {
         working_folder: PathBuf,
     ) -> Self {
         Self {
-            around,
+            services,
             routes,
             link,
             reset_link,
             addresses,
             working_folder,
             change: tokio::sync::Mutex::default(),
-            shown: Mutex::default(),
+            view: Mutex::default(),
             last_file: Mutex::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }
     }
 
-    /// Replaces the registration by that of a file or script. Once begun it is carried through, even if
-    /// whoever asked goes away.
+    /// Replaces the registration by that of a file or script. The change runs to its end even if the
+    /// caller drops this future.
     pub async fn register(
         self: &Arc<Self>,
         file: RegisterFile,
@@ -137,8 +137,8 @@ impl Registrar {
         task.await.unwrap_or(Err(RegistrationError::Stopping))
     }
 
-    /// Takes back all methods, or those with one local name; the last one stops the method
-    /// server.
+    /// Unregisters all methods, or those with one local name. Without any method left, the method
+    /// server is stopped.
     pub async fn unregister(
         self: &Arc<Self>,
         local_name: Option<String>,
@@ -151,26 +151,26 @@ impl Registrar {
     }
 
     pub fn methods(&self) -> Vec<String> {
-        self.shown.lock().methods.clone()
+        self.view.lock().methods.clone()
     }
 
-    /// Whether what is registered came from this file.
+    /// Whether the registered methods came from this file.
     pub fn is_from(&self, file: &Path) -> bool {
         let last = self.last_file.lock().clone();
         let is_same = last.is_some_and(|last| absolute(&last).ok() == absolute(file).ok());
-        is_same && !self.shown.lock().methods.is_empty()
+        is_same && !self.view.lock().methods.is_empty()
     }
 
     pub fn method_server(&self) -> Option<MethodServerStatus> {
-        let server = self.shown.lock().server.clone();
+        let server = self.view.lock().server.clone();
         server.map(|server| server.status())
     }
 
     pub fn error(&self) -> Option<String> {
-        self.shown.lock().error.clone()
+        self.view.lock().error.clone()
     }
 
-    /// Stops every method server; nothing is registered from here on.
+    /// Stops every method server. Later registrations fail.
     pub async fn stop(&self) {
         self.stopping.cancel();
         let current = {
@@ -203,17 +203,17 @@ impl Registrar {
         }
     }
 
-    /// Asks the server to take a registration.
+    /// Asks the server to accept a registration.
     async fn ask(&self, register: &Register) -> Result<Accepted, RegistrationError> {
         let mut register = register.clone();
-        // The agent alone keeps to it, and an older server would refuse a field it does not know.
+        // Only the agent applies this limit, and an older server would reject an unknown field.
         register.registration.server.max_in_flight = None;
         let control = Control::Register(Box::new(register));
         match self.request(&control).await? {
             Control::Registered(accepted) => Ok(accepted),
             Control::RegisterRefused { problem } => Err(RegistrationError::Refused(problem)),
             other => {
-                tracing::error!(answer = ?other, "the server answered a registration with something else");
+                tracing::error!(answer = ?other, "the server sent an unexpected answer to a registration");
                 self.reset_link.notify_one();
                 Err(RegistrationError::LinkLost)
             }
@@ -221,20 +221,20 @@ impl Registrar {
     }
 
     async fn request(&self, control: &Control) -> Result<Control, RegistrationError> {
-        let asking = self.around.outbox.request(control);
-        match timeout(self.around.policy.register_timeout, asking).await {
+        let asking = self.services.outbox.request(control);
+        match timeout(self.services.policy.register_timeout, asking).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(RegistrationError::LinkLost),
             Err(_) => {
-                // Whether it was done is unknown: a new link makes both sides agree again.
+                // The outcome is unknown. A new link brings both sides to the same state.
                 self.reset_link.notify_one();
                 Err(RegistrationError::TimedOut)
             }
         }
     }
 
-    fn replace(&self, change: &mut Change, current: Option<Current>, link: u64) {
-        *self.shown.lock() = Shown {
+    fn replace(&self, change: &mut Change, current: Option<CurrentRegistration>, link: u64) {
+        *self.view.lock() = StatusView {
             methods: current.as_ref().map_or_else(Vec::new, |current| {
                 current.names.iter().map(|(name, _)| name.clone()).collect()
             }),

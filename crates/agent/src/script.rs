@@ -1,8 +1,7 @@
-//! Runs `.py` files of the space: each in a process of our own program, with its output in the
-//! space's log.
+//! Runs `.py` files of the space, each in a process of the `svc` program, and logs their output.
 //!
-//! The agent itself never evaluates a script: one that hangs or eats memory is a process that is
-//! ended.
+//! The agent itself never evaluates a script: a script that hangs or uses too much memory is a
+//! process that can be killed.
 
 use std::{
     ffi::OsStr,
@@ -18,7 +17,7 @@ use thiserror::Error;
 use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
 
 use crate::{
-    child::{Group, withhold_credentials},
+    child::{ProcessGroup, withhold_credentials},
     guard::Guard,
     log::SpaceLog,
     method_server::{ChildLine, LineReader},
@@ -27,15 +26,15 @@ use crate::{
     registration::AgentAddresses,
 };
 
-/// A line of output is logged in pieces of at most this size.
+/// A longer line of output is not logged, only its size.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Error)]
 pub enum ScriptFailure {
-    #[error("`{program}` could not be started: {source}")]
+    #[error("cannot start `{program}`: {source}")]
     Start { program: String, source: io::Error },
-    #[error("it was ended after {} s, which is all the time it has", .0.as_secs())]
-    TimeIsUp(Duration),
+    #[error("it was killed after its time limit of {} s", .0.as_secs())]
+    TimeLimit(Duration),
     #[error("it failed ({0})")]
     Failed(ExitStatus),
 }
@@ -49,7 +48,7 @@ impl ScriptFailure {
     }
 }
 
-/// What scripts are run with.
+/// Runs the scripts of a space.
 pub struct ScriptRunner {
     /// The `svc` program.
     pub program: PathBuf,
@@ -61,8 +60,8 @@ pub struct ScriptRunner {
 }
 
 impl ScriptRunner {
-    /// Runs `svc` with these arguments, which name a script, to its end. Whatever way that comes,
-    /// nothing of the process is left, nor of those it started in its group.
+    /// Runs `svc` with these arguments, which name a script. On return or when the future is dropped,
+    /// the process and its group have been killed.
     pub async fn run(
         &self,
         args: &[&OsStr],
@@ -89,30 +88,30 @@ impl ScriptRunner {
         };
         let output = one_pipe(&mut command).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
-        let group = Group::led_by(&child, &self.guard);
-        // With it goes our own end of the pipe, which would keep it open.
+        let group = ProcessGroup::led_by(&child, &self.guard);
+        // Closes the agent's copy of the pipe's write end. Otherwise the pipe would never end.
         drop(command);
         let mut reading = JoinSet::new();
         reading.spawn(copy(output, Arc::clone(&self.log)));
         let ended = timeout(limit, child.wait()).await;
         drop(group);
         let read = async { while reading.join_next().await.is_some() {} };
-        // Bounded: a process that left the group may hold the pipe open.
+        // With a time limit: a process that left the group may hold the pipe open.
         let _ = timeout(self.policy.stop_output, read).await;
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(ScriptFailure::Failed(status)),
             Ok(Err(source)) => Err(failed(source)),
             Err(_) => {
-                // The group was killed with it; this takes its process from the system's table.
+                // The process was killed with its group. Reap it.
                 let _ = child.wait().await;
-                Err(ScriptFailure::TimeIsUp(limit))
+                Err(ScriptFailure::TimeLimit(limit))
             }
         }
     }
 }
 
-/// One pipe for stdout and stderr: what was written first is logged first.
+/// Uses one pipe for stdout and stderr, so that lines are logged in their order.
 fn one_pipe(command: &mut Command) -> io::Result<pipe::Receiver> {
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);

@@ -1,4 +1,4 @@
-//! What the agent reads of the server's HTTP API, as the space's owner.
+//! Reads scripts of the space's owner from the server's HTTP API.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -11,44 +11,45 @@ use thiserror::Error;
 
 use crate::servers::{Clients, Servers};
 
-/// Scripts asked for at a time.
+/// Scripts per request.
 const PAGE: u32 = 50;
-/// Bytes that one answer may have: a page of scripts, each at its limit.
+/// Most bytes of one response: a page of scripts, each at its limit.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of all libraries together.
+/// Most bytes of all libraries together.
 const LIBRARIES_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// How many libraries there may be.
+/// Most libraries.
 const LIBRARIES_MAX: usize = 1_000;
 
 #[derive(Debug, Error)]
 pub enum ServerApiError {
     #[error("{0}")]
     Client(#[from] svc_client::Error),
-    /// The server is there, and in trouble: a status from 500 on.
+    /// The server answered with a status from 500 on.
     #[error("{0}")]
-    Unwell(svc_client::Error),
+    ServerFailure(svc_client::Error),
     #[error("the server's answer to `{path}` is not what this version of svc knows: {source}")]
     Answer {
         path: String,
         source: serde_json::Error,
     },
-    #[error("the server's answer to `{0}` never ends")]
-    Endless(String),
+    #[error("the server's answer to `{0}` has an invalid `next_cursor`")]
+    InvalidCursor(String),
     #[error(
         "the libraries are too many or too large: at most {LIBRARIES_MAX} with {LIBRARIES_BYTES_MAX} bytes are used"
     )]
     TooManyLibraries,
-    #[error("script `{name}` is no startup script but of kind `{kind}`; see `svc script list`")]
+    #[error("script `{name}` is of kind `{kind}`, not `startup`; see `svc script list`")]
     WrongKind { name: String, kind: String },
 }
 
 impl ServerApiError {
-    /// Whether the server has not decided yet, so that asking again can help.
-    pub fn is_passing(&self) -> bool {
+    /// Whether a retry can help.
+    pub fn is_temporary(&self) -> bool {
         use svc_client::Error;
         matches!(
             self,
-            Self::Unwell(_) | Self::Client(Error::Unreachable { .. } | Error::Timeout { .. })
+            Self::ServerFailure(_)
+                | Self::Client(Error::Unreachable { .. } | Error::Timeout { .. })
         )
     }
 }
@@ -70,7 +71,7 @@ impl ServerApi {
         }
     }
 
-    /// The script a space runs when its agent starts, if it has one.
+    /// The startup script of a space, if it has one.
     pub async fn find_startup_script(
         &self,
         space: SpaceId,
@@ -89,8 +90,8 @@ impl ServerApi {
         Ok(Some(script))
     }
 
-    /// Name and source of every library the space's owner has, and of every global one whose
-    /// name the owner has not taken; sorted by name.
+    /// Name and source of the owner's libraries and of the global ones, sorted by name. An owner's
+    /// library replaces a global one of the same name.
     pub async fn libraries(&self) -> Result<Vec<(String, String)>, ServerApiError> {
         let mut libraries = Libraries::new();
         let mut bytes = 0;
@@ -113,10 +114,10 @@ impl ServerApi {
             }
             match page.next_cursor {
                 None => break,
-                // One that does not move would be followed for ever; one with other characters
-                // would say more than where to go on.
+                // The same cursor again would loop forever. Other characters could add parameters
+                // to the request.
                 Some(next) if cursor.as_ref() == Some(&next) || !is_plain(&next) => {
-                    return Err(ServerApiError::Endless(path));
+                    return Err(ServerApiError::InvalidCursor(path));
                 }
                 next => cursor = next,
             }
@@ -127,7 +128,7 @@ impl ServerApi {
             .collect())
     }
 
-    /// Asks the current server, or the first of the others that answers.
+    /// Asks the current server, or the first other server that can be reached.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerApiError> {
         let mut unreachable = None;
         for client in self.clients.in_turn() {
@@ -152,7 +153,7 @@ fn read<T: DeserializeOwned>(
     if !answer.status.is_success() {
         let problem = client.problem(answer.status, &answer.body);
         return Err(if answer.status.is_server_error() {
-            ServerApiError::Unwell(problem)
+            ServerApiError::ServerFailure(problem)
         } else {
             ServerApiError::Client(problem)
         });
@@ -178,7 +179,7 @@ fn keep(libraries: &mut Libraries, script: Script) {
     }
 }
 
-/// Whether `import name` can find a file of this name, and that file lies where it should.
+/// Whether `import name` can find a file of this name. Excludes names that lead out of the archive.
 fn is_module_name(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()

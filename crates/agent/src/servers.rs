@@ -1,6 +1,6 @@
-//! The servers an agent knows, all of one zone, and which of them it uses now.
+//! The servers of the agent, all of one zone, and the current one.
 //!
-//! Any of them will do, so whatever speaks to "the server" asks here each time.
+//! All of them are equivalent. Every request asks here which server to use.
 
 mod clients;
 mod turns;
@@ -16,12 +16,12 @@ use std::{
 use svc_client::{Target, TargetError};
 
 pub struct Servers {
-    /// As they were given, to be shown.
+    /// In the order of the settings. Shown in the status.
     urls: Vec<String>,
-    /// In an order of this agent's own, so that agents spread over the servers, and those of one
-    /// that stops over the rest. Never empty.
+    /// In random order, so that agents spread over the servers, and the agents of a stopped server
+    /// over the others. Never empty.
     targets: Vec<Target>,
-    /// The target that the link stands to, or is tried with.
+    /// The target of the link, or of the current attempt.
     current: AtomicUsize,
 }
 
@@ -46,7 +46,7 @@ impl Servers {
         self.targets.len() == 1
     }
 
-    /// Whose turn it is to be linked to, from the current one on.
+    /// The order of attempts to link, from the first target on.
     pub fn turns(&self) -> Turns {
         Turns::new(self.targets.len())
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_tried_from_the_current_one_on_and_shown_as_they_were_given() {
+    fn all_are_tried_starting_with_the_current_one_and_shown_in_their_given_order() {
         let servers = Servers::parse("http://c,http://a,http://b", None).expect("valid");
         assert_eq!(servers.urls(), ["http://c", "http://a", "http://b"]);
         let mut turns = servers.turns();
@@ -89,7 +89,7 @@ mod tests {
             sorted.sort();
             assert_eq!(sorted, ["http://a", "http://b", "http://c"]);
             firsts.push(urls[0].clone());
-            turns.go_on();
+            turns.advance();
         }
         firsts.sort();
         assert_eq!(firsts, ["http://a", "http://b", "http://c"]);

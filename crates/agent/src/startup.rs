@@ -1,6 +1,6 @@
-//! What an agent does once, at its first link: it runs the space's startup script, then registers
-//! its methods file. Neither ever stops the agent (spec 4.3), and a script that takes long holds the
-//! methods file up for a while only.
+//! The work of an agent at its first link: it runs the space's startup script, then registers its
+//! methods file. A failure of either never stops the agent (spec 4.3). A slow startup script delays
+//! the methods file for a limited time.
 
 use std::{
     ffi::OsStr,
@@ -29,9 +29,9 @@ use crate::{
     server_api::{ServerApi, ServerApiError},
 };
 
-/// Where the startup script lies while it runs, in [`FOLDER`].
+/// File of the startup script in [`FOLDER`], while it runs.
 const SCRIPT_FILE: &str = "startup.py";
-/// `svc methods register` exits with this when the agent is not linked: nothing was decided.
+/// Exit code of `svc methods register` if the agent is not linked: the server has not decided.
 const EXIT_UNREACHABLE: i32 = 7;
 
 pub struct Startup {
@@ -78,7 +78,7 @@ impl Startup {
         }
     }
 
-    /// The number of the link, once there is one; `None` when the agent links no more.
+    /// Waits for a link and returns its number and space. `None` if the agent links no more.
     async fn linked(&mut self) -> Option<(u64, SpaceIdentity)> {
         let is_up = |status: &LinkStatus| status.link.is_some() && status.space.is_some();
         let status = self.link.wait_for(is_up).await.ok()?;
@@ -122,8 +122,8 @@ impl Startup {
         let mut tries = 1;
         loop {
             match self.server.find_startup_script(space.id).await {
-                Err(error) if error.is_passing() && tries < self.policy.startup_script_tries => {
-                    tracing::warn!(%error, "the startup script is asked for once more");
+                Err(error) if error.is_temporary() && tries < self.policy.startup_script_tries => {
+                    tracing::warn!(%error, "cannot read the startup script from the server; it is retried");
                 }
                 answer => return answer,
             }
@@ -137,18 +137,18 @@ impl Startup {
 
     async fn run_methods_file(&mut self, file: &Path) {
         let folder = file.parent().unwrap_or(&self.working_folder).to_owned();
-        // The list of methods is for people; the log gets a sentence.
+        // Quiet, because `log_success` logs one sentence instead of the list of methods.
         let [methods, register, quiet] = ["methods", "register", "--quiet"].map(OsStr::new);
         let args = [methods, register, file.as_os_str(), quiet];
         while let Some((link, space)) = self.linked().await {
             let limit = self.policy.registration_script;
             let Err(failure) = self.runner.run(&args, &folder, &space, limit).await else {
-                return self.ran(file);
+                return self.log_success(file);
             };
-            // The server has not decided: this is still the first time.
+            // If the link was lost before the server decided, try again on the next link.
             let is_undecided = failure.exit_code() == Some(EXIT_UNREACHABLE);
             if !is_undecided || self.link.borrow().link == Some(link) {
-                return self.not_registered(file, &failure.to_string());
+                return self.log_failure(file, &failure.to_string());
             }
         }
     }
@@ -157,7 +157,7 @@ impl Startup {
         while self.linked().await.is_some() {
             let text = match tokio::fs::read_to_string(file).await {
                 Ok(text) => text,
-                Err(error) => return self.not_registered(file, &error.to_string()),
+                Err(error) => return self.log_failure(file, &error.to_string()),
             };
             let registering = self.registrar.register(RegisterFile {
                 path: file.display().to_string(),
@@ -172,14 +172,14 @@ impl Startup {
                     }
                     return;
                 }
-                // The server has not decided yet: this is still the first time.
+                // The server has not decided: try again on the next link.
                 Err(RegistrationError::NotLinked(_) | RegistrationError::LinkLost) => {}
-                Err(error) => return self.not_registered(file, &error.to_string()),
+                Err(error) => return self.log_failure(file, &error.to_string()),
             }
         }
     }
 
-    fn ran(&self, file: &Path) {
+    fn log_success(&self, file: &Path) {
         let name = file.display();
         self.log.agent(&if self.registrar.is_from(file) {
             let count = self.registrar.methods().len();
@@ -189,8 +189,8 @@ impl Startup {
         });
     }
 
-    /// A script may fail after its `register()`, which then stands.
-    fn not_registered(&self, file: &Path, error: &str) {
+    /// A script may fail after its `register()`. Its methods then stay registered.
+    fn log_failure(&self, file: &Path, error: &str) {
         let name = file.display();
         self.log.agent_error(&if self.registrar.is_from(file) {
             format!("the methods file `{name}` failed after its methods were registered; they stay\n{error}")
@@ -200,7 +200,7 @@ impl Startup {
     }
 }
 
-/// The space's startup script, ready to be run.
+/// The space's startup script, written to its file.
 struct StartupScript {
     name: String,
     file: ScriptFile,
@@ -213,7 +213,7 @@ impl StartupScript {
     async fn run(self) {
         let Self { name, runner, .. } = &self;
         let log = &runner.log;
-        log.agent(&format!("the startup script `{name}` is run"));
+        log.agent(&format!("the startup script `{name}` starts"));
         let args = [OsStr::new("run-script"), self.file.shown.as_os_str()];
         let limit = runner.policy.startup_script;
         match runner.run(&args, &self.folder, &self.space, limit).await {
@@ -223,10 +223,10 @@ impl StartupScript {
     }
 }
 
-/// The startup script in a file; dropped, it is removed.
+/// The file of the startup script. Dropping this value removes the file.
 struct ScriptFile {
     path: PathBuf,
-    /// As tracebacks show it: from the space's folder, where it runs.
+    /// The path relative to the space's folder, as tracebacks show it.
     shown: PathBuf,
 }
 
@@ -242,7 +242,7 @@ impl ScriptFile {
 impl Drop for ScriptFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(%error, file = %self.path.display(), "a file could not be removed");
+            tracing::warn!(%error, file = %self.path.display(), "cannot remove the startup script's file");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use svc_script::worker::child::{self, Role};
 
-/// The allocator of `svc`: limits on memory depend on how it takes it.
+/// The allocator of `svc`: the memory limits depend on how it reserves memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -15,7 +15,7 @@ fn main() {
     let role = match role.as_str() {
         "--sandbox" => Role::Sandbox { memory_bytes },
         "--space" => Role::Space { memory_bytes },
-        other => panic!("`{other}` is no role"),
+        other => panic!("`{other}` is not a role"),
     };
     std::process::exit(child::main(role));
 }

@@ -1,40 +1,40 @@
-//! Why a script failed, and where: file, line and the text of the line.
+//! Why and where a script failed: file, line and the text of the line.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// A script's failure. Displays as Python prints it: the traceback, then the exception.
+/// A script's failure. Displayed as in Python: the traceback, then the exception.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScriptError {
     pub kind: ErrorKind,
-    /// One line: `ValueError: no such note`, or what the limit was.
+    /// The exception (`ValueError: no such note`), or the limit that was exceeded.
     pub message: String,
     /// Outermost first; frames inside the `svc` package are left out.
     pub frames: Vec<Frame>,
-    /// What to do about it, if there is something to say.
+    /// How to correct the script, if there is advice.
     pub hint: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The text is no Python.
+    /// The text is not valid Python.
     Syntax,
-    /// It is, but uses what the embedded engine does not have.
+    /// Valid Python that the embedded engine does not support.
     Unsupported,
-    /// An exception nobody caught.
+    /// An exception that the script did not catch.
     Exception,
     TimeLimit,
     MemoryLimit,
-    /// Too many questions to the host.
+    /// Too many calls to the host.
     HostCallLimit,
     /// `sys.exit` or `SystemExit`.
     Exit(i32),
     /// `svc.jsonrpc.error`: the handler's own JSON-RPC error.
     Rpc(Box<RpcFault>),
-    /// The process that ran the script died or broke off.
+    /// The process or the engine that ran the script failed.
     Worker,
 }
 
@@ -42,7 +42,7 @@ pub enum ErrorKind {
 pub struct RpcFault {
     pub code: i64,
     pub message: String,
-    /// JSON text, so that it passes at whatever depth it is nested.
+    /// JSON text: as a value, deeply nested data would exceed the depth limit of the JSON parser.
     pub data: Option<String>,
 }
 
@@ -83,14 +83,14 @@ pub struct Frame {
     /// From 1.
     pub line: u32,
     pub column: u32,
-    /// `<module>` for a script's own level.
+    /// `<module>` outside of functions.
     pub function: String,
     /// The text of the line, as its author wrote it.
     pub source_line: Option<String>,
 }
 
 impl ScriptError {
-    /// Without a place: a limit, a dead worker.
+    /// An error without a traceback, such as a limit or a dead worker.
     pub fn bare(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -100,14 +100,14 @@ impl ScriptError {
         }
     }
 
-    /// Where it happened: the innermost frame.
+    /// The innermost frame.
     pub fn place(&self) -> Option<&Frame> {
         self.frames.last()
     }
 }
 
 impl Frame {
-    /// Stands for the frames that were left out of a long traceback.
+    /// Whether this frame replaces the omitted frames of a long traceback.
     pub fn is_gap(&self) -> bool {
         self.line == 0
     }

@@ -1,9 +1,10 @@
-//! One interpreter: runs a script, calls a handler, is frozen and thawed.
+//! One interpreter: runs a script, calls a handler, becomes a snapshot and is restored from one.
 //!
-//! Cast: [`find`] knows which modules exist; [`texts`] knows which text a traceback speaks of;
-//! [`drive`] steps the engine and answers what it asks, within the limits that [`watch`] keeps; [`failure`] turns the engine's exceptions
-//! into [`ScriptError`]s; [`snapshot`] holds an idle evaluator as bytes, in the format of
-//! [`pack`]. An evaluator never keeps anything of a host between two calls.
+//! Cast: [`find`] finds modules; [`texts`] maps frames of tracebacks to source texts; [`drive`]
+//! steps the engine and answers its requests, within the limits that [`watch`] enforces;
+//! [`failure`] turns the engine's exceptions into [`ScriptError`]s; [`snapshot`] stores an idle
+//! evaluator as bytes, in the format of [`pack`]. An evaluator never keeps data of a host between
+//! two calls.
 
 mod drive;
 mod failure;
@@ -38,20 +39,20 @@ use crate::{
     rewrite::{Role, normalize, rewrite},
 };
 
-/// As CPython does it, not as the engine would by default.
+/// Assertion messages as in CPython, without the engine's annotations.
 const COMPILE: CompileOptions = CompileOptions {
     assert_message_annotations: AssertMessageAnnotations::Off,
     source_scan_threshold: monty_types::SOURCE_SCAN_THRESHOLD,
 };
 
-/// `sys.platform`, as CPython has it.
+/// `sys.platform`, with the values of CPython.
 const PLATFORM: &str = if cfg!(target_os = "macos") {
     "darwin"
 } else {
     std::env::consts::OS
 };
 
-/// Runs first, with the loader's text and `sys.argv`.
+/// Code that runs first. Starts the loader with its text and `sys.argv`.
 const START: &str = "\
 __svc_loader__ = {'__name__': '__svc_loader__', '__svc_host__': __svc_host__}
 __svc_loader__['argv'] = __svc_argv__
@@ -61,15 +62,15 @@ __svc__ = __svc_loader__['tools']
 __svc_text__ = __svc_loader__ = __svc_host__ = None
 ";
 
-/// Runs first in a thawed evaluator whose snapshot may hold random numbers to come: they would be
-/// the same in all of them.
+/// Code that runs first in a restored evaluator whose scripts mention `random`. Without it, all
+/// evaluators of one snapshot would get the same random numbers.
 const RESEED: &str = "\
 import random as __svc_random__
 __svc_random__.seed()
 ";
 
-/// Is this Python the embedded engine can run? Compiles, runs nothing. Nothing limits what the
-/// compiler takes for it: what others wrote is checked in a worker.
+/// Checks that the embedded engine can compile a script. Runs nothing. Time and memory of the
+/// compiler are not limited: check scripts of other users in a worker.
 pub fn check(script: &Source) -> Result<(), ScriptError> {
     let text = normalize(&script.text);
     let path = &script.file;
@@ -77,10 +78,10 @@ pub fn check(script: &Source) -> Result<(), ScriptError> {
     compile(&script.file, &text, code)
 }
 
-/// [`check`] for scripts that the server keeps.
+/// [`check`] for scripts that the server stores.
 pub(crate) fn check_for_server(script: &Source) -> Result<(), ScriptError> {
     check(script).map_err(|mut error| {
-        failure::suit_server(&mut error);
+        failure::adapt_hint_to_server(&mut error);
         error
     })
 }
@@ -94,15 +95,15 @@ fn compile(file: &str, text: &str, code: String) -> Result<(), ScriptError> {
 }
 
 pub struct Evaluator {
-    /// `None` only while it runs, and forever if the engine lost it.
+    /// `None` while code runs, and for good if the engine failed.
     engine: Option<Box<MontyRepl>>,
     setting: Arc<Setting>,
     texts: Texts,
     routes: Arc<Vec<(String, String)>>,
     modules: Modules,
-    /// It was thawed, and what was frozen knows of `random`.
+    /// The evaluator was restored, and its scripts mention `random`.
     reseed: bool,
-    /// When the time of all that is yet to run ends, if that is shared.
+    /// The deadline of all further code, after [`Self::share_time`].
     until: Option<Instant>,
     pending: Pending,
 }
@@ -135,7 +136,7 @@ impl Evaluator {
         evaluator
     }
 
-    /// Loads the loader, which is no script's and has no limits; what follows has.
+    /// Runs the loader without limits, then sets the limits for scripts.
     fn start(&mut self) {
         let loader = self
             .texts
@@ -148,7 +149,7 @@ impl Evaluator {
         inputs.push("__svc_platform__", MontyObject::string(PLATFORM));
         inputs.push(HOST_FUNCTION, host);
         self.drive(START, inputs, Watch::default(), &mut NoHost)
-            .expect("the loader is ours and asks nothing");
+            .expect("the loader is part of this crate and makes no call to the host");
         let limits = &self.setting.limits;
         let mut bounds = ResourceLimits::default().max_recursion_depth(limits.recursion);
         let margin = |bytes: usize| bytes.saturating_add(MEMORY_MARGIN);
@@ -158,7 +159,8 @@ impl Evaluator {
         }
     }
 
-    /// Has all that runs from now on share the time of one run, where each would have its own.
+    /// From now on, all code shares the time limit of one run. Otherwise every run and every call
+    /// has the whole time.
     pub fn share_time(&mut self) {
         self.until = self.setting.limits.time.map(|time| Instant::now() + time);
     }
@@ -177,18 +179,19 @@ impl Evaluator {
             Ok(_) => Ok(()),
             Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
             Err(error) => {
-                // The engine says it with an exception, whether it ran the script or not.
+                // The engine raises the same exceptions for code that it cannot compile. Compile
+                // again to get the better error.
                 let mut refused = compile(&script.file, &text, code).err();
                 if let Some(refused) = &mut refused {
-                    self.suit_hint(refused);
+                    self.adapt_hint(refused);
                 }
                 Err(refused.unwrap_or(error))
             }
         }
     }
 
-    /// Calls `library.function`, or `__main__.function` of the script that ran: parameters and
-    /// result are JSON texts.
+    /// Calls `library.function`, or `__main__.function` of the script. Parameters and result are JSON
+    /// texts.
     pub fn call(
         &mut self,
         handler: &str,
@@ -210,13 +213,13 @@ impl Evaluator {
             Some(text) => Ok(text.to_owned()),
             None => Err(ScriptError::bare(
                 ErrorKind::Worker,
-                "the engine gave no text for a result",
+                "the engine returned a result that is not text",
             )),
         }
     }
 
-    /// Imports the library of every route, so that a snapshot has them, and makes sure that the
-    /// functions exist.
+    /// Imports the library of every route, so that a snapshot contains it, and checks that the
+    /// function exists.
     pub fn load_routes(&mut self, host: &mut dyn Host) -> Result<(), ScriptError> {
         for (local_name, handler) in self.routes.clone().iter() {
             let code = find_handler(handler)?;
@@ -232,27 +235,27 @@ impl Evaluator {
         Ok(())
     }
 
-    /// What `svc.jsonrpc.method` routed so far: local name, handler.
+    /// The routes that `svc.jsonrpc.method` has set: local name and handler.
     pub fn routes(&self) -> &[(String, String)] {
         &self.routes
     }
 
-    /// Files that were loaded so far, for those who watch them.
+    /// The files loaded so far, so that a caller can watch them for changes.
     pub fn files(&self) -> Vec<String> {
         self.texts.files()
     }
 
     fn engine(&self) -> Result<&MontyRepl, ScriptError> {
-        self.engine.as_deref().ok_or_else(lost)
+        self.engine.as_deref().ok_or_else(engine_lost)
     }
 }
 
-fn lost() -> ScriptError {
-    ScriptError::bare(ErrorKind::Worker, "the engine broke off in an earlier run")
+fn engine_lost() -> ScriptError {
+    ScriptError::bare(ErrorKind::Worker, "the engine failed in an earlier run")
 }
 
-/// Statements that bind `__svc_handler__`. The parts of the name become code, so they have to be
-/// names and nothing else.
+/// Statements that bind `__svc_handler__`. The parts of the name become code, so each must be an
+/// identifier.
 fn find_handler(handler: &str) -> Result<String, ScriptError> {
     let is_name = |part: &str| monty_types::is_identifier(part);
     let (library, function) = handler.rsplit_once('.').unwrap_or_default();
@@ -272,7 +275,7 @@ fn find_handler(handler: &str) -> Result<String, ScriptError> {
     })
 }
 
-/// For code that asks nothing.
+/// The host of code that makes no calls.
 struct NoHost;
 
 impl Host for NoHost {
@@ -282,7 +285,7 @@ impl Host for NoHost {
 
     fn call(&mut self, operation: &str, _argument: &str) -> Result<String, crate::Raise> {
         Err(crate::Raise::runtime(format!(
-            "nobody answers `{operation}`"
+            "`{operation}` is not available here"
         )))
     }
 

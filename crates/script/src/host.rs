@@ -1,8 +1,8 @@
-//! What an evaluator asks of whoever runs it.
+//! The interface between an evaluator and the program that runs it.
 
 use serde::{Deserialize, Serialize};
 
-/// Answers what a script cannot do by itself. Operations are named, take and give JSON text:
+/// Performs operations that a script cannot do by itself. Arguments and answers are JSON texts:
 ///
 /// | operation | argument | answer |
 /// |---|---|---|
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// | `progress` | `{"progress", "total"?, "message"?}`: how far the request is | `null` |
 /// | `process` | `{"args", "cwd"?, "env"?, "env_changes"?, "input"?, "timeout"?, "stdout"?, "stderr"?}` | `{"returncode", "stdout", "stderr"}` |
 ///
-/// The evaluator keeps to itself `route` (of `svc.jsonrpc.method`) and `rpc_error` (of
+/// The evaluator itself handles `route` (of `svc.jsonrpc.method`) and `rpc_error` (of
 /// `svc.jsonrpc.error`).
 pub trait Host {
     /// The text of a module that is neither built in nor part of `svc`.
@@ -25,7 +25,7 @@ pub trait Host {
     fn print(&mut self, stream: Stream, text: &str);
 }
 
-/// Python text, and the name it goes by in tracebacks.
+/// Python text, and its file name in tracebacks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Source {
     pub file: String,
@@ -39,7 +39,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// An exception the host raises in the script, which may catch it.
+/// An exception that the host raises in the script. The script may catch it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Raise {
     pub exception: Exception,

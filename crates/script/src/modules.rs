@@ -1,15 +1,15 @@
-//! Which module is which: built into the engine, part of `svc`, or a library of the host.
+//! Distinguishes modules: built into the engine, part of `svc`, or a library of the host.
 
 use std::{collections::HashSet, sync::LazyLock};
 
 use crate::{Exception, Flavour, Raise, Source, package::SVC_PACKAGE};
 
-/// The loader all imports go through.
+/// The loader that handles all imports.
 pub const LOADER: &str = include_str!("python/loader.py");
 
 const SUBPROCESS: &str = include_str!("python/subprocess.py");
 
-/// Modules the engine answers by itself. `sys` is ours: the engine's has neither arguments nor
+/// Modules of the engine. The loader replaces `sys`: the engine's `sys` has neither `argv` nor
 /// `exit`.
 static BUILT_IN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     monty::builtin_module_names()
@@ -36,7 +36,7 @@ pub fn built_in_names() -> Vec<&'static str> {
     names
 }
 
-/// A module of ours, if this is one. Errors say where a module that exists elsewhere is.
+/// Finds a module of `svc`. If the module exists in spaces only, the error says so.
 pub fn own(module: &str, flavour: Flavour) -> Result<Option<Source>, Raise> {
     let in_space = flavour == Flavour::Space;
     match module {
@@ -47,7 +47,7 @@ pub fn own(module: &str, flavour: Flavour) -> Result<Option<Source>, Raise> {
                 format!("No module named '{module}': it exists in spaces only, not on the server"),
             ))
         }
-        // The rest of the package's own is for CPython.
+        // The other private modules of the package are for CPython.
         _ if module.starts_with("svc._") => Ok(None),
         "svc.event" if flavour == Flavour::Sink => Ok(packaged("svc/_sink_event")),
         _ if module == "svc" || module.starts_with("svc.") => {
@@ -57,7 +57,7 @@ pub fn own(module: &str, flavour: Flavour) -> Result<Option<Source>, Raise> {
     }
 }
 
-/// Is this name ours, so that the host is never asked for it?
+/// Whether this name belongs to `svc`: the host is never asked for it.
 pub fn is_own(module: &str) -> bool {
     module == "svc" || module.starts_with("svc.") || module == "subprocess"
 }

@@ -1,8 +1,8 @@
-//! What a script asks of the operating system: files, environment, clocks, sleep.
+//! System operations of scripts: files, environment, random bytes.
 //!
-//! The engine does nothing of this by itself; it stops and asks. Clocks it may read alone, and
-//! sleeping is the evaluator's, which counts it. Everything else is refused here, or done with
-//! the full abilities of the user whose process this is.
+//! The engine stops at such an operation and asks for its result. It reads clocks by itself, and the
+//! evaluator handles sleep, because it counts against the time limit. This module refuses every
+//! other operation, or performs it with the permissions of the process's user.
 
 mod files;
 mod scan;
@@ -15,7 +15,7 @@ use monty_types::{
 
 use crate::Abilities;
 
-/// Random bytes for one question at most.
+/// Most random bytes in one request.
 const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
 
 pub fn answer(call: &OsFunctionCall, abilities: &Abilities) -> ExtFunctionResult {
@@ -47,7 +47,7 @@ fn refusal(call: &OsFunctionCall) -> MontyException {
     )
 }
 
-/// Imports are rewritten before a script runs; those in texts it `exec`utes are not.
+/// Imports are rewritten before a script runs. Only imports in `exec`uted text arrive here.
 fn no_module(name: &str) -> MontyException {
     exception(
         ExcType::ModuleNotFoundError,
@@ -88,7 +88,7 @@ fn exception(kind: ExcType, message: impl Into<String>) -> MontyException {
     MontyException::new(kind, Some(message.into()))
 }
 
-/// As CPython says it: `[Errno 2] No such file or directory: 'x'`.
+/// The text of CPython: `[Errno 2] No such file or directory: 'x'`.
 fn io_exception(error: &io::Error, path: &str) -> MontyException {
     let (kind, number, text) = match error.kind() {
         io::ErrorKind::NotFound => (ExcType::FileNotFoundError, 2, "No such file or directory"),

@@ -1,7 +1,7 @@
 //! The `svc` Python package of `sdk/python`, and zip archives of modules (spec 4.2).
 //!
-//! An archive is a pure function of its files: no clock, no order of a folder. It must never hold
-//! anything but texts.
+//! An archive depends only on its files, neither on a clock nor on the order of a folder. It must
+//! contain only text files.
 
 use std::fmt::Write;
 
@@ -55,13 +55,13 @@ pub const SVC_PACKAGE: &[(&str, &str)] = &[
 const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
 const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
 const END_SIGNATURE: u32 = 0x0605_4b50;
-/// Version of the format that is needed to read a stored entry: 1.0.
+/// Format version needed to read a stored entry: 1.0.
 const VERSION_NEEDED: u16 = 10;
-/// Made on Unix, so that the permissions below mean something.
+/// Made on Unix, so that [`ATTRIBUTES`] are read as permissions.
 const MADE_BY: u16 = (3 << 8) | VERSION_NEEDED;
 /// Names are UTF-8.
 const UTF8_NAMES: u16 = 1 << 11;
-/// 1980-01-01, the oldest date an archive can hold: the same bytes on every day.
+/// 1980-01-01, the oldest date of the format. Fixed, so that equal files give equal bytes.
 const DATE: u16 = (1 << 5) | 1;
 /// A regular file, `rw-r--r--`.
 const ATTRIBUTES: u32 = 0o100_644 << 16;
@@ -77,8 +77,8 @@ pub fn svc_libraries() -> Vec<u8> {
     zip(&files)
 }
 
-/// A zip archive of these files in this order, the same bytes for the same files. What a zip
-/// archive cannot count (65,535 files, 4 GiB) is left out.
+/// A zip archive of these files in this order. The same files give the same bytes. Files beyond the
+/// limits of the format (65,535 files, 4 GiB) are left out.
 pub fn zip(files: &[(String, String)]) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();
@@ -157,7 +157,7 @@ impl<'a> Entry<'a> {
         put(out, self.path.as_bytes());
     }
 
-    /// What both headers hold: from the version needed to the length of the extra field.
+    /// The fields of both headers, from the version needed to the length of the extra field.
     fn write_common(&self, out: &mut Vec<u8>) {
         put(out, &VERSION_NEEDED.to_le_bytes());
         put(out, &UTF8_NAMES.to_le_bytes());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn cpython_finds_an_archive_sound() {
+    fn cpython_finds_no_error_in_an_archive() {
         let code = "import os, zipfile\nz = zipfile.ZipFile(os.environ['ARCHIVE'])\n\
                     print(z.testzip(), z.namelist(), z.infolist()[0].date_time[:3])";
         assert_eq!(
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_files_give_the_same_bytes_and_tag_and_others_do_not() {
+    fn equal_files_give_equal_bytes_and_tags() {
         let one = zip(&files(&[("a.py", "1")]));
         assert_eq!(one, zip(&files(&[("a.py", "1")])));
         let other = zip(&files(&[("a.py", "2")]));

@@ -1,11 +1,11 @@
-//! Rewrites imports of modules the engine does not have into calls of our loader, line for line.
+//! Rewrites imports of modules that the engine does not have into calls of the loader.
 //!
-//! The engine runs a library's text in a dict and knows nothing of modules, so three things an
-//! author may write are given their meaning here: imports, names a library's function makes
-//! `global` and sets, and attributes set on an imported library. A fourth is `os.environ`, which to
-//! the engine is a new dict each time it is named. Lines keep their numbers, so
-//! tracebacks need no map of lines. It never looks at more than the syntax tree and never runs
-//! anything.
+//! The engine runs a library's text in a dict and does not know that it is a module. Therefore these
+//! are rewritten: imports, assignments of a library's function to a `global` name, and assignments
+//! to attributes of an imported library. `os.environ` is rewritten because the engine makes a new
+//! dict at each use, and `raise` because an exception of the engine holds only one text. Lines keep
+//! their numbers, so tracebacks need no line map. This module looks only at the syntax tree and
+//! never runs anything.
 
 mod environment;
 mod statements;
@@ -19,23 +19,23 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::{ErrorKind, Frame, ScriptError};
 
-/// Bytes of one script or library at most.
+/// Most bytes of one script or library.
 pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Sources longer than this are scanned for nesting before the parser sees them; below it, the
-/// parser cannot recurse too deep.
+/// Longer sources are scanned for nesting before they are parsed. In shorter ones, the parser
+/// cannot recurse too deep.
 const NESTING_SCAN_BYTES: usize = 4 * 1024;
 
-/// What the text becomes, and whose module it is.
+/// The role of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role<'a> {
-    /// The script itself, whose globals are the engine's own; this is its `__file__`.
+    /// The script itself, whose globals are those of the engine. `path` is its `__file__`.
     Main { path: &'a str },
-    /// Runs in a dict behind a module object.
+    /// A library, which runs in a dict behind a module object.
     Library,
 }
 
-/// With `\n` line ends and without a byte order mark: what line numbers are counted in.
+/// The text with `\n` line ends and without a byte order mark. Line numbers refer to this text.
 pub fn normalize(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.contains('\r') {
@@ -45,7 +45,7 @@ pub fn normalize(text: &str) -> String {
     }
 }
 
-/// The text to run instead of `text`, which is normalized.
+/// The text to run instead of `text`, which must be normalized.
 pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptError> {
     if text.len() > SOURCE_BYTES_MAX {
         let mut error = ScriptError::bare(
@@ -113,7 +113,7 @@ fn apply(text: &str, mut edits: Vec<(TextRange, String)>) -> String {
     out
 }
 
-/// `__file__`, which the engine would make up.
+/// Replaces `__file__`, which the engine would invent.
 struct FileName<'a> {
     path: &'a str,
     edits: &'a mut Vec<(TextRange, String)>,

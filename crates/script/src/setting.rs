@@ -1,4 +1,4 @@
-//! What a script is run as: which modules it finds, what it may do, and how much.
+//! The setting of a script: its modules, its abilities and its limits.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -25,29 +25,30 @@ pub enum Flavour {
     Sink,
 }
 
-/// What of the operating system a script reaches.
+/// Access of a script to the operating system.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Abilities {
-    /// No files, no environment, no processes; clocks, randomness and sleep only.
+    /// Clocks, randomness and sleep only. No files, no environment, no processes.
     None,
-    /// All that its user may; relative paths start at the folder.
+    /// Everything that the process's user may do. Relative paths start at the folder.
     Full { folder: PathBuf },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limits {
-    /// On the clock, sleeping included; with full abilities, waiting for the host is not.
+    /// Wall-clock time, sleep included. With full abilities, time waiting for the host does not
+    /// count.
     pub time: Option<Duration>,
-    /// Memory above what the process had before.
+    /// Memory in addition to that of the process before the run.
     pub memory_bytes: Option<usize>,
     pub recursion: usize,
-    /// Questions to the host in one run.
+    /// Calls to the host in one run.
     pub host_calls: usize,
 }
 
 impl Limits {
-    /// Of scripts on the server: an event's script, a caller's tool.
+    /// Scripts on the server: of sinks and of tools.
     pub const SANDBOX: Self = Self {
         time: Some(Duration::from_secs(5)),
         memory_bytes: Some(128 * 1024 * 1024),
@@ -55,7 +56,7 @@ impl Limits {
         host_calls: 1_000,
     };
 
-    /// Of scripts a user runs in their own space: they may take their time.
+    /// Scripts that a user runs in their own space: no limit of time or memory.
     pub const OWN: Self = Self {
         time: None,
         memory_bytes: None,

@@ -1,8 +1,8 @@
 //! The host of scripts that run in a space, or on their user's own machine.
 //!
-//! Cast: [`libraries`] finds modules, [`server`] carries operations to the agent or the server,
-//! [`process`] starts programs. Scripts run on a plain thread; the host owns the runtime its
-//! requests need, so it must never be used inside another one.
+//! Cast: [`libraries`] finds modules, [`server`] sends operations to the agent or the server,
+//! [`process`] starts programs. The host blocks on a runtime of its own, so it must never be used on
+//! a thread of another runtime.
 
 mod libraries;
 mod process;
@@ -28,13 +28,14 @@ use tokio::runtime::{Builder, Runtime};
 use self::{libraries::Libraries, server::Servers};
 use crate::{Exception, Host, Raise, Source, Stream};
 
-/// How to reach the agent of the space, if there is one.
+/// How to reach the agent of the space.
 #[derive(Clone, Debug)]
 pub struct AgentAccess {
     pub socket: PathBuf,
 }
 
-/// Asks the space's agent; finds libraries beside the script and among the owner's.
+/// Sends operations to the space's agent. Finds libraries beside the script and among the stored
+/// ones.
 pub struct SpaceHost {
     script: PathBuf,
     libraries: Libraries,
@@ -42,15 +43,16 @@ pub struct SpaceHost {
     replace_conflicting: bool,
     registered: Option<Registered>,
     refusal: Option<svc_client::Error>,
-    /// Its stdout is not the script's: what its processes print is kept for the one whose it is.
+    /// The process is a worker, whose stdout carries frames: output of the script's processes is
+    /// collected in `printed`.
     in_worker: bool,
     printed: Vec<(Stream, String)>,
-    /// Made when first needed: many scripts ask nothing.
+    /// Created at the first request: many scripts make none.
     runtime: Option<Runtime>,
 }
 
 impl SpaceHost {
-    /// `script`: the absolute path of the script; its folder is where sibling modules are.
+    /// `script` is the absolute path of the script. Modules are searched in its folder.
     pub fn new(script: PathBuf, agent: Option<AgentAccess>) -> Self {
         Self {
             libraries: Libraries::beside(&script),
@@ -65,39 +67,40 @@ impl SpaceHost {
         }
     }
 
-    /// `--replace-conflicting` for registrations the script makes.
+    /// Applies `--replace-conflicting` to registrations of the script.
     #[must_use]
     pub fn replacing_conflicting(mut self, replace: bool) -> Self {
         self.replace_conflicting = replace;
         self
     }
 
-    /// The server to ask where there is no agent.
+    /// Sets the server to use without an agent.
     #[must_use]
     pub fn with_server(mut self, client: Client) -> Self {
         self.servers.set_server(client);
         self
     }
 
-    /// For a worker process, whose stdout carries frames and whose memory is limited.
+    /// Configures the host for a worker process, whose stdout carries frames and whose memory is
+    /// limited.
     #[must_use]
     pub(crate) fn in_worker(mut self) -> Self {
         self.in_worker = true;
         self
     }
 
-    /// What the script registered last.
+    /// The last registration of the script.
     pub fn registered(&self) -> Option<&Registered> {
         self.registered.as_ref()
     }
 
-    /// Why the script's last `register()` was refused, if it was. The script may have caught it and
-    /// failed of something else.
+    /// Why the script's last `register()` was refused. The script may have caught this error and
+    /// failed with another one.
     pub fn take_refusal(&mut self) -> Option<svc_client::Error> {
         self.refusal.take()
     }
 
-    /// What processes of the script printed in a worker.
+    /// Returns the output of the script's processes in a worker.
     pub(crate) fn take_printed(&mut self) -> Vec<(Stream, String)> {
         std::mem::take(&mut self.printed)
     }
@@ -112,12 +115,12 @@ impl SpaceHost {
             replace_conflicting: self.replace_conflicting,
         };
         let agent = self.servers.agent_for_methods()?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let registered = match runtime.block_on(agent.register(&file)) {
             Ok(registered) => registered,
             Err(error) => {
-                let raise = refused(&error);
-                // Typed, for whoever runs the script.
+                let raise = to_raise(&error);
+                // Keep the typed error for `take_refusal`.
                 self.refusal = Some(error);
                 return Err(raise);
             }
@@ -137,16 +140,16 @@ impl SpaceHost {
         }
         let Unregister { local_name } = read("unregister", argument)?;
         let agent = self.servers.agent_for_methods()?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let answer = runtime.block_on(agent.unregister(local_name.as_deref()));
-        write(&answer.map_err(|error| refused(&error))?)
+        write(&answer.map_err(|error| to_raise(&error))?)
     }
 
     fn emit(&mut self, argument: &str) -> Result<String, Raise> {
         let emit: api::Emit = read("emit", argument)?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let answer = runtime.block_on(self.servers.emit(&emit))?;
-        write(&answer.map_err(|error| refused(&error))?)
+        write(&answer.map_err(|error| to_raise(&error))?)
     }
 
     fn api(&mut self, argument: &str) -> Result<String, Raise> {
@@ -158,22 +161,22 @@ impl SpaceHost {
             body: Option<&'a RawValue>,
         }
         let request: Request<'_> = read("api", argument)?;
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         let Request { method, path, body } = &request;
         let answer = runtime.block_on(self.servers.api(method, path, *body))?;
-        write(&answer.map_err(|error| refused(&error))?)
+        write(&answer.map_err(|error| to_raise(&error))?)
     }
 
     fn process(&mut self, argument: &str) -> Result<String, Raise> {
-        let order: process::Order = read("process", argument)?;
-        let runtime = made(&mut self.runtime)?;
-        let mut done = runtime.block_on(process::run(&order, self.in_worker))?;
-        // What was read only because a worker's own streams are no place for it.
-        if order.stdout == process::Output::Inherit {
+        let request: process::ProcessRequest = read("process", argument)?;
+        let runtime = get_runtime(&mut self.runtime)?;
+        let mut done = runtime.block_on(process::run(&request, self.in_worker))?;
+        // In a worker, inherited streams were read and are printed later. See `printed`.
+        if request.stdout == process::Output::Inherit {
             let text = done.stdout.take();
             self.printed.extend(text.map(|text| (Stream::Stdout, text)));
         }
-        if order.stderr == process::Output::Inherit {
+        if request.stderr == process::Output::Inherit {
             let text = done.stderr.take();
             self.printed.extend(text.map(|text| (Stream::Stderr, text)));
         }
@@ -181,7 +184,7 @@ impl SpaceHost {
     }
 }
 
-fn refused(error: &svc_client::Error) -> Raise {
+fn to_raise(error: &svc_client::Error) -> Raise {
     Raise::runtime(error.to_string())
 }
 
@@ -190,10 +193,10 @@ impl Host for SpaceHost {
         if let Some(source) = self.libraries.find_beside(module)? {
             return Ok(Some(source));
         }
-        if !self.servers.any() || module.contains('.') {
+        if !self.servers.has_any() || module.contains('.') {
             return Ok(None);
         }
-        let runtime = made(&mut self.runtime)?;
+        let runtime = get_runtime(&mut self.runtime)?;
         runtime.block_on(self.libraries.find_stored(module, &self.servers))
     }
 
@@ -215,7 +218,7 @@ impl Host for SpaceHost {
     }
 
     fn print(&mut self, stream: Stream, text: &str) {
-        // A script whose reader is gone goes on, as its exit code may still matter to someone.
+        // A closed stdout or stderr does not end the script: its exit code may still matter.
         let _ = match stream {
             Stream::Stdout => {
                 let mut out = io::stdout().lock();
@@ -226,8 +229,8 @@ impl Host for SpaceHost {
     }
 }
 
-/// The runtime, made now if it was not needed before.
-fn made(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
+/// Returns the runtime. Creates it at the first call.
+fn get_runtime(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
     if runtime.is_none() {
         let new = Builder::new_current_thread().enable_all().build();
         let new = new.map_err(|error| {
@@ -235,14 +238,14 @@ fn made(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
         })?;
         *runtime = Some(new);
     }
-    Ok(runtime.as_ref().expect("it was made a line before"))
+    Ok(runtime.as_ref().expect("it was created above"))
 }
 
-/// As the agent says it when it reads one.
+/// Parses a registration, with the same errors as the agent.
 pub fn read_registration(argument: &str) -> Result<Registration, Raise> {
     let mut reader = serde_json::Deserializer::from_str(argument);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        // Where in the text it is says nothing to an author, who has never seen that.
+        // Drop the position: the author has never seen this JSON.
         let why = error.inner().to_string();
         let why = why.split(" at line ").next().unwrap_or(&why);
         Raise::runtime(format!(
@@ -254,12 +257,12 @@ pub fn read_registration(argument: &str) -> Result<Registration, Raise> {
 
 fn read<'de, T: Deserialize<'de>>(operation: &str, argument: &'de str) -> Result<T, Raise> {
     serde_json::from_str(argument).map_err(|error| {
-        let text = format!("`{operation}` does not take this: {error}");
+        let text = format!("the argument of `{operation}` is invalid: {error}");
         Raise::new(Exception::ValueError, text)
     })
 }
 
 fn write(answer: &impl serde::Serialize) -> Result<String, Raise> {
     serde_json::to_string(answer)
-        .map_err(|error| Raise::runtime(format!("the answer is no JSON: {error}")))
+        .map_err(|error| Raise::runtime(format!("the answer is not JSON: {error}")))
 }

@@ -1,23 +1,23 @@
-//! Worker processes of our own binary, each running one script at a time.
+//! Worker processes of this same binary. Each runs one script at a time.
 //!
 //! Cast: [`child::main`] is the process itself (`svc script-worker`), which [`confine`] limits and
-//! whose memory the [`gauge`] measures; [`Worker`] is one seen from its parent; [`Pool`] keeps a
-//! few for sandboxed jobs, never one for two owners. They speak frames over stdin and stdout
-//! ([`protocol`]).
+//! whose memory the [`gauge`] measures; [`Worker`] is the parent's handle; [`Pool`] keeps a few
+//! workers for sandboxed jobs and never shares one between owners. Parent and worker exchange
+//! frames over stdin and stdout ([`protocol`]).
 //!
-//! Invariant: whatever a script does ends with its process at the latest, and that one is ended
-//! by its parent.
+//! Invariant: a script ends at the latest with its process, and the parent can always end the
+//! process.
 
 pub mod child;
-mod complaints;
 mod confine;
 mod gauge;
 mod output;
 mod pool;
 mod process;
 pub mod protocol;
-mod questions;
+mod request_limit;
 mod self_test;
+mod stderr_tail;
 
 pub(crate) use confine::without_memory_limit;
 pub use pool::{Job, JobHost, Outcome, Pool, PoolOptions};

@@ -1,5 +1,4 @@
-//! Scripts in real worker processes: hostile ones end within their limits with the right error,
-//! and harm nothing.
+//! Scripts in real worker processes: hostile scripts end within their limits with the right error.
 
 #[path = "worker/checks.rs"]
 mod checks;
@@ -18,7 +17,7 @@ use svc_script::{ErrorKind, worker::NoHost};
 
 use support::{KILL_AFTER, TIME, job, pool, serves_an_honest_script};
 
-/// Name, script, what it ends with.
+/// Name, script, kind of error.
 fn attacks() -> Vec<(&'static str, String, ErrorKind)> {
     let time = || ErrorKind::TimeLimit;
     let memory = || ErrorKind::MemoryLimit;
@@ -66,7 +65,7 @@ fn attacks() -> Vec<(&'static str, String, ErrorKind)> {
             memory(),
         ),
         ("big power", text("x = 3 ** (10**9)"), memory()),
-        // One step of the interpreter that takes longer than it may: killed.
+        // One step of the interpreter that exceeds the time limit: the worker is killed.
         (
             "product of big integers",
             text("x = 3 ** (4 * 10**7)\ny = x * x * x"),

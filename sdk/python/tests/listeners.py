@@ -1,4 +1,4 @@
-"""An agent and a server that listen, note what they are asked, and answer what was prepared."""
+"""An agent and a server that record their requests and return prepared answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, List, Tuple
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Notes each request and gives the next answer that was prepared."""
+    """Records each request and returns the next prepared answer."""
 
     protocol_version = "HTTP/1.1"
 
@@ -33,7 +33,7 @@ class Answering(BaseHTTPRequestHandler):
         try:
             super().handle()
         except ConnectionError:
-            pass  # Who asked had heard enough.
+            pass  # The client has disconnected.
 
     def address_string(self) -> str:
         return "a test"

@@ -1,4 +1,4 @@
-"""What the tests share: where things are, and how a script is run."""
+"""Helpers for the tests: paths, and running a script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if str(SOURCES) not in sys.path:
 
 
 def environment(**added: str) -> Dict[str, str]:
-    """The environment of a script: nothing of a space or a server but what is `added`."""
+    """The environment of a script: without the variables of `svc`, except those in `added`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     kept["PYTHONPATH"] = str(SOURCES)
     kept["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -1,4 +1,4 @@
-"""`examples/notes`: both forms of its registration say the same."""
+"""`examples/notes`: both forms of its registration are equal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import svc._host as host
 
 try:
     import tomllib
-except ImportError:  # Before Python 3.11 the test of `svc` alone compares the two.
+except ImportError:  # Before Python 3.11. A test of `svc` compares the two as well.
     tomllib = None  # type: ignore[assignment]
 
 
@@ -22,7 +22,7 @@ class RegistrationTest(unittest.TestCase):
     maxDiff = None
 
     @unittest.skipIf(tomllib is None, "this Python reads no TOML")
-    def test_the_toml_and_the_script_are_equal_to_the_order_of_keys(self) -> None:
+    def test_the_toml_and_the_script_are_equal_including_the_order_of_keys(self) -> None:
         asked: List[Any] = []
         with mock.patch.object(host, "call", lambda *question: asked.append(question)):
             runpy.run_path(str(EXAMPLE / "methods.py"))

@@ -1,4 +1,4 @@
-"""`svc._host` on CPython, against an agent and a server that really listen."""
+"""`svc._host` on CPython, against an agent and a server on real sockets."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AgentTest(HostTest):
             server.register()
         self.assertEqual(len(agent.requests), 1)
 
-    def test_a_refusal_is_raised_with_its_words(self) -> None:
+    def test_a_refusal_is_raised_with_its_text(self) -> None:
         agent = self.agent()
         problem = {"detail": "group `ops` does not exist", "code": "unknown_group"}
         agent.prepare(422, problem, PROBLEM)
@@ -93,7 +93,7 @@ class AgentTest(HostTest):
         with self.refused("^group `ops` does not exist$"):
             server.register()
 
-    def test_unregister_takes_back_one_or_all_and_forgets_them(self) -> None:
+    def test_unregister_removes_one_or_all_methods(self) -> None:
         agent = self.agent()
         server = Server("cat")
         server.method("a", "x y", "A")
@@ -118,7 +118,7 @@ class AgentTest(HostTest):
         self.assertEqual(agent.requests[0], ("DELETE", "/registration?local_name=x%20y", None))
         self.assertEqual(agent.requests[-1], ("DELETE", "/registration", None))
 
-    def test_what_was_not_taken_back_is_kept(self) -> None:
+    def test_a_failed_unregister_keeps_the_methods(self) -> None:
         self.agent().prepare(404, {"detail": "no method `a`", "code": "x"}, PROBLEM)
         server = Server("cat")
         server.method("a", "a", "A")
@@ -143,7 +143,7 @@ class AgentTest(HostTest):
         self.assertEqual(agent.requests, [("GET", path, None)])
         self.assertEqual(agent.tokens, [None])
 
-    def test_calls_give_results_and_raise_errors(self) -> None:
+    def test_calls_return_results_and_raise_errors(self) -> None:
         agent = self.agent()
         agent.prepare(200, {"jsonrpc": "2.0", "result": None, "id": 1})
         self.assertIsNone(api.call("a.b"))
@@ -196,14 +196,14 @@ class AgentTest(HostTest):
         agent.prepare(204, b"")
         self.assertIsNone(api.request("DELETE", "/api/x", {"a": 1}))
 
-    def test_an_answer_without_end_is_refused(self) -> None:
+    def test_an_answer_over_the_limit_is_refused(self) -> None:
         self.agent().prepare(200, b'"' + b"x" * host.ANSWER_BYTES_MAX + b'"')
         with self.refused("answered more than 8388608 bytes"):
             api.request("GET", "/api/x")
 
     def test_the_agent_is_found_from_a_folder_below(self) -> None:
         agent = self.agent(by="file")
-        # One that crashed left its file behind, nearer by.
+        # A crashed agent left its file in a nearer folder.
         below = self.folder / "a" / "b"
         self.leave_file(self.folder / "a", str(self.folder / "gone.sock"))
         below.mkdir()
@@ -211,7 +211,7 @@ class AgentTest(HostTest):
         agent.prepare(202, {"event_id": "found"})
         self.assertEqual(event.emit("x"), "found")
 
-    def test_an_agent_that_is_gone_is_said_to_be(self) -> None:
+    def test_an_unreachable_agent_is_reported(self) -> None:
         os.environ["SVC_AGENT_SOCKET"] = str(self.folder / "gone.sock")
         with self.refused("^cannot reach the agent at `.*gone.sock`: "):
             event.emit("x")
@@ -247,12 +247,12 @@ class OutsideTest(HostTest):
         self.assertEqual(server.requests, expected)
         self.assertEqual(server.tokens, ["Bearer svc_pat_x"] * 2)
 
-    def test_without_anybody_the_way_out_is_named(self) -> None:
+    def test_without_an_agent_and_a_server_the_error_says_what_to_do(self) -> None:
         for name, attempt in [("svc.api", api.me), ("svc.event", lambda: event.emit("x"))]:
             with self.refused(f"^{name} has nobody to ask: .* set SVC_URL and SVC_TOKEN$"):
                 attempt()
         os.environ["SVC_URL"], os.environ["SVC_TOKEN"] = "ftp://x", "svc_pat_x"
-        with self.refused("SVC_URL `ftp://x` is no http or https address"):
+        with self.refused("SVC_URL `ftp://x` is not an http or https address"):
             api.me()
 
     def test_there_is_no_event_to_read_and_no_other_operation(self) -> None:

@@ -21,7 +21,7 @@ GATE = threading.Event()
 
 
 def wait(params):
-    """Until somebody opens the gate: a call of its own, at the same time."""
+    """Waits until another call opens the gate at the same time."""
     return GATE.wait(20)
 
 
@@ -72,7 +72,7 @@ def _request(method: str, **members: Any) -> Dict[str, Any]:
 
 
 class Serving:
-    """A method server, and its pipes."""
+    """A method server and its pipes."""
 
     def __init__(self, folder: Path) -> None:
         self.process = subprocess.Popen(
@@ -103,7 +103,7 @@ class Serving:
         return self.answer()
 
     def end(self) -> Any:
-        """Closes stdin; gives what was still said, and the exit code."""
+        """Closes stdin. Returns the remaining output and the exit code."""
         out, err = self.process.communicate(timeout=SECONDS)
         return out, err, self.process.returncode
 
@@ -130,7 +130,7 @@ class HandlersTest(ServingTest):
         (self.folder / "setup.py").write_text(SETUP)
         (self.folder / "handlers.py").write_text(HANDLERS)
 
-    def test_a_slow_call_holds_up_no_other(self) -> None:
+    def test_a_slow_call_does_not_delay_others(self) -> None:
         serving = self.serve()
         wait, open_gate = _request("wait", id=1), _request("open_gate", id=2)
         serving.send(wait, open_gate)
@@ -146,7 +146,7 @@ class HandlersTest(ServingTest):
         for said in ["printed", "written", "from a child"]:
             self.assertIn(said, err)
 
-    def test_whatever_a_handler_does_the_next_is_served(self) -> None:
+    def test_after_a_failed_handler_the_next_request_is_served(self) -> None:
         serving = self.serve()
         for name, message in [
             ("leave", "SystemExit: 3"),
@@ -164,7 +164,7 @@ class HandlersTest(ServingTest):
         self.assertEqual(serving.call("half")["result"], "\ud800")
         self.assertEqual(serving.end()[2], 0)
 
-    def test_lines_that_are_no_requests(self) -> None:
+    def test_lines_that_are_not_requests(self) -> None:
         serving = self.serve()
         for line, id in [
             ("null", None),
@@ -187,7 +187,7 @@ class HandlersTest(ServingTest):
         self.assertIn("a line of more than 16777216 bytes is passed over", err)
         self.assertIn("notification `missing` failed: Method not found", err)
 
-    def test_what_is_wrong_at_the_start_ends_it(self) -> None:
+    def test_an_error_at_the_start_ends_the_process(self) -> None:
         for text, words in [
             ("from svc import jsonrpc\njsonrpc.method('a', 'handlers.missing')", "no function"),
             ("from svc import jsonrpc\njsonrpc.method('a', 'nowhere.x')", "No module named"),
@@ -262,7 +262,7 @@ class ExampleTest(ServingTest):
         self.assertEqual(serving.call("add", [1, 2])["error"]["code"], -32602)
         self.assertEqual(serving.end()[2], 0)
 
-    def test_notes_written_at_once_get_numbers_of_their_own(self) -> None:
+    def test_notes_written_at_the_same_time_get_different_ids(self) -> None:
         servings = [self.serve(), self.serve()]
         count = 40
         for serving in servings:

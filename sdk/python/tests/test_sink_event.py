@@ -1,11 +1,11 @@
-"""What the script of a sink finds as `svc.event`; here the test is its host."""
+"""The `svc.event` of a sink's script, with the test as its host."""
 
 from __future__ import annotations
 
 import unittest
 from typing import Any, Dict, List, Tuple
 
-import support  # noqa: F401  It says where the library is.
+import support  # noqa: F401  Puts the library on the path.
 
 import svc._host as host
 from svc import _sink_event as sink

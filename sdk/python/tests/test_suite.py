@@ -1,4 +1,4 @@
-"""The suite on this Python: its output is that of the files beside it.
+"""Runs the suite on this Python and compares its output with the files beside it.
 
 The tests of `svc` run the same scripts on the embedded engine, against the same files.
 """
@@ -16,7 +16,7 @@ from support import SUITE, run
 class Suite(unittest.TestCase):
     maxDiff = None
 
-    def test_every_script_says_what_it_should(self) -> None:
+    def test_every_script_prints_its_expected_output(self) -> None:
         expected = sorted(SUITE.glob("*.out"))
         self.assertGreater(len(expected), 5)
         for file in expected:
@@ -25,11 +25,11 @@ class Suite(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(done.stdout, file.read_text(encoding="utf-8"))
 
-    def test_a_session_is_answered_as_it_should_be(self) -> None:
+    def test_a_session_gets_its_expected_answers(self) -> None:
         requests = (SUITE / "session.requests.jsonl").read_text(encoding="utf-8")
         done = run(["-m", "svc.jsonrpc", "session_setup.py"], cwd=SUITE, input=requests)
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Not `splitlines`: an answer holds a line separator of Unicode, as itself.
+        # Not `splitlines`, because an answer contains an unescaped Unicode line separator.
         answers = sorted(map(_placeless, done.stdout.strip("\n").split("\n")))
         expected = (SUITE / "session.answers.jsonl").read_text(encoding="utf-8")
         self.assertEqual("\n".join(answers) + "\n", expected)
@@ -38,7 +38,7 @@ class Suite(unittest.TestCase):
 
 
 def _placeless(line: str) -> str:
-    """The answer with the name of the file instead of its path."""
+    """The answer with file names instead of paths."""
     answer: Any = json.loads(line)
     data = answer.get("error", {}).get("data")
     if isinstance(data, dict) and data.get("file"):

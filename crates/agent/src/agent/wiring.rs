@@ -1,4 +1,4 @@
-//! What the parts of an agent share, and which of it runs by itself.
+//! Creates the parts that an agent's tasks share, and spawns those tasks.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     link_status::LinkStatus,
     local_api::{PackageRoute, SpaceApi, serve_loopback, serve_socket},
     log::SpaceLog,
-    method_server::Surroundings,
+    method_server::Services,
     outbox::Outbox,
     packages::Packages,
     policy::Policy,
@@ -70,7 +70,7 @@ impl Wiring {
         let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
         let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
         let guard = Guard::new(options.program.clone());
-        let around = Surroundings {
+        let services = Services {
             outbox: Arc::clone(&outbox),
             log: Arc::clone(&log),
             ids: Arc::default(),
@@ -79,7 +79,7 @@ impl Wiring {
             policy: Arc::clone(&policy),
         };
         let registrar = Arc::new(Registrar::new(
-            around,
+            services,
             Arc::clone(&routes),
             link.clone(),
             Arc::clone(reset_link),
@@ -100,7 +100,7 @@ impl Wiring {
         }
     }
 
-    /// What the agent does once, when it is linked.
+    /// The work that the agent does once, at its first link.
     pub fn startup(&self, options: &Options, addresses: &AgentAddresses) -> Startup {
         let folder = &options.working_folder;
         let runner = ScriptRunner {
@@ -123,7 +123,7 @@ impl Wiring {
         }
     }
 
-    /// What runs as long as the agent.
+    /// Spawns the tasks that run as long as the agent.
     pub fn spawn_background(
         &self,
         options: &Options,
@@ -149,7 +149,7 @@ impl Wiring {
         background
     }
 
-    /// Serves both listeners until `stop`.
+    /// Serves both listeners until `stop` is cancelled.
     pub fn spawn_listeners(
         &self,
         (tcp, unix): (TcpListener, UnixListener),

@@ -1,4 +1,4 @@
-//! The three ways to look at a space. Dropping a probe ends all that it started.
+//! The three kinds of probes. Dropping a probe ends every process that it started.
 
 use std::{net::Ipv4Addr, path::Path, process::Stdio, sync::Arc};
 
@@ -10,11 +10,11 @@ use svc_core::space::Probe;
 use tokio::{net::TcpStream, process::Command};
 
 use crate::{
-    child::{Group, withhold_credentials},
+    child::{ProcessGroup, withhold_credentials},
     guard::Guard,
 };
 
-/// Whether the space looks well.
+/// Returns whether the probe succeeds.
 pub async fn probe(probe: &Probe, folder: &Path, guard: &Arc<Guard>) -> bool {
     match probe {
         Probe::None => true,
@@ -45,7 +45,7 @@ async fn get(url: &str) -> Option<http::StatusCode> {
     tokio::pin!(answering, connection);
     let response = tokio::select! {
         response = &mut answering => response,
-        // A connection that ends with its answer may be seen to end first.
+        // A connection that ends with its response may be polled first.
         _ = &mut connection => answering.await,
     };
     Some(response.ok()?.status())
@@ -66,10 +66,10 @@ async fn run(command: &str, folder: &Path, guard: &Arc<Guard>) -> bool {
     let mut child = match child {
         Ok(child) => child,
         Err(error) => {
-            tracing::warn!(%error, "the command of the health check cannot be run");
+            tracing::warn!(%error, "cannot run the command of the health check");
             return false;
         }
     };
-    let _group = Group::led_by(&child, guard);
+    let _group = ProcessGroup::led_by(&child, guard);
     child.wait().await.is_ok_and(|status| status.success())
 }

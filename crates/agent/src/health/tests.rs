@@ -43,7 +43,7 @@ async fn http_needs_a_2xx() {
 }
 
 #[tokio::test]
-async fn a_command_needs_to_end_with_0_and_is_killed_when_it_takes_too_long() {
+async fn a_command_must_exit_with_0_and_is_killed_after_its_timeout() {
     let run = |command: &str| {
         let command = command.to_owned();
         looks_well(Probe::Command { command })
@@ -112,6 +112,6 @@ async fn only_transitions_are_reported_and_again_on_a_new_link() {
     let mut frames = outbox.open(2, true);
     link_sender.send_replace(linked(2));
     assert_eq!(next_health(&mut frames).await.0, Health::Unhealthy);
-    assert!(frames.close().is_empty(), "nothing else is said");
+    assert!(frames.close().is_empty(), "no other message is sent");
     running.abort();
 }

@@ -31,11 +31,11 @@ pub enum ConnectError {
         url: String,
         source: Box<WebSocketError>,
     },
-    #[error("the agent token holds characters that no token has")]
+    #[error("the agent token contains characters that no token has; check SVC_AGENT_TOKEN")]
     TokenText,
     #[error("the server refuses the link: {}", .0.detail)]
     Refused(Refusal),
-    #[error("the server at `{0}` does not speak this link's language")]
+    #[error("the server at `{0}` does not follow the link protocol; is it a server of svc?")]
     Protocol(String),
 }
 

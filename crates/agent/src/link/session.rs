@@ -1,4 +1,4 @@
-//! One link while it is up: takes the server's frames, and ends with a goodbye from either side.
+//! One link while it is up: handles the server's frames, until a goodbye or a lost connection.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum End {
     Lost(String),
 }
 
-/// Runs the link until it ends. Everything is polled here: nothing of a link outlives it.
+/// Runs the link until it ends. Reader and writer are polled here, so neither outlives the link.
 pub async fn run(
     link: &Link,
     opened: Opened<ServerIo>,
@@ -43,14 +43,14 @@ pub async fn run(
     let end = tokio::select! {
         end = &mut reading => end,
         end = &mut writing => end,
-        () = link.reset.notified() => End::Lost("the link is made anew".to_owned()),
+        () = link.reset.notified() => End::Lost("the agent reset the link".to_owned()),
         () = finish.cancelled() => End::Finished,
     };
     if matches!(end, End::Finished) {
         closing.end(Goodbye::AgentStopping);
         link.outbox.close();
-        // The writer sends the queued frames and closes. The reader goes on until the server has
-        // closed too: closing a socket with unread bytes would discard the goodbye.
+        // The writer sends the queued frames and closes. The reader continues until the server has
+        // closed: closing a socket with unread bytes would discard the goodbye.
         let closing = async { tokio::join!(writing, reading) };
         if timeout(link.policy.shutdown_close, closing).await.is_err() {
             tracing::debug!("the server did not close the link in time");
@@ -72,9 +72,9 @@ async fn write(
         }
         WriteEnd::Silent => {
             let silent = heartbeat * MISSED_HEARTBEATS_MAX;
-            End::Lost(format!("nothing came from the server for {silent:.0?}"))
+            End::Lost(format!("the server sent nothing for {silent:.0?}"))
         }
-        WriteEnd::Stuck => End::Lost("the server does not read".to_owned()),
+        WriteEnd::Stuck => End::Lost("the server does not read from the link".to_owned()),
         WriteEnd::Failed(error) => End::Lost(format!("writing failed: {}", reason(error))),
     }
 }
@@ -111,7 +111,7 @@ async fn read(
     }
 }
 
-/// Handles one frame; the reason, if it ends the link.
+/// Handles one frame. Returns the reason if the frame ends the link.
 fn take(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
     let caller = Caller {
         link: number,
@@ -147,7 +147,7 @@ fn take_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
             }
         }
         // A newer server may send messages that this agent does not know.
-        Err(error) => tracing::debug!(%error, "a control message was not understood"),
+        Err(error) => tracing::debug!(%error, "ignored an unknown control message"),
     }
     None
 }

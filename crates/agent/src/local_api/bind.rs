@@ -13,13 +13,13 @@ use crate::registration::AgentAddresses;
 pub enum BindError {
     #[error("the agent cannot listen on `{address}`: {source}")]
     Loopback { address: String, source: io::Error },
-    #[error("the agent listens on loopback addresses only, which `{0}` is not")]
+    #[error("the agent listens on loopback addresses only, and `{0}` is not one; use 127.0.0.1")]
     NotLoopback(SocketAddr),
     #[error(transparent)]
     Socket(#[from] SocketError),
 }
 
-/// Both listeners, and where they are.
+/// Both listeners and their addresses.
 pub struct Listeners {
     pub tcp: TcpListener,
     pub unix: UnixListener,
@@ -51,8 +51,8 @@ impl Listeners {
     }
 }
 
-/// Binds the loopback listener. The default port, taken, gives way to a free one; an address
-/// that was asked for does not.
+/// Binds the loopback listener. If the default port is in use, binds a free port instead. If the
+/// requested address is in use, fails.
 pub async fn bind_loopback(
     listen: Option<SocketAddr>,
 ) -> Result<(TcpListener, SocketAddr), BindError> {
@@ -65,7 +65,7 @@ pub async fn bind_loopback(
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && listen.is_none() => {
             let bound = bind(SocketAddr::new(wanted.ip(), 0)).await;
             if let Ok((_, address)) = &bound {
-                tracing::info!(%address, "{wanted} is taken; the agent listens on another port");
+                tracing::info!(%address, "{wanted} is in use; the agent listens on another port");
             }
             bound
         }

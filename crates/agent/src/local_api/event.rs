@@ -1,6 +1,7 @@
-//! `POST /event`: what a program of the space says happened, passed on to the server.
+//! `POST /event`: forwards an event of a program of the space to the server.
 //!
-//! Nothing is kept here: an event is the server's before it is acknowledged, or it is refused.
+//! The agent stores no event. It acknowledges an event after the server has accepted it, or
+//! returns an error.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const EMIT_PATH: &str = "/api/events/emit";
 
-/// Passes events on, over connections that are kept.
+/// Forwards events to the servers, over kept connections.
 pub struct Events {
     servers: Clients,
     link: watch::Receiver<LinkStatus>,
@@ -50,16 +51,16 @@ impl Events {
         }
     }
 
-    /// Sends the event; a lost connection is tried once more, then the other servers are, with the
-    /// same key, so that the event is the same one.
+    /// Sends the event to the current server. If the server cannot be reached, retries it once and
+    /// then tries the others. Every attempt has the same key, so that servers detect duplicates.
     async fn emit(&self, key: HeaderValue, body: Vec<u8>) -> Result<Answer, Failure> {
         let link = self.link.borrow().clone();
-        // With several servers the agent may be on its way from one to the next.
+        // With several servers, the agent may be moving from one to the next: try them.
         if link.link.is_none() && self.servers.is_single() {
             let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
             return Err(unavailable(
                 "not_linked",
-                format!("the agent is not linked to the server: {why}; the event was not taken"),
+                format!("the agent is not linked to the server: {why}; the event was not emitted"),
             ));
         }
         let current = self.servers.in_turn().take(1);
@@ -71,22 +72,22 @@ impl Events {
             match sending.await {
                 Ok(answer) => return Ok(answer),
                 Err(error @ Error::Unreachable { .. }) => {
-                    tracing::debug!(%error, "an event was not taken yet");
+                    tracing::debug!(%error, "a server cannot be reached; the event is retried");
                     unreachable.get_or_insert(error);
                 }
-                Err(error) => return Err(not_taken(error)),
+                Err(error) => return Err(send_failure(error)),
             }
         }
-        Err(not_taken(unreachable.expect("there is a server to ask")))
+        Err(send_failure(unreachable.expect("there is a server to ask")))
     }
 }
 
-fn not_taken(error: Error) -> Failure {
+fn send_failure(error: Error) -> Failure {
     match error {
         Error::Timeout { .. } => Failure::new(
             StatusCode::GATEWAY_TIMEOUT,
             "server_timeout",
-            format!("{error}; sent again with the same Idempotency-Key it is the same event"),
+            format!("{error}; to retry without a duplicate, send the same Idempotency-Key again"),
         ),
         error => unavailable("server_unreachable", error.to_string()),
     }
@@ -99,14 +100,14 @@ pub async fn emit(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     check_content_type(&headers)?;
-    let body = body.map_err(|rejection| unread(&rejection))?;
+    let body = body.map_err(|rejection| body_failure(&rejection))?;
     check(&body)?;
     let key = match headers.get(IDEMPOTENCY_KEY) {
         Some(key) => key.clone(),
         None => HeaderValue::from_str(&Uuid::now_v7().to_string())
             .expect("an id is made of letters, digits and dashes"),
     };
-    // The bytes go on as they came: numbers keep their digits.
+    // Forward the bytes unchanged, so that numbers keep their digits.
     let answer = events.emit(key, body.into()).await?;
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = answer.status;
@@ -140,7 +141,7 @@ fn is_json(content_type: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// What the server would refuse needs no way there, and is refused while unlinked too.
+/// Rejects an event that the server would reject, even while the agent is not linked.
 fn check(body: &[u8]) -> Result<(), Failure> {
     let emit: Emit = serde_json::from_slice(body).map_err(|error| {
         if is_too_deep(&error) {
@@ -151,18 +152,18 @@ fn check(body: &[u8]) -> Result<(), Failure> {
             "the body must be {{\"type\": string, \"payload\": object}}: {error}"
         ))
     })?;
-    custom_type(&emit.r#type).map_err(refused)?;
-    check_payload(&emit.payload).map_err(refused)
+    custom_type(&emit.r#type).map_err(check_failure)?;
+    check_payload(&emit.payload).map_err(check_failure)
 }
 
-fn refused(error: EmitError) -> Failure {
+fn check_failure(error: EmitError) -> Failure {
     match error {
         EmitError::TooLarge(_) => too_large(error.to_string()),
         EmitError::Type(_) | EmitError::NotAnObject(_) => invalid(error.to_string()),
     }
 }
 
-fn unread(rejection: &BytesRejection) -> Failure {
+fn body_failure(rejection: &BytesRejection) -> Failure {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return too_large(format!(
             "an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"

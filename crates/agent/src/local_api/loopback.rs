@@ -1,8 +1,8 @@
-//! What programs of the space reach over loopback TCP, without a credential.
+//! The routes on loopback TCP, which need no credential.
 //!
-//! Any page in a browser on this machine can send requests here. So the `Host` must be a
-//! loopback one (against DNS rebinding), nothing with an `Origin` is served, and a body must be
-//! declared as JSON, which a form cannot.
+//! Any page in a browser on this machine can send requests here. Therefore the `Host` must be a
+//! loopback name (against DNS rebinding), a request with an `Origin` is rejected, and a body must be
+//! declared as JSON, which a form cannot do.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
@@ -12,7 +12,7 @@ use std::{
 use super::{
     event::{self, BODY_BYTES_MAX, Events},
     packages::{self, PackageRoute},
-    problem::Failure,
+    problem::{Failure, not_found},
 };
 use axum::{
     Router,
@@ -38,7 +38,7 @@ pub fn router(events: Arc<Events>, route: Arc<PackageRoute>) -> Router {
         .layer(middleware::from_fn(guard))
 }
 
-/// Stands before every route, known or not.
+/// Runs before every route and before the fallback.
 async fn guard(request: Request<Body>, next: Next) -> Result<Response, Failure> {
     check_source(request.uri(), request.headers())?;
     Ok(next.run(request).await)
@@ -68,7 +68,7 @@ fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a `Host` is this machine, whatever its port.
+/// Whether a `Host` header names a loopback address, with any port or none.
 fn is_loopback(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
@@ -92,19 +92,11 @@ fn is_port(text: Option<&str>) -> bool {
     text.is_some_and(|text| text.parse::<u16>().is_ok())
 }
 
-async fn not_found(uri: Uri) -> Failure {
-    Failure::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("the agent serves nothing at `{}`", uri.path()),
-    )
-}
-
 async fn wrong_method() -> Failure {
     Failure::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
-        "this path does not take this HTTP method",
+        "this path does not support this HTTP method",
     )
 }
 

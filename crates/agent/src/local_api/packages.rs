@@ -15,10 +15,10 @@ use http::{
 use super::problem::Failure;
 use crate::packages::{Archive, Packages, SVC_LIBRARIES, USER_LIBRARIES};
 
-/// What the route works on.
+/// State of the route.
 pub struct PackageRoute {
     pub packages: Arc<Packages>,
-    /// How long a request waits for the server.
+    /// Time that a request waits for the server.
     pub within: Duration,
 }
 
@@ -72,7 +72,7 @@ fn answer(archive: Archive, headers: &HeaderMap) -> Response {
         out.insert(CONTENT_TYPE, HeaderValue::from_static("application/zip"));
     }
     out.insert(ETAG, etag);
-    // To be kept, and asked about each time.
+    // Clients may store the archive but must revalidate it each time.
     out.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

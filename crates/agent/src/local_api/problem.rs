@@ -1,12 +1,12 @@
-//! Problems as responses.
+//! Turns problems into HTTP responses.
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderValue, StatusCode, Uri, header::CONTENT_TYPE};
 use svc_protocol::problem::{self, Problem};
 
 use crate::registration::RegistrationError;
 
-/// A problem on its way out.
+/// A problem as the response of a handler.
 #[derive(Debug)]
 pub struct Failure(pub Problem);
 
@@ -15,6 +15,15 @@ impl Failure {
         let title = status.canonical_reason().unwrap_or("Error");
         Self(Problem::new(status.as_u16(), code, title, detail))
     }
+}
+
+/// The answer to a path without a route, on both listeners.
+pub async fn not_found(uri: Uri) -> Failure {
+    Failure::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("the agent serves nothing at `{}`", uri.path()),
+    )
 }
 
 impl IntoResponse for Failure {

@@ -1,5 +1,5 @@
-//! Passes requests on to the server with the agent's credential, so that programs of the space
-//! need none of their own.
+//! Forwards requests to the server with the agent's credential, so that programs of the space need
+//! no credential.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -27,9 +27,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::servers::Servers;
 
-/// Bytes of a request that are passed on.
+/// Most bytes of a request body.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bytes of a response that are passed back: a full batch of large results fits.
+/// Most bytes of a response body: a full batch of large results fits.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
@@ -52,7 +52,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// `None` if the token holds characters that no token has.
+    /// `None` if the token contains characters that an HTTP header cannot hold.
     pub fn new(
         servers: Arc<Servers>,
         agent_token: &str,
@@ -67,9 +67,9 @@ impl Proxy {
         })
     }
 
-    /// Sends one request and reads the whole response, unless it is one that goes on. A call may
-    /// take as long as its method allows, so only the connection has a time limit; whoever asked
-    /// can hang up.
+    /// Sends one request and reads the whole response, unless the response is an event stream. Only
+    /// connecting has a time limit, because a call may take as long as its method allows. A client
+    /// that disconnects cancels the request.
     pub async fn send(&self, head: Parts, body: Bytes) -> Result<Response<Body>, ProxyError> {
         let (server, stream) = self.connect().await?;
         let url = || server.to_string();
@@ -83,7 +83,7 @@ impl Proxy {
         let request = self
             .request(server, head, body)
             .map_err(|error| failed(error.into()))?;
-        // Its failure reaches the exchange; it ends with it.
+        // Errors of the connection also reach `send_request` and the body.
         let driver = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
@@ -104,8 +104,8 @@ impl Proxy {
         Ok(response)
     }
 
-    /// Connects to the current server, or to the first of the others that can be reached: while
-    /// nothing has been sent, any will do.
+    /// Connects to the current server, or to the first other server that can be reached. Nothing
+    /// has been sent yet, so changing the server is safe.
     async fn connect(&self) -> Result<(&Target, Box<dyn Stream>), ProxyError> {
         let mut failure = None;
         for server in self.servers.in_turn() {
@@ -132,7 +132,7 @@ impl Proxy {
             .uri(server.path(path))
             .body(Full::new(body))?;
         let mut headers = end_to_end(head.headers);
-        // The caller is the space, whatever else it sent.
+        // The agent's token identifies the caller; drop the client's own credentials.
         for name in [HOST, COOKIE, ORIGIN] {
             headers.remove(name);
         }
@@ -149,7 +149,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// A stream of events has no end to wait for.
+/// Passes an event stream on piece by piece, since it does not end.
 fn pass_as_it_comes(body: Incoming, driver: AbortOnDropHandle<()>) -> Body {
     let bytes = stream::unfold((body, driver), async |(mut body, driver)| {
         loop {
@@ -163,7 +163,7 @@ fn pass_as_it_comes(body: Incoming, driver: AbortOnDropHandle<()>) -> Body {
     Body::from_stream(bytes)
 }
 
-/// Headers without those that concern one connection only.
+/// Removes the hop-by-hop headers.
 fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

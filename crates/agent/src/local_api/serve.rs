@@ -1,4 +1,4 @@
-//! Accepts connections and serves them until told to stop.
+//! Accepts and serves local connections until the agent stops.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -23,10 +23,10 @@ use super::{
 
 /// Time a client has for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// After a failed accept (mostly: no file descriptors left).
+/// Pause after a failed accept, which usually means that no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A listener that knows what each of its connections may reach.
+/// A listener that chooses the router for each connection.
 trait Accept: Send {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
@@ -41,7 +41,7 @@ struct Loopback {
 struct Socket {
     listener: UnixListener,
     router: Router,
-    /// For other users than the agent's own.
+    /// Answers connections of other users.
     refusal: Router,
 }
 
@@ -60,7 +60,7 @@ impl Accept for Socket {
 
     async fn accept(&self) -> io::Result<(UnixStream, Router)> {
         let (stream, _) = self.listener.accept().await?;
-        let router = if is_welcome(&stream) {
+        let router = if is_allowed(&stream) {
             &self.router
         } else {
             &self.refusal
@@ -69,7 +69,7 @@ impl Accept for Socket {
     }
 }
 
-/// Serves loopback TCP until `stop`; requests under way then have `grace`.
+/// Serves loopback TCP until `stop` is cancelled. Open requests then have `grace` to finish.
 pub async fn serve_loopback(
     listener: TcpListener,
     events: Arc<Events>,
@@ -81,7 +81,7 @@ pub async fn serve_loopback(
     serve(Loopback { listener, router }, stop, grace).await;
 }
 
-/// Serves the Unix socket likewise.
+/// Serves the Unix socket in the same way.
 pub async fn serve_socket(
     listener: UnixListener,
     api: Arc<SpaceApi>,
@@ -96,7 +96,7 @@ pub async fn serve_socket(
     serve(socket, stop, grace).await;
 }
 
-fn is_welcome(stream: &UnixStream) -> bool {
+fn is_allowed(stream: &UnixStream) -> bool {
     match stream.peer_cred() {
         Ok(peer) if may_connect(peer.uid()) => true,
         Ok(peer) => {
@@ -107,7 +107,7 @@ fn is_welcome(stream: &UnixStream) -> bool {
             false
         }
         Err(error) => {
-            tracing::warn!(%error, "the user behind a connection cannot be told");
+            tracing::warn!(%error, "cannot determine the user of a local connection; it is refused");
             false
         }
     }
@@ -130,7 +130,7 @@ async fn serve(listener: impl Accept, stop: CancellationToken, grace: Duration) 
                     connections.spawn(serve_connection(stream, router, stop.clone()));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a local connection could not be accepted");
+                    tracing::warn!(%error, "cannot accept a local connection");
                     sleep(ACCEPT_PAUSE).await;
                 }
             },

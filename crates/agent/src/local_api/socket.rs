@@ -1,4 +1,4 @@
-//! The Unix socket's file: private, ours, and gone when the agent is.
+//! The file of the Unix socket: private to the agent's user, and removed when the agent ends.
 
 use std::{
     env, fs,
@@ -29,13 +29,13 @@ pub enum SocketError {
         "socket path `{0}` has more than {PATH_BYTES_MAX} bytes; set SVC_AGENT_SOCKET to a shorter one"
     )]
     TooLong(String),
-    #[error("folder `{0}` belongs to someone else; set SVC_AGENT_SOCKET to a path of your own")]
+    #[error("folder `{0}` is not private to you; set SVC_AGENT_SOCKET to a path of your own")]
     ForeignFolder(String),
-    #[error("the socket `{path}` cannot be made: {source}")]
+    #[error("cannot create the socket `{path}`: {source}")]
     Io { path: String, source: io::Error },
 }
 
-/// `.svc/agent.sock`, or a short path elsewhere when that is too long for a socket.
+/// `.svc/agent.sock`, or a shorter path elsewhere if that path is too long for a socket.
 pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError> {
     let folder = working_folder.join(FOLDER);
     let path = folder.join("agent.sock");
@@ -60,7 +60,7 @@ pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError
     Ok(folder.join(format!("{:016x}.sock", hasher.finish())))
 }
 
-/// The bound socket's path; dropped, it is removed.
+/// The path of the bound socket. Dropping this value removes the file.
 #[derive(Debug)]
 pub struct SocketFile(PathBuf);
 
@@ -77,7 +77,7 @@ impl SocketFile {
         remove_stale(path).await?;
         let listener = UnixListener::bind(path).map_err(failed)?;
         let file = Self(path.to_owned());
-        // Until here the folder and the check of each peer's user protect it.
+        // Before this call, the private folder and the check of each peer's user protect the socket.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
         Ok((listener, file))
     }
@@ -88,12 +88,12 @@ impl Drop for SocketFile {
         if let Err(error) = fs::remove_file(&self.0)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, socket = %self.0.display(), "the socket could not be removed");
+            tracing::warn!(%error, socket = %self.0.display(), "cannot remove the socket");
         }
     }
 }
 
-/// Removes what an agent that was killed left behind; refuses a socket that answers.
+/// Removes the socket of an agent that was killed. Fails if an agent answers on the socket.
 async fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let shown = || path.display().to_string();
     let failed = |source| SocketError::Io {
@@ -117,7 +117,7 @@ async fn remove_stale(path: &Path) -> Result<(), SocketError> {
     }
 }
 
-/// Only the agent's own user and root may talk to it.
+/// Only the agent's user and root may connect.
 pub fn may_connect(peer_uid: u32) -> bool {
     peer_uid == 0 || peer_uid == rustix::process::geteuid().as_raw()
 }

@@ -1,5 +1,5 @@
-//! What the space's owner reaches over the Unix socket: registration, status, stop, events, and
-//! the server's API through the agent.
+//! The routes on the Unix socket: registration, status, stop, events, and the server's API
+//! through the agent.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use axum::{
     response::Response,
     routing::{any, get, post},
 };
-use http::{StatusCode, Uri};
+use http::StatusCode;
 use serde::Deserialize;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status, Unregistered},
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     event::{self, BODY_BYTES_MAX, Events},
-    problem::Failure,
+    problem::{Failure, not_found},
     proxy::{Proxy, REQUEST_BYTES_MAX},
 };
 use crate::{
@@ -30,10 +30,10 @@ use crate::{
     servers::Servers,
 };
 
-/// A registration file in JSON: every byte of it may need escaping.
+/// A registration file as a JSON string: every byte may need escaping.
 const REGISTRATION_BODY_MAX: usize = 2 * FILE_BYTES_MAX + 64 * 1024;
 
-/// What the routes work on.
+/// State of the routes.
 pub struct SpaceApi {
     pub registrar: Arc<Registrar>,
     pub link: watch::Receiver<LinkStatus>,
@@ -67,15 +67,15 @@ async fn register(
     State(api): Api,
     file: Result<Json<RegisterFile>, JsonRejection>,
 ) -> Result<Json<Registered>, Failure> {
-    let Json(file) = file.map_err(|error| unread(&error))?;
+    let Json(file) = file.map_err(|error| body_failure(&error))?;
     Ok(Json(api.registrar.register(file).await?))
 }
 
-/// 422 means that the registration itself was refused.
-fn unread(error: &JsonRejection) -> Failure {
+/// Only an error in the registration itself is 422. Other JSON of the wrong shape is 400.
+fn body_failure(error: &JsonRejection) -> Failure {
     let text = error.body_text();
     let (_, why) = text.split_once(": ").unwrap_or_default();
-    // Where in the text it is says nothing to an author, who has never seen that.
+    // Drop the position: the CLI produced the JSON, and the author has never seen it.
     let why = why.rsplit_once(" at line ").map_or(why, |(why, _)| why);
     match error {
         JsonRejection::JsonDataError(_) if why.starts_with("registration.") => Failure::new(
@@ -91,15 +91,15 @@ fn unread(error: &JsonRejection) -> Failure {
 }
 
 #[derive(Deserialize)]
-struct Which {
+struct UnregisterQuery {
     local_name: Option<String>,
 }
 
 async fn unregister(
     State(api): Api,
-    Query(which): Query<Which>,
+    Query(query): Query<UnregisterQuery>,
 ) -> Result<Json<Unregistered>, Failure> {
-    Ok(Json(api.registrar.unregister(which.local_name).await?))
+    Ok(Json(api.registrar.unregister(query.local_name).await?))
 }
 
 async fn status(State(api): Api) -> Json<Status> {
@@ -124,7 +124,7 @@ async fn status(State(api): Api) -> Json<Status> {
 }
 
 async fn stop(State(api): Api) -> StatusCode {
-    tracing::info!("the agent is asked to stop");
+    tracing::info!("a client requested the agent to stop");
     api.shutdown.cancel();
     StatusCode::ACCEPTED
 }
@@ -145,12 +145,4 @@ async fn pass_on(State(api): Api, request: Request) -> Result<Response, Failure>
             error.to_string(),
         )
     })
-}
-
-async fn not_found(uri: Uri) -> Failure {
-    Failure::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("the agent serves nothing at `{}`", uri.path()),
-    )
 }

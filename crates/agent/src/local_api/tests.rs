@@ -22,7 +22,7 @@ use super::{socket::default_socket_path, *};
 use crate::{
     link_status::LinkStatus,
     log::SpaceLog,
-    method_server::Surroundings,
+    method_server::Services,
     outbox::Outbox,
     packages::Packages,
     policy::Policy,
@@ -31,7 +31,7 @@ use crate::{
     servers::Servers,
 };
 
-/// Sends a request as it stands and reads the answer to its end.
+/// Sends a request unchanged and reads the response to its end.
 async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
     stream.write_all(request.as_bytes()).await.expect("writes");
     let mut answer = Vec::new();
@@ -53,7 +53,7 @@ pub fn servers(urls: &str) -> Arc<Servers> {
     Arc::new(Servers::parse(urls, None).expect("valid"))
 }
 
-/// Packages of an agent that has yet to read its libraries.
+/// Packages of an agent that has not read its libraries yet.
 pub fn packages(
     folder: &Path,
     servers: &Arc<Servers>,
@@ -88,7 +88,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         socket: path.clone(),
     };
     let servers = servers(server_urls);
-    let around = Surroundings {
+    let services = Services {
         packages: packages(folder, &servers, link.clone()),
         outbox: Arc::clone(&outbox),
         log: Arc::new(SpaceLog::new(100)),
@@ -97,7 +97,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         policy: Arc::clone(&policy),
     };
     let registrar = Registrar::new(
-        around,
+        services,
         Arc::new(Routes::new(outbox)),
         link.clone(),
         Arc::new(Notify::new()),

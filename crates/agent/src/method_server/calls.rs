@@ -1,14 +1,14 @@
-//! Which calls wait, which are with the method server, and what is answered.
+//! The calls of a method server: waiting, sent, answered.
 //!
-//! A pure state machine: it takes what happened and when, and returns in [`Effects`] what to
-//! answer. The writer of the method server's stdin takes the next lines from it when there is room
-//! for them ([`CallTable::take`]): until then a call stays here, where users take turns and a
-//! caller can still withdraw it. The table never touches a process, a socket or a clock.
+//! A pure state machine. Its input is what happened and when; its output are the answers in
+//! [`Effects`]. The writer of the method server's stdin takes the next lines when the pipe has room
+//! ([`CallTable::take`]). Until then a call waits here, where users take turns and a caller can
+//! still cancel it unsent. The table never uses a process, a socket or a clock.
 
 mod reports;
 mod take;
 
-pub use reports::Reported;
+pub use reports::ReportOutcome;
 pub use take::{LARGE_LINE_BYTES, PIPE_BYTES, Pipe, Take};
 
 use std::{
@@ -24,25 +24,26 @@ use svc_core::{
 use svc_link::FrameKind;
 
 use self::{
-    reports::{Held, Reports},
+    reports::{HeldReports, Reports},
     take::Users,
 };
 use crate::outbox::Caller;
 
-/// What a waiting line takes beside its JSON.
+/// Memory of a waiting line in addition to its JSON.
 const WAITING_BYTES: usize = 128;
 
-/// Ids of requests to method servers: unique for the life of the agent, below 2^53 for it.
+/// The next id of a request to a method server. Ids are unique while the agent runs; counted from 0,
+/// they stay below 2^53.
 pub type CallIds = Arc<AtomicU64>;
 
-/// One line for the method server; a call's JSON lacks its id and closing brace.
+/// One line for the method server. The JSON of a call lacks its id and closing brace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
     pub id: Option<u64>,
     pub json: Bytes,
 }
 
-/// An answer to a call, or a report on how far it is.
+/// An answer to a call, or a progress report on it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub caller: Caller,
@@ -50,7 +51,7 @@ pub struct Answer {
     pub payload: Bytes,
 }
 
-/// What is to be answered, in order.
+/// The answers to send, in order.
 #[derive(Debug, Default)]
 pub struct Effects {
     pub answers: Vec<Answer>,
@@ -73,17 +74,17 @@ enum Process {
     Down {
         since: Instant,
     },
-    /// No more calls: it stops, or has stopped.
+    /// Stopping or stopped: accepts no more calls.
     Closed,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum CallState {
     Waiting(ItemKey),
     Sent(u64),
 }
 
-/// A line that is not yet with the method server.
+/// A line that was not sent yet.
 struct Waiting {
     /// `None` for a notification.
     caller: Option<Caller>,
@@ -91,26 +92,26 @@ struct Waiting {
     arrived: Instant,
 }
 
-/// How a method server is fed.
+/// Limits on calls of one method server.
 pub struct Limits {
-    /// Calls that it may have at a time: 1 in serial mode, `max_in_flight` otherwise.
+    /// Most calls in flight: 1 in serial mode, `max_in_flight` otherwise.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
-    /// How long beyond its timeout an unanswered call counts as lost, if calls in flight are
+    /// An unanswered call counts as lost this long after its timeout, if calls in flight are
     /// limited.
     pub overdue_after: Duration,
-    /// Bytes that may wait. One user may take as much as is free.
+    /// Most bytes that may wait. A user may occupy as many as are still free.
     pub waiting_bytes_max: usize,
 }
 
 struct Sent {
     caller: Caller,
     cancelled: bool,
-    /// When its time is up.
+    /// The end of its timeout.
     due: Instant,
-    /// When it was first seen to be with the method server. The hot path reads no clock.
+    /// When [`CallTable::is_overdue`] first saw the call as sent. Sending reads no clock.
     seen: Option<Instant>,
-    /// Most calls report nothing.
+    /// Boxed, because most calls report no progress.
     reports: Option<Box<Reports>>,
 }
 
@@ -118,15 +119,15 @@ pub struct CallTable {
     limits: Limits,
     ids: CallIds,
     process: Process,
-    /// Nothing is sent before the method server this one replaces is idle.
+    /// Send nothing until the replaced method server is idle.
     held: bool,
     waiting: FairQueue<Waiting>,
     users: Users,
     sent: NumberMap<u64, Sent>,
-    places: NumberMap<Caller, Place>,
-    held_reports: Held,
-    /// Every call with an id below this one has been read by the method server: it reads its stdin
-    /// in order, and has answered the call before.
+    states: NumberMap<Caller, CallState>,
+    held_reports: HeldReports,
+    /// The method server has read every call with an id below this one: it has answered the call
+    /// before, and reads its stdin in order.
     read_below: u64,
 }
 
@@ -140,14 +141,14 @@ impl CallTable {
             waiting: FairQueue::new(Turn::Item),
             users: Users::default(),
             sent: NumberMap::default(),
-            places: NumberMap::default(),
-            held_reports: Held::default(),
+            states: NumberMap::default(),
+            held_reports: HeldReports::default(),
             read_below: 0,
         }
     }
 
-    /// A call (with a caller) or a notification (without) of a user arrives.
-    pub fn arrive(
+    /// Queues a call (with a caller) or a notification (without).
+    pub fn enqueue(
         &mut self,
         user: u32,
         caller: Option<Caller>,
@@ -156,7 +157,7 @@ impl CallTable {
         effects: &mut Effects,
     ) {
         if self.process == Process::Closed {
-            refuse(caller, effects);
+            reject(caller, effects);
             return;
         }
         self.users.note(user, now);
@@ -170,14 +171,14 @@ impl CallTable {
         match self.waiting.push_within(user, item, bytes, bytes_max) {
             Ok(key) => {
                 if let Some(caller) = caller {
-                    self.places.insert(caller, Place::Waiting(key));
+                    self.states.insert(caller, CallState::Waiting(key));
                 }
             }
-            Err(item) => refuse(item.caller, effects),
+            Err(item) => reject(item.caller, effects),
         }
     }
 
-    /// The method server answered; `false` if no call of ours has this id (any more).
+    /// Handles an answer of the method server. Returns `false` if no sent call has this id.
     pub fn answer(
         &mut self,
         id: u64,
@@ -189,7 +190,7 @@ impl CallTable {
             return false;
         };
         self.read_below = self.read_below.max(id + 1);
-        self.places.remove(&sent.caller);
+        self.states.remove(&sent.caller);
         if let Some(last) = sent.reports.and_then(|reports| reports.into_last()) {
             effects.report(sent.caller, last);
         }
@@ -201,16 +202,16 @@ impl CallTable {
         true
     }
 
-    /// Nobody waits for this call any more; `false` if it is not here.
+    /// Cancels a call. Returns `false` if the call is not in this table.
     pub fn cancel(&mut self, caller: Caller, effects: &mut Effects) -> bool {
-        match self.places.get(&caller) {
+        match self.states.get(&caller) {
             None => return false,
-            Some(&Place::Waiting(key)) => {
+            Some(&CallState::Waiting(key)) => {
                 self.waiting.remove(key);
-                self.places.remove(&caller);
+                self.states.remove(&caller);
                 effects.answer(caller, FrameKind::CancelledUnsent);
             }
-            Some(&Place::Sent(id)) => {
+            Some(&CallState::Sent(id)) => {
                 self.cancel_sent(id, caller, effects);
             }
         }
@@ -218,9 +219,9 @@ impl CallTable {
     }
 
     fn cancel_sent(&mut self, id: u64, caller: Caller, effects: &mut Effects) {
-        if !self.holds_places() {
+        if !self.keeps_slots() {
             self.sent.remove(&id);
-            self.places.remove(&caller);
+            self.states.remove(&caller);
             effects.answer(caller, FrameKind::CancelledSent);
         } else if let Some(sent) = self.sent.get_mut(&id)
             && !sent.cancelled
@@ -230,25 +231,24 @@ impl CallTable {
         }
     }
 
-    /// A link is gone, and with it everyone who waited there. Where calls in flight are limited, a
-    /// call that was sent keeps its place.
+    /// Drops the calls of a lost link. If calls in flight are limited, a sent call keeps its slot.
     pub fn forget_link(&mut self, link: u64) {
         let gone: Vec<_> = self
-            .places
+            .states
             .iter()
             .filter(|(caller, _)| caller.link == link)
-            .map(|(caller, place)| (*caller, *place))
+            .map(|(caller, state)| (*caller, *state))
             .collect();
-        for (caller, place) in gone {
-            self.places.remove(&caller);
-            match place {
-                Place::Waiting(key) => {
+        for (caller, state) in gone {
+            self.states.remove(&caller);
+            match state {
+                CallState::Waiting(key) => {
                     self.waiting.remove(key);
                 }
-                Place::Sent(id) if !self.holds_places() => {
+                CallState::Sent(id) if !self.keeps_slots() => {
                     self.sent.remove(&id);
                 }
-                Place::Sent(_) => {}
+                CallState::Sent(_) => {}
             }
         }
     }
@@ -259,51 +259,50 @@ impl CallTable {
         }
     }
 
-    /// The process takes no more lines. What it has already written may still be read.
+    /// The process accepts no more lines. Its remaining output may still be read.
     pub fn process_down(&mut self, now: Instant) {
         if self.process == Process::Up {
             self.process = Process::Down { since: now };
         }
     }
 
-    /// The last of its output has been read: nothing that was sent will be answered.
+    /// Interrupts all sent calls, after the last output of the process has been read.
     pub fn interrupt_sent(&mut self, effects: &mut Effects) {
         self.held_reports.clear();
         for (_, sent) in self.sent.drain() {
-            self.places.remove(&sent.caller);
+            self.states.remove(&sent.caller);
             effects.answer(sent.caller, FrameKind::Interrupted);
         }
     }
 
-    /// Gives up on what has waited `patience` for a process that is down.
+    /// Rejects lines that have waited `patience` for a process that is down.
     pub fn expire(&mut self, now: Instant, patience: Duration, effects: &mut Effects) {
         let Process::Down { since } = self.process else {
             return;
         };
         let due = |item: &Waiting| item.arrived.max(since) + patience <= now;
-        let places = &mut self.places;
+        let states = &mut self.states;
         self.waiting
-            .pop_fronts(due, |item| give_up(&item, places, effects));
+            .pop_fronts(due, |item| reject_waiting(&item, states, effects));
     }
 
-    /// The method server this one replaces is idle.
+    /// Allows sending: the replaced method server is idle.
     pub fn release(&mut self) {
         self.held = false;
     }
 
-    /// Takes no more calls and gives up on those not sent.
+    /// Accepts no more calls and rejects those that were not sent.
     pub fn close(&mut self, effects: &mut Effects) {
         self.process = Process::Closed;
         while let Some(item) = self.waiting.pop() {
-            give_up(&item, &mut self.places, effects);
+            reject_waiting(&item, &mut self.states, effects);
         }
     }
 
-    /// Whether the method server hangs: every place is held by a call that has gone unanswered for
-    /// too long. To be asked now and then: a call that was sent late has its time from the first
-    /// question on.
+    /// Whether the method server hangs: a call that was unanswered for too long occupies every slot.
+    /// Call this regularly: the time of a call that was sent late starts at the first check.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
-        let Some(places) = self.limits.in_flight_max else {
+        let Some(slots) = self.limits.in_flight_max else {
             return false;
         };
         let after = self.limits.overdue_after;
@@ -311,7 +310,7 @@ impl CallTable {
             let seen = *sent.seen.get_or_insert(now);
             (sent.due.max(seen) + after <= now).then_some(())
         });
-        overdue.count() >= places
+        overdue.count() >= slots
     }
 
     pub fn is_idle(&self) -> bool {
@@ -326,20 +325,24 @@ impl CallTable {
         self.waiting.len()
     }
 
-    /// Whether a sent call holds its place until its answer comes, even without a caller.
-    fn holds_places(&self) -> bool {
+    /// Whether a sent call occupies its slot until it is answered, even after its caller has left.
+    fn keeps_slots(&self) -> bool {
         self.limits.in_flight_max.is_some()
     }
 }
 
-fn give_up(item: &Waiting, places: &mut NumberMap<Caller, Place>, effects: &mut Effects) {
+fn reject_waiting(
+    item: &Waiting,
+    states: &mut NumberMap<Caller, CallState>,
+    effects: &mut Effects,
+) {
     if let Some(caller) = item.caller {
-        places.remove(&caller);
+        states.remove(&caller);
     }
-    refuse(item.caller, effects);
+    reject(item.caller, effects);
 }
 
-fn refuse(caller: Option<Caller>, effects: &mut Effects) {
+fn reject(caller: Option<Caller>, effects: &mut Effects) {
     match caller {
         Some(caller) => effects.answer(caller, FrameKind::Unavailable),
         None => effects.dropped_notifications += 1,

@@ -1,4 +1,4 @@
-//! Finds the program of a registration and prepares its start. No shell is ever involved.
+//! Finds the program of a registration and prepares its start. Never uses a shell.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ pub enum CommandError {
     NotExecutable { command: String, path: String },
 }
 
-/// All that a start, and each restart, of a method server needs.
+/// The program, arguments, folder and environment of a method server.
 #[derive(Clone, Debug)]
 pub struct Launch {
     program: PathBuf,
@@ -41,8 +41,8 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// `folder` is that of the registration file; `agent_env` what the agent adds, which the
-    /// registration may override.
+    /// `folder` is the folder of the registration file. The registration may override variables of
+    /// `agent_env`.
     pub fn new(
         server: &ServerDefinition,
         folder: &Path,
@@ -101,7 +101,7 @@ fn find_program(
         };
     }
     env::split_paths(path)
-        // An empty entry would mean the folder the agent happens to run in.
+        // An empty entry would mean the agent's current folder.
         .filter(|entry| !entry.as_os_str().is_empty())
         .chain(own_folder.map(Path::to_owned))
         .map(|entry| entry.join(command))
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_found_as_decided() {
+    fn commands_are_searched_in_the_folder_then_path_then_beside_svc() {
         let root = tempfile::tempdir().expect("a folder");
         let at = |name: &str| root.path().join(name);
         file(&at("reg/bin/tool"), 0o755);
@@ -151,7 +151,7 @@ mod tests {
         let path = env::join_paths([at("nowhere"), at("path")]).expect("a PATH");
         let find = |command: &str| find_program(command, &at("reg"), &path, Some(&at("own")));
         assert_eq!(find("bin/tool"), Ok(at("reg/bin/tool")));
-        assert_eq!(find("tool"), Ok(at("path/tool")), "PATH goes first");
+        assert_eq!(find("tool"), Ok(at("path/tool")), "PATH comes first");
         assert_eq!(find("svc"), Ok(at("own/svc")));
         let absolute = at("path/tool").display().to_string();
         assert_eq!(find(&absolute), Ok(at("path/tool")));

@@ -1,6 +1,6 @@
-//! Lines from a child's output, each bounded.
+//! Reads a child's output line by line, with a limit on the size of a line.
 //!
-//! A line over its bound is thrown away as it comes, never gathered, and reading goes on after
+//! A line over the limit is discarded while it is read, never collected. Reading continues after
 //! the next line break.
 
 use std::io;
@@ -8,14 +8,14 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Room made for one read.
+/// Buffer space reserved for one read.
 const READ_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChildLine {
     /// Without its line break.
     Whole(Bytes),
-    /// It had this many bytes and is gone.
+    /// A discarded line of this many bytes.
     TooLong(usize),
 }
 
@@ -24,7 +24,7 @@ pub struct LineReader<R> {
     buffer: BytesMut,
     /// Bytes at the front of `buffer` that hold no line break.
     searched: usize,
-    /// Bytes thrown away of a line that is too long.
+    /// Bytes discarded from a line that is too long.
     discarded: Option<usize>,
     line_bytes_max: usize,
     at_end: bool,
@@ -42,7 +42,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line; `None` at the end. What stands after the last line break is a line too.
+    /// The next line; `None` at the end. Text after the last line break is a line too.
     pub async fn next(&mut self) -> io::Result<Option<ChildLine>> {
         loop {
             if let Some(line) = self.take_buffered() {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_on_after_a_line_that_is_too_long() {
+    fn reading_continues_after_a_line_that_is_too_long() {
         for piece in [1, 3, 64, 100_000] {
             let mut input = b"ok\n".to_vec();
             input.extend(std::iter::repeat_n(b'x', 5_000));

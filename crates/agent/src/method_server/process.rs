@@ -1,7 +1,7 @@
-//! One process of a method server: its pipes, and its end.
+//! One process of a method server: its start, its pipes, its end.
 //!
-//! It leads a process group of its own, and whatever way it ends, the whole group ends: a
-//! [`Process`] that is dropped kills what is left.
+//! The process leads a process group, and the whole group ends with it: dropping a [`Process`]
+//! kills the group.
 
 use std::{
     collections::VecDeque,
@@ -29,11 +29,11 @@ use super::{
     shared::{Shared, Stdin},
     stdin,
 };
-use crate::{guard::Watched, packages::PythonPath, policy::Policy};
+use crate::{guard::WatchedGroup, packages::PythonPath, policy::Policy};
 
-/// Lines of stderr that explain a failed start.
+/// Lines of stderr shown after a failed start.
 const TAIL_LINES: usize = 20;
-/// A line of stderr is logged in pieces of at most this size.
+/// A longer line of stderr is not logged, only its size.
 const STDERR_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Error)]
@@ -54,24 +54,24 @@ fn tail(stderr: &[String]) -> String {
 pub struct Process {
     child: Child,
     group: Pid,
-    /// Reads stdout and stderr, writes stdin.
+    /// Read stdout and stderr, and write stdin.
     tasks: JoinSet<()>,
-    /// Its stdout ended, or its stdin broke: it is of no more use.
+    /// Cancelled when stdout ends or writing stdin fails: the process cannot answer calls.
     broken: CancellationToken,
     stderr_tail: Arc<Mutex<VecDeque<String>>>,
     stop_output: Duration,
-    /// Its group is gone, and its number may soon be another's.
+    /// The group was killed and the process reaped. Its id may belong to another process.
     gone: bool,
-    /// What it may import stays while it runs.
+    /// Keeps the files of the Python packages while the process runs.
     _packages: PythonPath,
-    /// The guard ends it if the agent is killed.
-    _watched: Watched,
+    /// The guard ends the group if the agent is killed.
+    _watched: WatchedGroup,
 }
 
 impl Process {
     pub fn spawn(shared: &Arc<Shared>) -> Result<Self, StartError> {
         let mut command = shared.setup.launch.command();
-        let packages = shared.around.packages.python_path();
+        let packages = shared.services.packages.python_path();
         packages.put(&mut command);
         let mut child = command.spawn().map_err(StartError::Spawn)?;
         let id = child.id().expect("a child just spawned has an id");
@@ -79,15 +79,15 @@ impl Process {
             .ok()
             .and_then(Pid::from_raw)
             .expect("process ids are positive");
-        let watched = shared.around.guard.watch(id);
+        let watched = shared.services.guard.watch(id);
         let stdin = child.stdin.take().expect("stdin is piped");
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
-        // Before its writer starts, which ends if it is not the current one.
-        shared.up(
+        // Before the writer starts: a writer that is not the current one ends.
+        shared.process_up(
             id,
             Stdin {
                 work: Arc::clone(&work),
@@ -109,19 +109,19 @@ impl Process {
             tasks,
             broken,
             stderr_tail,
-            stop_output: shared.around.policy.stop_output,
+            stop_output: shared.services.policy.stop_output,
             gone: false,
             _packages: packages,
             _watched: watched,
         })
     }
 
-    /// Waits to see whether it ends at once.
-    pub async fn survive(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
-        if timeout(span, self.ended()).await.is_err() {
+    /// Fails if the process ends within `span`.
+    pub async fn check_start(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
+        if timeout(span, self.wait_until_ended()).await.is_err() {
             return Ok(());
         }
-        shared.down();
+        shared.process_down();
         let how = self.end().await;
         Err(StartError::Ended {
             how,
@@ -129,28 +129,28 @@ impl Process {
         })
     }
 
-    /// Waits until it has exited or is of no more use.
-    pub async fn ended(&mut self) {
+    /// Waits until the process has exited or cannot answer calls.
+    pub async fn wait_until_ended(&mut self) {
         tokio::select! {
             _ = self.child.wait() => {}
             () = self.broken.cancelled() => {}
         }
     }
 
-    /// Kills the group, reads what the pipes still hold, and says how the process ended. Its stdin
-    /// must be closed ([`Shared::down`]).
+    /// Kills the group, reads the rest of its output, and returns how the process ended. Call
+    /// [`Shared::process_down`] first, which closes stdin.
     pub async fn end(&mut self) -> String {
         let was_broken = self.broken.is_cancelled();
         self.signal(Signal::KILL);
         let status = self.child.wait().await;
         self.gone = true;
         let reading = async { while self.tasks.join_next().await.is_some() {} };
-        // Bounded: a process that left the group may hold a pipe open.
+        // With a time limit: a process that left the group may hold a pipe open.
         if timeout(self.stop_output, reading).await.is_err() {
             self.tasks.shutdown().await;
         }
         match status {
-            // Our own signal: one that was on its way out anyway keeps its own status.
+            // Killed by us. A process that exited by itself has another status.
             Ok(status) if was_broken && status.signal() == Some(Signal::KILL.as_raw()) => {
                 "it closed its stdin or stdout".to_owned()
             }
@@ -159,7 +159,7 @@ impl Process {
         }
     }
 
-    /// Stops it in order: its stdin is closed (by the caller), then SIGTERM, then SIGKILL.
+    /// Waits for the end after the caller has closed stdin, then sends SIGTERM, then SIGKILL.
     pub async fn stop(&mut self, policy: &Policy) {
         if timeout(policy.stop_stdin, self.child.wait()).await.is_err() {
             self.signal(Signal::TERM);
@@ -171,7 +171,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) {
-        // An error means that nobody is left to hear it.
+        // An error means that the group has ended.
         let _ = kill_process_group(self.group, signal);
     }
 }
@@ -198,14 +198,14 @@ async fn write_stdin(
 async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: CancellationToken) {
     let _broken = broken.drop_guard();
     let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
-    // When a report on a call that came too early may go.
+    // When the next held progress report may be sent.
     let mut held_until: Option<Instant> = None;
     loop {
-        // A slow link leaves the rest in the pipe, where it slows the method server down.
-        shared.around.outbox.room().await;
+        // If the link is slow, leave the output in the pipe, which slows down the method server.
+        shared.services.outbox.room().await;
         let line = match held_until {
             None => lines.next().await,
-            Some(until) => match before(until, lines.next()).await {
+            Some(until) => match before_deadline(until, lines.next()).await {
                 Some(line) => line,
                 None => {
                     held_until = shared.send_held_reports(Instant::now());
@@ -215,9 +215,9 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
         };
         match line {
             Ok(Some(ChildLine::Whole(line))) => {
-                held_until = held_until.into_iter().chain(shared.line(&line)).min();
+                held_until = held_until.into_iter().chain(shared.handle_line(&line)).min();
             }
-            Ok(Some(ChildLine::TooLong(bytes))) => shared.around.log.agent(&format!(
+            Ok(Some(ChildLine::TooLong(bytes))) => shared.services.log.agent(&format!(
                 "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so it is discarded"
             )),
             Ok(None) | Err(_) => return,
@@ -225,9 +225,9 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
     }
 }
 
-/// What the future gives, unless the time comes first. A future that is always ready does not keep
-/// the time from coming.
-async fn before<T>(until: Instant, future: impl Future<Output = T>) -> Option<T> {
+/// The output of the future, or `None` once the time has come. Checks the time first, so that a
+/// future that is always ready cannot postpone it.
+async fn before_deadline<T>(until: Instant, future: impl Future<Output = T>) -> Option<T> {
     if until <= Instant::now() {
         return None;
     }
@@ -241,7 +241,7 @@ async fn read_stderr(stderr: ChildStderr, shared: Arc<Shared>, tail: Arc<Mutex<V
             ChildLine::Whole(line) => line,
             ChildLine::TooLong(bytes) => Bytes::from(format!("(a line of {bytes} bytes)")),
         };
-        shared.around.log.stderr(&line);
+        shared.services.log.stderr(&line);
         let mut tail = tail.lock();
         if tail.len() == TAIL_LINES {
             tail.pop_front();

@@ -1,4 +1,4 @@
-//! What a method server's handle, its supervisor and its process's tasks have in common.
+//! State shared by a method server's handle, its supervisor and the tasks of its process.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -15,14 +15,14 @@ use svc_protocol::{
 use tokio::sync::Notify;
 
 use super::{
-    Setup, Surroundings,
-    calls::{CallTable, Effects, Line, Pipe, Reported, Take},
+    Services, Setup,
+    calls::{CallTable, Effects, Line, Pipe, ReportOutcome, Take},
 };
 use crate::outbox::Caller;
 
 pub struct Shared {
     pub setup: Setup,
-    pub around: Surroundings,
+    pub services: Services,
     pub inner: Mutex<Inner>,
 }
 
@@ -33,7 +33,7 @@ pub struct Inner {
     pub state: MethodServerState,
     pub pid: Option<u32>,
     pub restarts: u64,
-    /// Its state is the space's: it is neither on trial nor on its way out.
+    /// The current method server of the space. Only its state is reported.
     pub current: bool,
     /// Replaced: it finishes its calls and is not restarted.
     pub retired: bool,
@@ -45,27 +45,28 @@ pub struct Stdin {
     pub work: Arc<Notify>,
     /// The writer waits for work.
     pub is_parked: bool,
-    /// The writer has taken lines that are not all in the pipe yet.
+    /// The writer has taken lines and has not written all of them to the pipe.
     pub is_writing: bool,
 }
 
-/// What a writer gets when it asks for lines.
+/// The answer to a writer that takes lines.
 pub enum TakeLines {
     Open(Take),
-    /// The process takes no more lines.
+    /// The process accepts no more lines.
     Closed,
 }
 
 impl Shared {
-    pub fn arrive(&self, user: u32, caller: Option<Caller>, json: Bytes) {
+    pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.with(|inner| {
             let effects = &mut inner.effects;
-            inner.table.arrive(user, caller, json, now, effects);
+            inner.table.enqueue(user, caller, json, now, effects);
         });
     }
 
-    /// Gives the writer that `work` wakes the next lines. Without any, it is woken when there are.
+    /// Moves the next lines to the writer that `work` wakes. If there are none, wakes the writer
+    /// later.
     pub fn take_lines(&self, work: &Arc<Notify>, pipe: Pipe, lines: &mut Vec<Line>) -> TakeLines {
         let inner = &mut *self.inner.lock();
         let stdin = inner.stdin.as_mut();
@@ -78,9 +79,9 @@ impl Shared {
         TakeLines::Open(take)
     }
 
-    /// A line came from the process's stdout. If it is a report on a call that comes too early: until
-    /// when it is held.
-    pub fn line(&self, line: &Bytes) -> Option<Instant> {
+    /// Handles a line of the process's stdout. For a progress report that comes too early, returns
+    /// until when it is held.
+    pub fn handle_line(&self, line: &Bytes) -> Option<Instant> {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
             Some(ChildMessage::Error { id, error }) => (id, FrameKind::Error, error),
@@ -88,27 +89,27 @@ impl Shared {
                 self.invalid_response(id, fault, line);
                 return None;
             }
-            None => return self.no_answer(line),
+            None => return self.handle_other_line(line),
         };
         let payload = line.slice_ref(payload.as_bytes());
         let known = self.with(|inner| {
             let effects = &mut inner.effects;
             inner.table.answer(id, kind, payload, effects)
         });
-        if !known && id < self.around.ids.load(Ordering::Relaxed) {
+        if !known && id < self.services.ids.load(Ordering::Relaxed) {
             tracing::debug!(
                 id,
-                "an answer came after its caller had gone; it is dropped"
+                "dropped an answer to a call that was cancelled or interrupted"
             );
         } else if !known {
-            self.around.log.agent(&format!(
-                "the method server answered id {id}, which nobody asked; the answer is dropped"
+            self.services.log.agent(&format!(
+                "the method server answered id {id}, but no call has this id; the answer is dropped"
             ));
         }
         None
     }
 
-    /// A response that JSON-RPC does not allow: its caller gets an error at once.
+    /// A response that violates JSON-RPC: its caller gets an error at once.
     fn invalid_response(&self, id: u64, fault: ResponseFault, line: &Bytes) {
         let error = RpcError::InvalidResponse(fault).to_object().to_bytes();
         let known = self.with(|inner| {
@@ -119,33 +120,33 @@ impl Shared {
         });
         if known {
             let why = fault.message();
-            self.around.log.agent(&format!("call {id} failed: {why}"));
+            self.services.log.agent(&format!("call {id} failed: {why}"));
         } else {
-            self.around.log.stdout(line);
+            self.services.log.stdout(line);
         }
     }
 
-    /// A line that is no answer: a report on a call in flight, or something for the log.
-    fn no_answer(&self, line: &Bytes) -> Option<Instant> {
+    /// A line that is not an answer: a progress report on a call in flight, or text for the log.
+    fn handle_other_line(&self, line: &Bytes) -> Option<Instant> {
         match self.take_report(line) {
-            Reported::Done => None,
-            Reported::Held { until } => Some(until),
-            Reported::Unknown => {
+            ReportOutcome::Done => None,
+            ReportOutcome::Held { until } => Some(until),
+            ReportOutcome::Unknown => {
                 if !line.is_empty() {
-                    self.around.log.stdout(line);
+                    self.services.log.stdout(line);
                 }
                 None
             }
         }
     }
 
-    fn take_report(&self, line: &Bytes) -> Reported {
+    fn take_report(&self, line: &Bytes) -> ReportOutcome {
         let Some((id, progress)) = parse_progress_line(line) else {
-            return Reported::Unknown;
+            return ReportOutcome::Unknown;
         };
         let report = progress.to_bytes();
         if report.len() > PROGRESS_BYTES_MAX {
-            return Reported::Unknown;
+            return ReportOutcome::Unknown;
         }
         let now = Instant::now();
         self.with(|inner| {
@@ -154,12 +155,12 @@ impl Shared {
         })
     }
 
-    /// Sends the reports whose time has come; when the next one's does.
+    /// Sends the held reports that are due. Returns when the next one is due.
     pub fn send_held_reports(&self, now: Instant) -> Option<Instant> {
         self.with(|inner| inner.table.send_held_reports(now, &mut inner.effects))
     }
 
-    pub fn up(&self, pid: u32, stdin: Stdin) {
+    pub fn process_up(&self, pid: u32, stdin: Stdin) {
         self.with(|inner| {
             inner.pid = Some(pid);
             inner.stdin = Some(stdin);
@@ -168,8 +169,8 @@ impl Shared {
         });
     }
 
-    /// Closes the process's stdin once what the writer has taken is written. Calls wait from here on.
-    pub fn down(&self) {
+    /// From now on calls wait. The writer writes the lines it has taken, then closes stdin.
+    pub fn process_down(&self) {
         let now = Instant::now();
         self.with(|inner| {
             inner.table.process_down(now);
@@ -179,7 +180,7 @@ impl Shared {
         });
     }
 
-    pub fn gone(&self) {
+    pub fn process_ended(&self) {
         self.with(|inner| {
             inner.pid = None;
             inner.state = MethodServerState::Restarting;
@@ -190,14 +191,14 @@ impl Shared {
     pub fn report(&self) {
         let inner = self.inner.lock();
         if inner.current {
-            self.around.outbox.control(&Control::MethodServer {
+            self.services.outbox.control(&Control::MethodServer {
                 state: inner.state,
                 restarts: inner.restarts,
             });
         }
     }
 
-    /// Changes the state and carries out what follows from it, in order, under one lock.
+    /// Changes the state and sends the resulting answers in order, under one lock.
     pub fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
@@ -210,13 +211,13 @@ impl Shared {
             stdin.work.notify_one();
         }
         for answer in inner.effects.answers.drain(..) {
-            let outbox = &self.around.outbox;
+            let outbox = &self.services.outbox;
             outbox.answer(answer.caller, answer.kind, answer.payload);
         }
         let dropped = std::mem::take(&mut inner.effects.dropped_notifications);
         drop(guard);
         if dropped > 0 {
-            self.around.log.agent(&format!(
+            self.services.log.agent(&format!(
                 "{dropped} notification(s) dropped: the method server is down or does not read its stdin"
             ));
         }
@@ -225,7 +226,7 @@ impl Shared {
 }
 
 impl Inner {
-    /// Nothing waits, runs or is yet to be written.
+    /// No call waits or is in flight, and no line is being written.
     pub fn is_idle(&self) -> bool {
         self.table.is_idle() && !self.stdin.as_ref().is_some_and(|stdin| stdin.is_writing)
     }

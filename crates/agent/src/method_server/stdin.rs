@@ -1,8 +1,8 @@
-//! Writes lines to a method server's stdin, and keeps little unread in the pipe.
+//! Writes lines to a method server's stdin, and keeps few unread bytes in the pipe.
 //!
-//! What is in the pipe cannot be reordered and cannot be withdrawn. So the pipe has one page, and
-//! the writer takes the next lines from the call table only when there is room for them. A pipe of
-//! one page is writable exactly when it is empty, which tells the writer when its lines were read.
+//! Lines in the pipe can be neither reordered nor cancelled. Therefore the pipe has one page, and
+//! the writer takes the next lines from the call table only when the pipe has room. A pipe of one
+//! page is writable exactly when it is empty, so the writer learns when its lines were read.
 
 use std::{
     io,
@@ -27,21 +27,21 @@ use super::{
     shared::{Shared, TakeLines},
 };
 
-/// Size of the pipe while large lines are written: the usual one.
+/// Size of the pipe while large lines are written: the kernel's default.
 const LARGE_PIPE_BYTES: usize = 64 * 1024;
-/// Where the pipe cannot tell that it is empty, it is looked at this often.
+/// Interval of polling a pipe that cannot signal that it is empty.
 const LOOK: Duration = Duration::from_millis(1);
-/// A write buffer that grew beyond this is given back.
+/// A larger write buffer is shrunk to this size after use.
 const BUFFER_KEPT: usize = 1024 * 1024;
-/// While several users call, the pipe should be read within this time.
+/// While several users call, the pipe holds about as much as is read within this time.
 const READ_TARGET: Duration = Duration::from_millis(2);
-/// The pipe holds at least this much, unless the method server is slow: fewer bytes would cost
-/// more wake-ups than they save time.
+/// The pipe holds at least this much, unless the method server is slow. With fewer bytes, the
+/// wake-ups would cost more time than they save.
 const SHARED_BYTES_MIN: usize = 512;
-/// A method server that takes this long for a line gets one line at a time.
+/// A method server that needs this long for a line gets one line at a time.
 const SLOW_LINE: Duration = Duration::from_millis(2);
 
-/// Writes what the call table gives until the process is no longer the current one.
+/// Writes the lines of the call table until the process is no longer the current one.
 pub async fn write(stdin: ChildStdin, shared: &Shared, work: &Arc<Notify>) -> io::Result<()> {
     let mut pipe = StdinPipe::new(stdin)?;
     let mut lines = Vec::new();
@@ -82,7 +82,7 @@ fn put_lines(lines: &[Line], buffer: &mut Vec<u8>) {
 
 struct StdinPipe {
     fd: Arc<OwnedFd>,
-    /// Registered only while the writer waits for the pipe: otherwise every read of the method
+    /// Registered only while the writer waits for the pipe. Otherwise every read by the method
     /// server would wake the agent.
     waiter: Option<AsyncFd<Arc<OwnedFd>>>,
     /// Bytes and lines written since the pipe was last known to be empty.
@@ -98,7 +98,7 @@ enum Size {
     /// One page.
     Small,
     Large,
-    /// The system cannot change it.
+    /// The system cannot change the size.
     Fixed,
 }
 
@@ -159,15 +159,15 @@ impl StdinPipe {
         Ok(())
     }
 
-    /// Waits until the method server has read everything, and learns from it how much it can take.
+    /// Waits until the method server has read everything, and adapts how much the pipe may hold.
     async fn wait_until_read(&mut self) -> io::Result<()> {
-        if unread(&self.fd)? > 0 {
+        if unread_bytes(&self.fd)? > 0 {
             let began = Instant::now();
-            while !self.shrink() && unread(&self.fd)? > 0 {
+            while !self.shrink() && unread_bytes(&self.fd)? > 0 {
                 check_reader(&self.fd)?;
                 sleep(LOOK).await;
             }
-            while unread(&self.fd)? > 0 {
+            while unread_bytes(&self.fd)? > 0 {
                 self.wait_until_writable().await?;
             }
             let took = began.elapsed();
@@ -178,7 +178,7 @@ impl StdinPipe {
         Ok(())
     }
 
-    /// Makes the pipe small again; `false` if too much is in it.
+    /// Makes the pipe small again. Returns `false` if it holds too much, or its size is fixed.
     fn shrink(&mut self) -> bool {
         if self.size == Size::Large && set_size(&self.fd, PIPE_BYTES).is_ok() {
             self.size = Size::Small;
@@ -186,7 +186,7 @@ impl StdinPipe {
         self.size == Size::Small
     }
 
-    /// Waits until the kernel says that the pipe can be written. A small pipe is then empty.
+    /// Waits until the kernel reports the pipe as writable. A small pipe is then empty.
     async fn wait_until_writable(&mut self) -> io::Result<()> {
         let waiter = match self.waiter.take() {
             Some(waiter) => waiter,
@@ -195,7 +195,7 @@ impl StdinPipe {
         let waiter = self.waiter.insert(waiter);
         let mut ready = waiter.writable().await?;
         let is_closed = ready.ready().is_write_closed();
-        // Whether it is true or from an earlier read, the next wait is for the next event.
+        // The event may be an old one. The next wait is for the next event in any case.
         ready.clear_ready();
         if is_closed {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -212,9 +212,9 @@ fn register(fd: &Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(Arc::clone(fd), Interest::WRITABLE)
 }
 
-/// How much the pipe may hold while several users call, after `written` bytes in `lines` lines took
-/// so long to be read. A method server that is slow by itself gets one line at a time; one that only
-/// waits for a processor must not get so little that it waits for every few lines.
+/// How much the pipe may hold while several users call, after reading `written` bytes in `lines`
+/// lines took `took`. A slow method server gets one line at a time. A fast one that only waits for
+/// a processor must get enough, or it would wait again after every few lines.
 fn next_bytes_max(current: usize, written: usize, lines: usize, took: Duration) -> usize {
     let per_line = took / u32::try_from(lines.max(1)).unwrap_or(u32::MAX);
     if per_line >= SLOW_LINE {
@@ -227,7 +227,7 @@ fn next_bytes_max(current: usize, written: usize, lines: usize, took: Duration) 
         .clamp(SHARED_BYTES_MIN, PIPE_BYTES)
 }
 
-/// Fails once nobody can read the pipe any more.
+/// Fails if the pipe has no reader.
 fn check_reader(fd: &OwnedFd) -> io::Result<()> {
     let mut polled = [PollFd::new(fd, PollFlags::OUT)];
     poll(&mut polled, Some(&Timespec::default()))?;
@@ -238,7 +238,7 @@ fn check_reader(fd: &OwnedFd) -> io::Result<()> {
 }
 
 /// Bytes in the pipe.
-fn unread(fd: &OwnedFd) -> io::Result<u64> {
+fn unread_bytes(fd: &OwnedFd) -> io::Result<u64> {
     Ok(rustix::io::ioctl_fionread(fd)?)
 }
 
@@ -258,23 +258,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pipe_holds_what_is_read_in_time() {
+    fn the_pipe_holds_as_much_as_is_read_in_time() {
         let check = |current, written, lines, micros, expected| {
             let took = Duration::from_micros(micros);
             let next = next_bytes_max(current, written, lines, took);
             assert_eq!(next, expected, "{current} {written} {lines} {micros}");
         };
-        // A fast method server: more, by doubling.
+        // A fast method server: the limit doubles.
         check(512, 500, 5, 50, 1_024);
         check(1, 100, 1, 50, SHARED_BYTES_MIN);
         check(4_096, 4_000, 40, 400, PIPE_BYTES);
-        // 1 ms for each line: two lines at a time would do, but fewer than the least cost more.
+        // 1 ms for each line: two lines would be enough, but the minimum applies.
         check(4_096, 4_000, 40, 40_000, SHARED_BYTES_MIN);
         check(2_048, 2_000, 20, 4_000, 1_000);
         // 20 ms for each line: one at a time.
         check(4_096, 4_000, 40, 800_000, 1);
         check(1, 100, 1, 20_000, 1);
-        // Read at once, by the clock.
+        // Read in no measurable time.
         check(512, 500, 5, 0, 1_024);
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps a method server running until it is told to stop.
+//! Watches a method server's process and restarts it, until the method server is stopped.
 
 use std::{sync::Arc, time::Instant};
 
@@ -8,43 +8,44 @@ use tokio_util::sync::CancellationToken;
 use super::{process::Process, shared::Shared};
 use crate::backoff::Delays;
 
-/// Overdue calls are rare and their time is coarse: they are looked for less often.
+/// Overdue calls are rare and need no exact time, so they are checked only every so many ticks.
 const OVERDUE_TICKS: u32 = 10;
 
-/// Why a process is no longer watched.
+/// Why the watch of a process ended.
 enum End {
-    StopAsked,
-    Gone,
+    StopRequested,
+    Ended,
     Hung,
 }
 
 pub async fn supervise(shared: Arc<Shared>, first: Process, stop: CancellationToken) {
-    let policy = Arc::clone(&shared.around.policy);
+    let policy = Arc::clone(&shared.services.policy);
     let mut process = first;
     let mut delays = None;
     loop {
         let started = Instant::now();
         let end = watch(&shared, &mut process, &stop).await;
-        shared.down();
+        shared.process_down();
         match end {
-            End::StopAsked => {
+            End::StopRequested => {
                 process.stop(&policy).await;
-                shared.gone();
+                shared.process_ended();
                 return;
             }
-            End::Gone | End::Hung => {
+            End::Ended | End::Hung => {
                 let mut how = process.end().await;
                 if matches!(end, End::Hung) {
                     how = "a call has gone unanswered for too long".to_owned();
                 }
-                shared.gone();
+                shared.process_ended();
                 if shared.inner.lock().retired {
                     close(&shared);
                     return;
                 }
-                shared.around.log.agent(&format!(
-                    "the method server is gone ({how}) and is restarted"
-                ));
+                shared
+                    .services
+                    .log
+                    .agent(&format!("the method server ended ({how}) and is restarted"));
                 shared.report();
             }
         }
@@ -65,17 +66,17 @@ fn close(shared: &Shared) {
     shared.with(|inner| inner.table.close(&mut inner.effects));
 }
 
-/// Waits until the process ends, hangs or is to be stopped.
+/// Waits until the process ends or hangs, or `stop` is cancelled.
 async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken) -> End {
-    let mut ticks = interval(shared.around.policy.tick * OVERDUE_TICKS);
+    let mut ticks = interval(shared.services.policy.tick * OVERDUE_TICKS);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let limits_calls = shared.setup.in_flight_max().is_some();
-    let ended = process.ended();
+    let ended = process.wait_until_ended();
     tokio::pin!(ended);
     loop {
         tokio::select! {
-            () = &mut ended => return End::Gone,
-            () = stop.cancelled() => return End::StopAsked,
+            () = &mut ended => return End::Ended,
+            () = stop.cancelled() => return End::StopRequested,
             _ = ticks.tick(), if limits_calls => {
                 if shared.inner.lock().table.is_overdue(Instant::now()) {
                     return End::Hung;
@@ -85,8 +86,8 @@ async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken)
     }
 }
 
-/// Starts a new process, at once the first time, then with growing delays; `None` when it is no
-/// longer wanted.
+/// Starts a new process: the first time at once, then with growing delays. Returns `None` if the
+/// method server was replaced or stopped meanwhile.
 async fn restart(
     shared: &Arc<Shared>,
     delays: &mut Option<Delays>,
@@ -97,20 +98,20 @@ async fn restart(
             let until = Instant::now() + delays.next_delay();
             wait(shared, until, stop).await?;
         }
-        let around = &shared.around;
-        delays.get_or_insert_with(|| around.policy.restart.delays());
-        let limit = around.policy.packages_restart_wait;
-        around.packages.refresh_within(limit).await;
+        let services = &shared.services;
+        delays.get_or_insert_with(|| services.policy.restart.delays());
+        let limit = services.policy.packages_restart_wait;
+        services.packages.refresh_within(limit).await;
         match Process::spawn(shared) {
             Ok(process) => return Some(process),
-            Err(error) => shared.around.log.agent(&error.to_string()),
+            Err(error) => shared.services.log.agent(&error.to_string()),
         }
     }
 }
 
-/// Waits, and meanwhile gives up on calls that have waited too long.
+/// Waits until `until`, and rejects calls that have waited too long.
 async fn wait(shared: &Shared, until: Instant, stop: &CancellationToken) -> Option<()> {
-    let policy = &shared.around.policy;
+    let policy = &shared.services.policy;
     loop {
         let now = Instant::now();
         let retired = shared.with(|inner| {

@@ -1,4 +1,4 @@
-//! A method server in the flesh: small shell scripts as children.
+//! Method servers as real processes: small shell scripts.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -10,8 +10,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::backoff::Backoff;
 
-/// Answers each request with its own line number as the result; needs no JSON parser, since our
-/// ids stand last.
+/// Answers each request with the result `[1, 2]`. Needs no JSON parser, because the id comes last.
 const ECHO: &str = r#"
 while read -r line; do
   id=${line##*\"id\":}
@@ -65,7 +64,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
     };
     let (_, link) = tokio::sync::watch::channel(crate::link_status::LinkStatus::default());
     let nowhere = crate::local_api::tests::servers("http://127.0.0.1:1");
-    let around = Surroundings {
+    let services = Services {
         packages: crate::local_api::tests::packages(folder.path(), &nowhere, link),
         outbox,
         log: Arc::new(SpaceLog::new(100)),
@@ -74,7 +73,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         policy: Arc::new(policy),
     };
     Ok(Bench {
-        server: MethodServer::start(setup, around).await?,
+        server: MethodServer::start(setup, services).await?,
         frames,
         folder,
     })
@@ -96,7 +95,7 @@ impl Bench {
         self.server.call(user, Caller { link: 1, frame }, json);
     }
 
-    /// The next answer; control messages are passed over.
+    /// The next answer. Skips control messages.
     async fn answer(&mut self) -> (u64, FrameKind, String) {
         let next = async {
             loop {
@@ -134,7 +133,7 @@ fn read_pid(path: &Path) -> Option<Pid> {
         .and_then(Pid::from_raw)
 }
 
-/// A process is gone when it cannot be signalled, or is a zombie nobody has reaped yet.
+/// A process is gone if it cannot be signalled, or is a zombie.
 fn is_gone(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     test_kill_process(pid).is_err()
@@ -159,7 +158,7 @@ async fn calls_are_answered_with_the_results_own_bytes() {
 }
 
 #[tokio::test]
-async fn one_that_ends_at_once_is_refused_with_its_last_words() {
+async fn a_method_server_that_ends_at_once_is_an_error_with_its_last_lines() {
     let started = start_with(definition("echo bad news >&2; exit 3"), short_policy()).await;
     let error = started.err().expect("it ended").to_string();
     assert!(error.contains("exit status: 3"), "{error}");
@@ -170,7 +169,7 @@ async fn one_that_ends_at_once_is_refused_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn the_environment_is_the_spaces_and_holds_no_credential() {
+async fn the_environment_names_the_space_and_holds_no_credential() {
     let script = "env > env.txt; pwd > pwd.txt; cat";
     let bench = start(script).await;
     let read = |name| fs::read_to_string(bench.path(name)).unwrap_or_default();
@@ -210,7 +209,7 @@ async fn a_dead_process_interrupts_its_calls_and_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_a_dying_process_still_wrote_counts() {
+async fn answers_written_before_the_exit_are_delivered() {
     let script =
         r#"read -r line; id=${line##*\"id\":}; echo "{\"id\":${id%\}},\"result\":7}"; exit 1"#;
     let mut bench = start(script).await;
@@ -227,14 +226,14 @@ async fn what_a_dying_process_still_wrote_counts() {
 }
 
 #[tokio::test]
-async fn calls_wait_for_a_restart_and_then_give_up() {
+async fn calls_wait_for_a_restart_for_a_limited_time() {
     let mut bench = start("test -e broken && exit 1; cat > /dev/null").await;
     fs::write(bench.path("broken"), "").expect("written");
     let pid = bench.server.status().pid.expect("it runs");
     let pid = Pid::from_raw(i32::try_from(pid).expect("small")).expect("positive");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
     eventually("it is down", || bench.server.status().restarts >= 3).await;
-    // Whether a call meets a process that is about to die is chance; each must end either way.
+    // A call may or may not reach a process that is about to exit. It must end in both cases.
     for frame in 0..10 {
         bench.call(frame);
         let (_, kind, _) = bench.answer().await;
@@ -247,7 +246,7 @@ async fn calls_wait_for_a_restart_and_then_give_up() {
 }
 
 #[tokio::test]
-async fn noise_and_huge_lines_never_stop_the_calls() {
+async fn unexpected_and_huge_lines_do_not_disturb_calls() {
     let script = format!(
         r#"
 echo hello; echo '{{"id":"7","result":1}}'; echo '{{"id":123456,"result":1}}'
@@ -289,7 +288,7 @@ while read -r line; do
 done"#;
 
 impl Bench {
-    /// Answers of other calls that come before the answer of this one.
+    /// Number of answers to other calls before the answer to this one.
     async fn answers_before(&mut self, frame: u64) -> usize {
         let mut before = 0;
         loop {
@@ -304,7 +303,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn a_user_who_comes_late_does_not_wait_for_all_calls_of_another() {
+async fn a_late_user_does_not_wait_for_all_calls_of_another_user() {
     for mode in [Mode::Concurrent, Mode::Serial] {
         let mut slow = definition(SLOW_ECHO);
         slow.mode = mode;
@@ -329,7 +328,7 @@ async fn a_user_who_comes_late_does_not_wait_for_all_calls_of_another() {
 }
 
 #[tokio::test]
-async fn a_limit_of_calls_in_flight_is_kept() {
+async fn max_in_flight_limits_the_calls_of_a_concurrent_server() {
     let mut limited = definition("cat >> got");
     limited.max_in_flight = Some(3);
     let bench = start_with(limited, short_policy()).await.expect("starts");
@@ -342,7 +341,7 @@ async fn a_limit_of_calls_in_flight_is_kept() {
     let status = bench.server.status();
     assert_eq!((status.in_flight, status.queued), (3, 7));
     assert_eq!(status.max_in_flight, Some(3));
-    // A caller that goes away does not make room: the method server still has the call.
+    // A cancelled call frees no slot: the method server still has the call.
     assert!(bench.server.cancel(Caller { link: 1, frame: 0 }));
     assert_eq!(bench.server.status().in_flight, 3);
     assert_eq!(lines(), 3);
@@ -364,7 +363,7 @@ async fn lines_of_every_size_arrive_whole_and_in_order() {
             bench
                 .server
                 .notify(u32::try_from(at % 2).expect("small"), text.into());
-            // Each line is written before the next user's is queued: the order is theirs.
+            // Wait until the line is written, so that the two users do not take turns.
             eventually("it is written", || bench.server.is_idle()).await;
         }
     }
@@ -410,7 +409,7 @@ async fn a_serial_server_that_hangs_is_restarted() {
 }
 
 #[tokio::test]
-async fn one_that_never_reads_fills_up_and_is_refused_more() {
+async fn calls_to_a_server_that_never_reads_are_refused_when_its_queue_is_full() {
     let policy = Policy {
         unwritten_bytes_max: 300_000,
         ..short_policy()
@@ -447,7 +446,7 @@ while :; do sleep 1; done
 }
 
 #[tokio::test]
-async fn one_whose_handle_is_dropped_leaves_no_process_either() {
+async fn dropping_the_handle_leaves_no_process() {
     let bench = start("echo $$ > child; sleep 60").await;
     let path = bench.path("child");
     eventually("it runs", || read_pid(&path).is_some()).await;

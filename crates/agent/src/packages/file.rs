@@ -1,4 +1,4 @@
-//! Archives in files, each there for as long as a program may read it.
+//! Archives as files, each kept for as long as a program may read it.
 
 use std::{
     env,
@@ -18,8 +18,8 @@ use crate::private;
 
 const PYTHONPATH: &str = "PYTHONPATH";
 
-/// One archive. Once its file has been asked for, it stays as long as the archive, and longer
-/// while anyone holds it.
+/// One archive. Its file is written at the first call of [`Self::file`], and removed when the
+/// archive and all holders of the file are dropped.
 pub struct Package {
     archive: Archive,
     path: PathBuf,
@@ -46,14 +46,14 @@ impl Package {
         &self.archive.etag
     }
 
-    /// Its file; `None` if it cannot be written, which is logged.
+    /// The file of the archive. Logs an error and returns `None` if the file cannot be written.
     pub fn file(&self) -> Option<Arc<PackageFile>> {
         let mut known = self.file.lock();
         if known.is_some() && self.path.is_file() {
             return known.clone();
         }
         if let Err(error) = write(&self.path, &self.archive.bytes) {
-            tracing::warn!(%error, file = %self.path.display(), "a package could not be written");
+            tracing::warn!(%error, file = %self.path.display(), "cannot write a Python package");
             return None;
         }
         let file = known.get_or_insert_with(|| Arc::new(PackageFile(self.path.clone())));
@@ -61,12 +61,12 @@ impl Package {
     }
 }
 
-/// An archive's file; dropped, it is removed, and its folder with the last one.
+/// The file of an archive. Dropping this value removes the file, and the folder if it is empty.
 pub struct PackageFile(PathBuf);
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.as_os_str().as_encoded_bytes().contains(&b':') {
-        let why = "its path has a `:`, which PYTHONPATH cannot hold";
+        let why = "its path contains `:`, which separates entries of PYTHONPATH";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     if let Some(folder) = path.parent() {
@@ -77,13 +77,13 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 impl Drop for PackageFile {
     fn drop(&mut self) {
-        // Gone already is as good, and a folder with others in it stays.
+        // Ignored: the file may be gone already, and the folder may have other files.
         let _ = fs::remove_file(&self.0);
         let _ = self.0.parent().map(fs::remove_dir);
     }
 }
 
-/// Where a program finds the packages, which stay there as long as this value.
+/// The files of a program's packages. They exist as long as this value.
 pub struct PythonPath(Vec<Arc<PackageFile>>);
 
 impl PythonPath {
@@ -91,7 +91,7 @@ impl PythonPath {
         Self(files)
     }
 
-    /// Puts the packages at the end of what the command, or the agent, has as `PYTHONPATH`.
+    /// Appends the packages to the `PYTHONPATH` of the command, or else of the agent.
     pub fn put(&self, command: &mut Command) {
         let given = command
             .as_std()
@@ -113,7 +113,7 @@ impl PythonPath {
     }
 }
 
-/// Removes what an agent that was killed left behind.
+/// Removes files that a killed agent left behind.
 pub fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;

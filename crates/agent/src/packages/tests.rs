@@ -1,4 +1,4 @@
-//! The files: there while they are needed, private, and at the end of `PYTHONPATH`.
+//! The files are private, exist while they are needed, and come last on `PYTHONPATH`.
 
 use std::{ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -41,21 +41,21 @@ fn library(name: &str, source: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_version_stays_while_a_program_uses_it_and_no_longer() {
+fn a_version_exists_only_while_a_program_uses_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let packages = some(folder.path());
     assert_eq!(names(folder.path()), [SVC_LIBRARIES]);
-    packages.take(&library("notes", "X = 1"));
+    packages.store(&library("notes", "X = 1"));
     let first = packages.python_path();
-    packages.take(&library("notes", "X = 1"));
+    packages.store(&library("notes", "X = 1"));
     assert_eq!(names(folder.path()).len(), 2, "nothing has changed");
-    packages.take(&library("notes", "X = 2"));
+    packages.store(&library("notes", "X = 2"));
     let second = packages.python_path();
     assert_eq!(names(folder.path()).len(), 3);
     drop(first);
     assert_eq!(names(folder.path()).len(), 2);
-    // The same as the first, and yet another file: the first may be on its way out.
-    packages.take(&library("notes", "X = 1"));
+    // The same contents as the first version get a new file: the first file may be about to go.
+    packages.store(&library("notes", "X = 1"));
     let third = packages.python_path();
     drop(second);
     let paths = python_path(&third, None);
@@ -68,7 +68,7 @@ fn a_version_stays_while_a_program_uses_it_and_no_longer() {
 }
 
 #[test]
-fn packages_stand_behind_what_was_set_and_come_back_when_removed() {
+fn packages_follow_existing_entries_and_are_written_again_if_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let packages = some(folder.path());
     let svc = folder.path().join("packages").join(SVC_LIBRARIES);
@@ -78,14 +78,14 @@ fn packages_stand_behind_what_was_set_and_come_back_when_removed() {
     assert!(svc.is_file());
     assert_eq!(python_path(&path, Some("/a:/b")), ["/a", "/b", &shown]);
     assert_eq!(python_path(&path, Some("")), [shown.as_str()]);
-    packages.take(&library("notes", ""));
+    packages.store(&library("notes", ""));
     let paths = python_path(&packages.python_path(), Some("/a"));
     assert_eq!(paths[..2], ["/a".to_owned(), shown]);
     assert!(paths[2].contains("/user-libraries-"), "{paths:?}");
 }
 
 #[test]
-fn what_a_killed_agent_left_is_removed_and_nothing_else() {
+fn only_files_of_a_killed_agent_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join("packages").join(name);
     fs::create_dir(folder.path().join("packages")).expect("a folder");
@@ -103,7 +103,7 @@ fn what_a_killed_agent_left_is_removed_and_nothing_else() {
 }
 
 #[test]
-fn a_folder_that_cannot_stand_in_pythonpath_costs_the_packages_only() {
+fn a_folder_with_a_colon_gets_no_packages_and_keeps_pythonpath() {
     let folder = tempfile::tempdir().expect("a folder");
     let odd = folder.path().join("a:b");
     fs::create_dir(&odd).expect("a folder");

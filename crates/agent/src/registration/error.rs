@@ -1,4 +1,4 @@
-//! Why a registration, or its withdrawal, did not happen.
+//! Why registering or unregistering failed.
 
 use svc_protocol::{problem::Problem, registration_file::FileError};
 use thiserror::Error;
@@ -14,7 +14,7 @@ pub enum RegistrationError {
     #[error("registration file `{0}` must be given by its absolute path")]
     RelativePath(String),
     #[error(
-        "`{0}` is a script, whose text is no registration; run it with `svc methods register`, which sends the `registration` it builds"
+        "`{0}` is a script, not a registration in TOML; run it with `svc methods register`, which sends the `registration` it builds"
     )]
     ScriptText(String),
     #[error("a registration is either the `text` of a TOML file or a `registration` object")]
@@ -26,10 +26,10 @@ pub enum RegistrationError {
     #[error("{0}")]
     Refused(Problem),
     #[error(
-        "the link was lost before the server had answered; what stood before is registered again when it is back"
+        "the link was lost before the server answered; the previous registration is restored when the link is back"
     )]
     LinkLost,
-    #[error("the server did not answer in time; what stood before is registered again")]
+    #[error("the server did not answer in time; the previous registration is restored")]
     TimedOut,
     #[error("no method with the local name `{0}` is registered; see `svc agent status`")]
     UnknownLocalName(String),

@@ -1,4 +1,4 @@
-//! Registers again by itself after a lost link.
+//! Restores the registration after a lost link.
 
 use svc_link::{Control, Register};
 use tokio::time::sleep;
@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use super::{Registrar, RegistrationError};
 
 impl Registrar {
-    /// Brings the current registration to every new link, for as long as it is polled.
+    /// Registers again on every new link, until the agent links no more.
     pub async fn keep(&self) {
         let mut link = self.link.clone();
         loop {
@@ -26,20 +26,20 @@ impl Registrar {
         }
     }
 
-    /// Tries until the server takes the registration, under its old generation and place.
+    /// Retries until the server accepts the registration, with its old generation and place.
     async fn restore(&self, link: u64) {
-        let mut delays = self.around.policy.reregister.delays();
+        let mut delays = self.services.policy.reregister.delays();
         loop {
             match self.restore_once(link).await {
                 Ok(()) | Err(RegistrationError::LinkLost | RegistrationError::TimedOut) => return,
                 Err(error) => {
                     let error = error.to_string();
-                    tracing::warn!(%error, "the server refuses to take the registration again");
+                    tracing::warn!(%error, "the server refuses to restore the registration; it is retried");
                     let lost = Control::RegistrationLost {
                         error: error.clone(),
                     };
-                    self.shown.lock().error = Some(error);
-                    self.around.outbox.control(&lost);
+                    self.view.lock().error = Some(error);
+                    self.services.outbox.control(&lost);
                 }
             }
             sleep(delays.next_jittered()).await;
@@ -68,7 +68,7 @@ impl Registrar {
             "registered again after a lost link"
         );
         change.accepted_on = Some(link);
-        self.shown.lock().error = None;
+        self.view.lock().error = None;
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! Replaces the registration: new process, the server's word, then the old one's end.
+//! Replaces the registration: starts the new process, asks the server, then retires the old
+//! process.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,7 +14,7 @@ use svc_protocol::{
     registration_file,
 };
 
-use super::{Current, Registrar, RegistrationError};
+use super::{CurrentRegistration, Registrar, RegistrationError};
 use crate::method_server::{Launch, MethodServer, Setup};
 
 impl Registrar {
@@ -37,7 +38,7 @@ impl Registrar {
             replace_conflicting: file.replace_conflicting,
             place: None,
         };
-        // Before the server knows of it: calls may follow its answer at once.
+        // Before asking the server: calls may follow its answer at once.
         self.routes.add(generation, Arc::clone(&server));
         let accepted = match self.ask(&asked).await {
             Ok(accepted) => accepted,
@@ -52,7 +53,7 @@ impl Registrar {
         let mut warnings = checked.warnings;
         warnings.extend(accepted.warnings);
         warnings.dedup();
-        let current = Current {
+        let current = CurrentRegistration {
             registration: asked.registration,
             names,
             generation,
@@ -70,9 +71,8 @@ impl Registrar {
         Ok(Registered { methods, warnings })
     }
 
-    /// Where a registration's method server runs: the folder of its file. The startup script lies
-    /// among the agent's own files, which are nobody's folder: its method server runs in the
-    /// space's.
+    /// The working folder of a registration's method server: the folder of its file. A file in the
+    /// agent's own folder is the startup script; its method server runs in the space's folder.
     fn folder_of(&self, file: &str) -> Result<PathBuf, RegistrationError> {
         let path = Path::new(file);
         let folder = path
@@ -93,10 +93,10 @@ impl Registrar {
         old: Option<&MethodServer>,
     ) -> Result<Arc<MethodServer>, RegistrationError> {
         let definition = &checked.server;
-        let around = &self.around;
-        around
+        let services = &self.services;
+        services
             .packages
-            .refresh_within(around.policy.packages_wait)
+            .refresh_within(services.policy.packages_wait)
             .await;
         let serial =
             definition.mode == Mode::Serial || old.is_some_and(|old| old.mode() == Mode::Serial);
@@ -108,19 +108,19 @@ impl Registrar {
             timeout: Duration::from_secs(definition.timeout.into()),
             held: serial,
         };
-        let server = MethodServer::start(setup, around.clone()).await?;
+        let server = MethodServer::start(setup, services.clone()).await?;
         Ok(Arc::new(server))
     }
 
-    /// Lets a replaced method server finish its calls, then stops it. Its successor, if that
-    /// had to wait, begins as soon as the old one can no longer be at work.
+    /// Lets a replaced method server finish its calls, then stops it. A held successor is released
+    /// as soon as the old one has no more calls.
     fn retire(&self, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
         let routes = Arc::clone(&self.routes);
         let stopping = self.stopping.clone();
-        old.step_back();
+        old.mark_replaced();
         self.tasks.spawn(async move {
             let drained = async {
-                // Its own predecessor may still be at work: then so is the space.
+                // While its own predecessor has calls, `old` is held and only looks idle.
                 old.released().await;
                 old.drain(old.timeout()).await;
             };
@@ -140,7 +140,7 @@ impl Registrar {
     }
 }
 
-/// The registration a request holds, and the same checked.
+/// The registration of a request, as written and checked.
 fn read(
     file: &RegisterFile,
     space: &SpaceIdentity,
@@ -166,7 +166,7 @@ fn read(
     }
 }
 
-/// Whether a registration file is Python, which has to be run.
+/// Whether a registration file is a Python script, which must be run.
 pub fn is_script(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "py")
 }

@@ -1,4 +1,4 @@
-//! Which method server a call is for: the way from the link to the method servers.
+//! Routes calls from the link to the method servers, by generation.
 
 use std::sync::{
     Arc,
@@ -14,11 +14,11 @@ use crate::{
     outbox::{Caller, Outbox},
 };
 
-/// The generations in use, newest last: the current registration, those it replaced while they
-/// finish their calls, and one that is being registered.
+/// The generations in use, newest last: replaced registrations that finish their calls, the current
+/// one, and one that is being registered.
 pub struct Routes {
     routes: RwLock<Vec<(u32, Arc<MethodServer>)>>,
-    /// The agent stops: nothing new is taken.
+    /// The agent is stopping and accepts no more calls.
     closed: AtomicBool,
     outbox: Arc<Outbox>,
 }
@@ -49,7 +49,7 @@ impl Routes {
             .retain(|(_, known)| !Arc::ptr_eq(known, server));
     }
 
-    /// `names_user` says that the payload holds the number of the user; an older server sends none.
+    /// `names_user`: the payload holds the number of the user. An older server sends none.
     pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {
             Some((server, user, json)) => server.call(user, caller, json),
@@ -62,12 +62,12 @@ impl Routes {
     pub fn notify(&self, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {
             Some((server, user, json)) => server.notify(user, json),
-            None => tracing::info!("a notification came for a method server that is gone"),
+            None => tracing::info!("dropped a notification for a method server that has ended"),
         }
     }
 
-    /// Tells the call's method server, whichever it is. A call that is not found has its answer
-    /// under way.
+    /// Cancels a call at its method server. If no method server has the call, its answer was already
+    /// sent.
     pub fn cancel(&self, caller: Caller) {
         let found = self
             .routes
@@ -85,7 +85,7 @@ impl Routes {
         }
     }
 
-    /// Takes no more calls from the link.
+    /// Accepts no more calls.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Takes methods back, one local name or all.
+//! Unregisters methods: one local name, all, or those that another space has taken over.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use svc_link::{Control, Register};
 use svc_protocol::agent_api::Unregistered;
 use tokio::sync::mpsc;
 
-use super::{Change, Current, Registrar, RegistrationError};
+use super::{Change, CurrentRegistration, Registrar, RegistrationError};
 
 impl Registrar {
     pub(super) async fn unregister_now(
@@ -39,8 +39,8 @@ impl Registrar {
         Ok(answer)
     }
 
-    /// Publishes the remaining methods only. The process stays, under a new generation beside
-    /// the old one, so that calls in flight and on their way still reach it.
+    /// Registers only the remaining methods. The process keeps running under the old and a new
+    /// generation, so that calls of the old generation still reach it.
     async fn reduce(
         &self,
         change: &mut Change,
@@ -72,7 +72,7 @@ impl Registrar {
                 return Err(error);
             }
         };
-        let reduced = Current {
+        let reduced = CurrentRegistration {
             registration: asked.registration,
             names: remaining,
             generation,
@@ -81,14 +81,14 @@ impl Registrar {
         };
         let server = Arc::clone(&reduced.server);
         self.replace(change, Some(reduced), link);
-        // The server takes a registration for a sign of life; this tells how it really stands.
+        // The server assumes a running method server after a registration. Report the real state.
         server.report();
         Ok(())
     }
 
-    /// Gives up methods that another space has taken over, for as long as it is polled: a
-    /// registration that still held them would be refused on the next link.
-    pub async fn give_up(&self, mut taken_over: mpsc::UnboundedReceiver<Vec<String>>) {
+    /// Removes methods that another space has taken over. A registration that still had them would be
+    /// refused on the next link. Runs until the link ends.
+    pub async fn remove_displaced(&self, mut taken_over: mpsc::UnboundedReceiver<Vec<String>>) {
         while let Some(methods) = taken_over.recv().await {
             let mut change = self.change.lock().await;
             let Some(mut current) = change.current.take() else {
@@ -103,7 +103,10 @@ impl Registrar {
                 .methods
                 .retain(|_| kept.next().unwrap_or_default());
             current.names.retain(|(name, _)| !methods.contains(name));
-            tracing::warn!(?methods, "another space has taken these methods over");
+            tracing::warn!(
+                ?methods,
+                "another space has taken over methods of this space"
+            );
             let link = change.accepted_on.unwrap_or_default();
             if current.names.is_empty() {
                 self.replace(&mut change, None, link);
@@ -120,7 +123,7 @@ impl Registrar {
         let old = change.current.take();
         self.replace(change, None, link);
         if let Some(old) = old {
-            old.server.drain(self.around.policy.shutdown_drain).await;
+            old.server.drain(self.services.policy.shutdown_drain).await;
             old.server.stop().await;
             self.routes.remove_server(&old.server);
             tracing::info!("unregistered");

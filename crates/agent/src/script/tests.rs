@@ -1,5 +1,4 @@
-//! Real processes: `sh` stands in for our program, and a file named after the command for what
-//! it does.
+//! Real processes: `sh` replaces the `svc` program, and runs a file named like the command.
 
 use std::{fs, time::Instant};
 
@@ -55,7 +54,7 @@ impl Bench {
             .await
     }
 
-    /// The lines that scripts wrote.
+    /// The log lines of scripts.
     async fn lines(&self) -> Vec<String> {
         let outbox = Arc::new(Outbox::new(100_000));
         let mut frames = outbox.open(1, true);
@@ -75,7 +74,7 @@ impl Bench {
 const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn output_of_both_kinds_is_logged_in_its_order_and_the_script_knows_its_space() {
+async fn stdout_and_stderr_are_logged_in_order_and_the_environment_names_the_space() {
     let bench = Bench::new(
         "sh",
         r#"echo "$1 in $SVC_SPACE_NAME"; echo "$SVC_AGENT_SOCKET" >&2
@@ -107,17 +106,17 @@ async fn a_failure_names_its_exit_code() {
 }
 
 #[tokio::test]
-async fn when_time_is_up_nothing_of_the_script_is_left() {
+async fn after_the_time_limit_no_process_of_the_script_is_left() {
     let bench = Bench::new("sh", "sleep 600 & echo $!; wait");
     let limit = Duration::from_millis(500);
     let failure = bench.run(limit).await.expect_err("takes too long");
-    assert!(matches!(failure, ScriptFailure::TimeIsUp(_)), "{failure}");
+    assert!(matches!(failure, ScriptFailure::TimeLimit(_)), "{failure}");
     let lines = bench.lines().await;
     wait_until_gone(&lines[0]).await;
 }
 
 #[tokio::test]
-async fn a_script_ends_with_the_agent_and_takes_what_it_started_along() {
+async fn a_script_and_its_processes_end_with_the_agent() {
     let bench = Bench::new("sh", "sleep 600 & echo $! > pid.new; mv pid.new pid; wait");
     let pid = bench.folder.path().join("pid");
     let started = async {
@@ -135,7 +134,7 @@ async fn a_script_ends_with_the_agent_and_takes_what_it_started_along() {
 async fn wait_until_gone(pid: &str) {
     let pid = Pid::from_raw(pid.parse().expect("a number")).expect("positive");
     let deadline = Instant::now() + LONG;
-    // One that nobody has waited for yet is dead all the same.
+    // A zombie counts as dead.
     let is_alive = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
         test_kill_process(pid).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))

@@ -1,4 +1,4 @@
-//! HTTP to the servers: a client for each, since each keeps connections of its own.
+//! One HTTP client for each server, since a client keeps the connections of one server.
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -1,11 +1,11 @@
-//! Which server is tried next, and when all of them have failed.
+//! Decides which server is tried next, and detects that all of them have failed.
 
-/// One server after the other, round and round.
+/// A cyclic order of servers.
 #[derive(Debug)]
 pub struct Turns {
     count: usize,
     at: usize,
-    /// Servers that failed since one held, or since all had failed.
+    /// Failures in this round. A round begins after a stable link, or after all servers have failed.
     failed: usize,
 }
 
@@ -23,16 +23,16 @@ impl Turns {
         self.at
     }
 
-    /// The current server has failed: it is the next one's turn. `true` if that was the last of a
-    /// round, after which it is time to wait.
-    pub fn go_on(&mut self) -> bool {
+    /// Moves to the next server, after the current one has failed. Returns `true` if every server has
+    /// failed in this round: wait before the next attempt.
+    pub fn advance(&mut self) -> bool {
         self.at = (self.at + 1) % self.count;
         self.failed = (self.failed + 1) % self.count;
         self.failed == 0
     }
 
-    /// The current server has held: a whole round may fail from here on.
-    pub fn held(&mut self) {
+    /// Starts a new round, after a stable link.
+    pub fn start_round(&mut self) {
         self.failed = 0;
     }
 }
@@ -52,16 +52,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_comes_after_each_round_and_the_round_begins_anew_with_a_server_that_held() {
+    fn a_wait_follows_each_round_and_a_stable_link_starts_a_new_round() {
         let mut turns = Turns::new(3);
         let mut after = |steps: usize| {
             let mut steps: Vec<_> = (0..steps)
                 .map(|_| {
-                    let waits = turns.go_on();
+                    let waits = turns.advance();
                     (turns.current(), waits)
                 })
                 .collect();
-            turns.held();
+            turns.start_round();
             steps.pop().expect("a step")
         };
         assert_eq!(after(1), (1, false));
@@ -72,16 +72,16 @@ mod tests {
     }
 
     #[test]
-    fn a_single_server_is_waited_for_each_time() {
+    fn with_a_single_server_every_failure_is_followed_by_a_wait() {
         let mut turns = Turns::new(1);
         for _ in 0..3 {
-            assert!(turns.go_on());
+            assert!(turns.advance());
             assert_eq!(turns.current(), 0);
         }
     }
 
     #[test]
-    fn a_shuffle_keeps_every_item_and_can_give_every_order() {
+    fn a_shuffle_keeps_every_item_and_can_produce_every_order() {
         let mut orders = BTreeSet::new();
         for seed in 0..6 {
             let mut numbers = [seed % 3, seed / 3].into_iter();

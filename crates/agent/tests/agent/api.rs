@@ -1,4 +1,4 @@
-//! The server's API as far as an agent reads it, in canned answers.
+//! The part of the server's API that an agent reads, with canned answers.
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// Pages of libraries have this many.
+/// Libraries per page.
 const PAGE: usize = 2;
 
 #[derive(Default)]
@@ -20,9 +20,9 @@ pub struct Api {
 struct State {
     startup_script: Option<Value>,
     libraries: Vec<Value>,
-    /// Answers every request until it is taken away.
+    /// The status of every answer, if set.
     failure: Option<u16>,
-    /// Paths, as they were asked for.
+    /// Paths of all requests.
     asked: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The server's end of the link, one frame at a time, and its API in canned answers.
+//! The server's end of the link, one frame at a time, and its API with canned answers.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub struct FakeServer {
     address: SocketAddr,
     links: Mutex<mpsc::UnboundedReceiver<TcpStream>>,
-    /// What it answers besides links.
+    /// Answers requests that are not links.
     pub api: Arc<Api>,
     _accepting: AbortOnDropHandle<()>,
 }
@@ -57,14 +57,14 @@ impl FakeServer {
         format!("http://{}", self.address)
     }
 
-    /// The next connection for a link, nothing of it read.
+    /// The next connection for a link. Nothing of it has been read.
     pub async fn accept_tcp(&self) -> TcpStream {
         let mut links = self.links.lock().await;
         let accepted = timeout(LIMIT, links.recv()).await;
         accepted.expect("an agent in time").expect("accepts")
     }
 
-    /// Takes one agent's connection as far as its hello.
+    /// Accepts an agent's connection and reads its hello.
     pub async fn accept(&self) -> (FakeLink, Hello) {
         #[expect(clippy::result_large_err, reason = "the library's callback type")]
         let check = |request: &Request, mut response: Response| {
@@ -92,7 +92,7 @@ impl FakeServer {
         }
     }
 
-    /// Takes an agent and welcomes it.
+    /// Accepts an agent and welcomes it.
     pub async fn link(&self) -> FakeLink {
         let (mut link, _) = self.accept().await;
         link.welcome(HealthCheck::default()).await;
@@ -100,7 +100,7 @@ impl FakeServer {
     }
 }
 
-/// Tells links from requests by their first bytes.
+/// Distinguishes links from requests by their first bytes.
 async fn accept_all(listener: TcpListener, links: mpsc::UnboundedSender<TcpStream>, api: Arc<Api>) {
     const LINK: &[u8] = b"GET /agent/link ";
     let mut serving = tokio::task::JoinSet::new();
@@ -128,9 +128,9 @@ async fn accept_all(listener: TcpListener, links: mpsc::UnboundedSender<TcpStrea
 pub struct FakeLink {
     socket: WebSocketStream<TcpStream>,
     waiting: Vec<Frame>,
-    /// What the space's log has got: source and text.
+    /// Source and text of the log lines received.
     pub log: Vec<(LogSource, String)>,
-    /// What its welcome says that it understands.
+    /// Features announced in the welcome.
     pub features: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ impl FakeLink {
             .await;
     }
 
-    /// The next frame that is no heartbeat and no log.
+    /// The next frame that is neither a heartbeat nor a log.
     pub async fn frame(&mut self) -> Frame {
         self.find_frame().await.expect("the link is up")
     }
@@ -215,14 +215,14 @@ impl FakeLink {
         }
     }
 
-    /// Reads on until a line of the log holds a text; nothing but log may come before.
+    /// Reads until a log line contains `text`. Fails if another kind of frame comes first.
     pub async fn log_line(&mut self, text: &str) -> (LogSource, String) {
         let deadline = tokio::time::Instant::now() + LIMIT;
         loop {
             if let Some(line) = self.log.iter().find(|(_, line)| line.contains(text)) {
                 return line.clone();
             }
-            // Log frames are taken in by themselves, so this never ends by itself.
+            // `frame` handles log frames itself, so only the timeout ends this call.
             let next = tokio::time::Instant::now() + Duration::from_millis(20);
             let read = tokio::time::timeout_at(next.min(deadline), self.frame()).await;
             assert!(read.is_err(), "not a line of the log: {read:?}");
@@ -234,7 +234,7 @@ impl FakeLink {
         }
     }
 
-    /// The next call's answer; state reports are passed over.
+    /// The next answer to a call. Skips reports of state.
     pub async fn answer(&mut self) -> (u64, FrameKind, String) {
         loop {
             let frame = self.frame().await;

@@ -63,8 +63,7 @@ async fn a_lost_link_is_made_again_by_the_same_instance() {
     let reason = Goodbye::SpaceStopped;
     link.control(0, &Control::Goodbye { reason }).await;
     let _link = server.link().await;
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -75,8 +74,7 @@ async fn a_server_that_asks_for_a_new_link_gets_one() {
     let reason = Goodbye::Reconnect;
     link.control(0, &Control::Goodbye { reason }).await;
     let _link = server.link().await;
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -127,8 +125,7 @@ async fn a_busy_server_is_tried_again() {
     let answer = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
     stream.write_all(answer).await.expect("answers");
     let _link = server.link().await;
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -140,8 +137,7 @@ async fn pings_are_answered_and_the_link_to_a_silent_server_is_closed() {
     // Three heartbeats of a second, during which this end says nothing at all.
     let next = tokio::time::timeout(Duration::from_secs(8), server.accept());
     next.await.expect("the agent comes again");
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -153,8 +149,7 @@ async fn invalid_frames_end_only_the_link() {
     let short = Frame::new(6, FrameKind::Call, "ab");
     link.send(&[nonsense, short]).await;
     assert_eq!(link.answer().await.1, FrameKind::Unavailable);
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -179,6 +174,5 @@ async fn health_is_reported_and_its_check_can_change() {
     let changed = Control::HealthCheckChanged { health_check };
     link.control(9, &changed).await;
     assert_eq!(health(&link.frame().await), Health::Unhealthy);
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }

@@ -5,7 +5,6 @@ use std::process::Command;
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use rustix::process::{Pid, Signal, kill_process};
-use svc_agent::Exit;
 use svc_client::{Client, Target};
 use svc_link::FrameKind;
 
@@ -56,11 +55,6 @@ async fn get(client: &Client, name: &str, etag: Option<&str>) -> (u16, Option<St
     (answer.status.as_u16(), etag, answer.body)
 }
 
-async fn stop(agent: TestAgent) {
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
-}
-
 #[tokio::test]
 async fn both_archives_are_served_and_sent_again_only_when_they_have_changed() {
     let server = FakeServer::start().await;
@@ -107,7 +101,7 @@ async fn both_archives_are_served_and_sent_again_only_when_they_have_changed() {
     .await;
     let known = get(&client, "user-libraries.zip", second.as_deref()).await;
     assert_eq!(known.0, 304);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -122,7 +116,7 @@ async fn libraries_that_were_never_read_are_unavailable() {
     let body = String::from_utf8_lossy(&body);
     assert!(body.contains("libraries_unavailable"), "{body}");
     assert_eq!(get(&client, "svc-libraries.zip", None).await.0, 200);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -166,7 +160,7 @@ for line in sys.stdin:
     assert_eq!(kind, FrameKind::Result, "{:?}", link.log);
     assert_eq!(result, r#"["svc", "own notes", "mine", "mine"]"#);
 
-    // A restart finds them as they are by then.
+    // A restarted method server finds the current libraries.
     server
         .api
         .set_libraries(&[("user", "notes", "TEXT = 'new notes'")]);
@@ -185,5 +179,5 @@ for line in sys.stdin:
     link.call(2, 1, "a").await;
     let (_, _, result) = link.answer().await;
     assert_eq!(result, r#"["svc", "new notes", "mine", "mine"]"#);
-    stop(agent).await;
+    agent.stop().await;
 }

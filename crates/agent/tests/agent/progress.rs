@@ -1,8 +1,7 @@
-//! Messages of a method server between a request and its response.
+//! Progress reports of a method server between a request and its response.
 
 use std::time::{Duration, Instant};
 
-use svc_agent::Exit;
 use svc_core::space::HealthCheck;
 use svc_link::FrameKind;
 use svc_protocol::api::LogSource;
@@ -46,11 +45,6 @@ async fn registered(server: &FakeServer, features: &[&str]) -> (TestAgent, FakeL
     (agent, link)
 }
 
-async fn stop(agent: TestAgent) {
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
-}
-
 #[tokio::test]
 async fn reports_come_before_their_response() {
     let server = FakeServer::start().await;
@@ -61,7 +55,7 @@ async fn reports_come_before_their_response() {
         assert_eq!(link.answer().await, (5, FrameKind::Progress, report));
     }
     assert_eq!(link.answer().await, (5, FrameKind::Result, "1".into()));
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -70,7 +64,7 @@ async fn a_server_that_does_not_know_reports_gets_none() {
     let (agent, mut link) = registered(&server, &[]).await;
     link.call(5, 1, "steps").await;
     assert_eq!(link.answer().await, (5, FrameKind::Result, "1".into()));
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -93,7 +87,7 @@ async fn a_flood_of_reports_is_reduced() {
     assert_eq!(reports[0], r#"{"progress":1,"total":100}"#);
     let last = reports.last().expect("some pass");
     assert_eq!(last, r#"{"progress":3000,"total":100}"#);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -106,6 +100,10 @@ async fn malformed_reports_and_those_of_unknown_calls_are_logged() {
         assert_eq!(link.log_line(said).await.0, LogSource::Stdout, "{said}");
     }
     link.call(6, 1, "steps").await;
-    assert_eq!(link.answer().await.1, FrameKind::Progress, "it goes on");
-    stop(agent).await;
+    assert_eq!(
+        link.answer().await.1,
+        FrameKind::Progress,
+        "later calls work"
+    );
+    agent.stop().await;
 }

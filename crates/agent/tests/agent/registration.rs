@@ -52,11 +52,6 @@ async fn registered(server: &FakeServer) -> (TestAgent, FakeLink) {
     (agent, link)
 }
 
-async fn stop(agent: TestAgent) {
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
-}
-
 #[tokio::test]
 async fn the_methods_file_is_registered_once_linked_and_its_methods_answer() {
     let server = FakeServer::start().await;
@@ -67,7 +62,7 @@ async fn the_methods_file_is_registered_once_linked_and_its_methods_answer() {
     assert_eq!(link.answer().await.1, FrameKind::Unavailable);
     let status = agent.client().status().await.expect("a status");
     assert_eq!(status.methods, ["lab.a", "b"]);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -98,7 +93,7 @@ async fn after_a_lost_link_the_agent_registers_again_with_its_position_and_proce
     assert_eq!(error, None);
     let same = std::fs::read_to_string(agent.path().join("pid")).expect("it runs");
     assert_eq!(pid, same);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -115,7 +110,7 @@ async fn a_replacement_takes_over_without_a_lost_call() {
             assert_eq!(link.answer().await.1, FrameKind::Result);
             let register = link.accept_registration(8).await;
             assert_eq!((register.generation, register.place), (generation, None));
-            // One on its way to the old process, one to the new, at once.
+            // One call to the old process and one to the new one, at the same time.
             link.call(2, old, "a").await;
             link.call(3, generation, "a").await;
             let mut answers = [link.answer().await, link.answer().await];
@@ -125,7 +120,7 @@ async fn a_replacement_takes_over_without_a_lost_call() {
             let registered = registering.await.expect("runs").expect("is accepted");
             assert_eq!(registered.methods, ["lab.a", "b"]);
         }
-        stop(agent).await;
+        agent.stop().await;
     }
 }
 
@@ -170,7 +165,7 @@ async fn a_refused_registration_leaves_the_old_one_active() {
     assert_eq!(link.answer().await, (1, FrameKind::Result, "1".into()));
     link.call(2, register.generation, "a").await;
     assert_eq!(link.answer().await.1, FrameKind::Unavailable);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -209,7 +204,7 @@ async fn one_method_can_be_unregistered_and_the_last_one_stops_the_process() {
     assert!(status.method_server.is_none() && status.methods.is_empty());
     link.call(3, 2, "b").await;
     assert_eq!(link.answer().await.1, FrameKind::Unavailable);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -226,7 +221,7 @@ async fn a_failed_startup_registration_never_stops_the_agent() {
     let registering = tokio::spawn(async move { client.register(&asked).await });
     link.accept_registration(1).await;
     registering.await.expect("runs").expect("is accepted");
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -283,5 +278,5 @@ async fn twenty_replacements_under_load_lose_no_call() {
         assert_eq!(link.answer().await.1, FrameKind::Result);
         answered += 1;
     }
-    stop(agent).await;
+    agent.stop().await;
 }

@@ -1,7 +1,6 @@
-//! Registrations that a script built: objects, not texts.
+//! Registrations built by a script: objects instead of TOML.
 
 use serde_json::{Value, json};
-use svc_agent::Exit;
 use svc_link::FrameKind;
 use svc_protocol::agent_api::RegisterFile;
 
@@ -10,7 +9,7 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Says where it runs, and answers every call with 5.
+/// Writes its working folder to a file, and answers every call with 5.
 const SERVE: &str = r#"pwd > where
 while read -r line; do
   id=${line##*:}
@@ -44,18 +43,13 @@ async fn linked(server: &FakeServer) -> (TestAgent, FakeLink) {
     (agent, link)
 }
 
-async fn stop(agent: TestAgent) {
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
-}
-
 #[tokio::test]
 async fn an_object_is_registered_and_runs_beside_its_script() {
     let server = FakeServer::start().await;
     let (agent, mut link) = linked(&server).await;
     let folder = agent.path().join("sub");
     std::fs::create_dir(&folder).expect("a folder");
-    // The startup script lies among the agent's own files: its folder is the space's.
+    // A method server of the startup script, which is in `.svc`, runs in the space's folder.
     let cases = [
         ("sub/m.py", folder.as_path()),
         (".svc/startup.py", agent.path()),
@@ -74,7 +68,7 @@ async fn an_object_is_registered_and_runs_beside_its_script() {
         let found = std::fs::read_to_string(ran_in.join("where")).expect("written");
         assert_eq!(found.trim(), ran_in.display().to_string());
     }
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -126,5 +120,5 @@ async fn errors_in_an_object_are_named_by_their_path() {
         );
         assert!(error.to_string().contains(&expected), "{error}");
     }
-    stop(agent).await;
+    agent.stop().await;
 }

@@ -11,7 +11,7 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Longer than any test: a test that waits for it once fails.
+/// Longer than any test: a test fails if the agent waits once.
 const NEVER: Backoff = Backoff::from_millis(600_000, 600_000);
 /// Long enough for an agent to connect.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -39,7 +39,7 @@ impl Zone {
         Self { servers, agent }
     }
 
-    /// The next link and the server it was made to, which may be either.
+    /// The next link, and the server that accepted it.
     async fn next(&self) -> (usize, FakeLink) {
         let [a, b] = &self.servers;
         tokio::select! {
@@ -186,7 +186,7 @@ async fn api_requests_go_to_a_server_that_responds() {
     let Zone { servers, agent } = zone;
     let [a, b] = servers;
     let (gone, left) = if first == 0 { (a, b) } else { (b, a) };
-    // Neither says goodbye nor closes the link: the agent still counts as linked.
+    // The server ends without a goodbye and without closing the link: the agent counts as linked.
     drop(gone);
     let path = "/api/scripts/x";
     let api = agent.client().into_api();
@@ -203,8 +203,7 @@ async fn api_requests_go_to_a_server_that_responds() {
     let archive = asking.await.expect("an answer").body;
     assert!(archive.windows(8).any(|name| name == b"notes.py"));
     drop(link);
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -217,6 +216,5 @@ async fn addresses_without_a_server_cause_no_back_off() {
     }
     let agent = start(&urls.join(","));
     let _link = server.link().await;
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
+    agent.stop().await;
 }

@@ -1,9 +1,9 @@
-//! What an agent runs by itself at its first link. `sh` stands in for our program: a file named
-//! `run-script` or `methods` says what that command does.
+//! The startup script and the methods file at an agent's first link. `sh` replaces the `svc`
+//! program, and runs a file named like the command: `run-script` or `methods`.
 
 use std::{fs, path::Path, time::Duration};
 
-use svc_agent::{Exit, Options};
+use svc_agent::Options;
 use svc_protocol::api::LogSource;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 
 const SPACE: &str = "/api/spaces/00000000-0000-0000-0000-000000000000";
 
-/// An agent with a methods file in Python; `run` and `register` are the commands' scripts.
+/// An agent with a methods file in Python. `run` and `register` replace the commands.
 fn scripted(server: &FakeServer, run: &str, register: &str) -> TestAgent {
     TestAgent::start_with(&server.url(), |folder: &Path, options: &mut Options| {
         let sub = folder.join("sub");
@@ -22,11 +22,6 @@ fn scripted(server: &FakeServer, run: &str, register: &str) -> TestAgent {
         fs::write(sub.join("methods"), register).expect("written");
         options.methods_file = Some("sub/publish.py".into());
     })
-}
-
-async fn stop(agent: TestAgent) {
-    agent.shutdown.cancel();
-    assert_eq!(agent.exit().await, Exit::Stopped);
 }
 
 #[tokio::test]
@@ -70,7 +65,7 @@ async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
     .await;
     assert_eq!(read("order"), "run\nregister\n");
     assert_eq!(server.api.asked(SPACE), 1);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -82,16 +77,16 @@ async fn failures_of_the_startup_script_are_logged_and_the_agent_keeps_running()
     link.log_line("script `boot`: it failed (exit status: 3)")
         .await;
     assert_eq!(link.log_line("registered").await.0, LogSource::Script);
-    stop(agent).await;
+    agent.stop().await;
 
     server.api.set_startup_script("library", "");
     let agent = scripted(&server, "echo never", "echo registered");
     let mut link = server.link().await;
-    link.log_line("script `boot` is no startup script but of kind `library`")
+    link.log_line("script `boot` is of kind `library`, not `startup`")
         .await;
     link.log_line("registered").await;
     assert!(!link.log.iter().any(|(_, line)| line == "never"));
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -104,7 +99,7 @@ async fn a_failing_server_is_asked_again_and_a_refusing_one_is_not() {
     eventually("asked twice", async || server.api.asked(SPACE) >= 2).await;
     server.api.fail_with(None);
     link.log_line("ran").await;
-    stop(agent).await;
+    agent.stop().await;
 
     server.api.fail_with(Some(403));
     let before = server.api.asked(SPACE);
@@ -114,7 +109,7 @@ async fn a_failing_server_is_asked_again_and_a_refusing_one_is_not() {
         .await;
     link.log_line("registered").await;
     assert_eq!(server.api.asked(SPACE), before + 1);
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -135,10 +130,10 @@ async fn a_slow_startup_script_delays_the_methods_file_for_a_limited_time() {
         .await;
     let is_done = |(_, line): &(_, String)| line.contains("`boot` is done");
     assert!(!link.log.iter().any(is_done));
-    // It goes on to its own end.
+    // The startup script continues to its end.
     fs::write(agent.path().join("end"), "").expect("written");
     link.log_line("script `boot` is done").await;
-    stop(agent).await;
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -154,6 +149,6 @@ async fn an_agent_that_stops_ends_its_startup_script() {
         stat.is_ok_and(|stat| !stat.contains(") Z "))
     };
     assert!(is_alive());
-    stop(agent).await;
+    agent.stop().await;
     eventually("the script is gone", async || !is_alive()).await;
 }

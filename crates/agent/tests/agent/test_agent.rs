@@ -1,4 +1,4 @@
-//! The agent itself, in a folder of its own.
+//! A running agent in a temporary folder.
 
 use std::{
     path::Path,
@@ -40,7 +40,7 @@ impl TestAgent {
         })
     }
 
-    /// Starts an agent whose folder and options were made ready.
+    /// Starts an agent after `prepare` has changed its folder and options.
     pub fn start_with(server_urls: &str, prepare: impl FnOnce(&Path, &mut Options)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut options = Options {
@@ -71,6 +71,12 @@ impl TestAgent {
         let left = std::fs::read_dir(self.folder.path().join(".svc")).expect("there");
         assert_eq!(left.count(), 0, "the agent leaves no file behind");
         exit
+    }
+
+    /// Stops the agent and checks that it ends without an error.
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        assert_eq!(self.exit().await, Exit::Stopped);
     }
 
     pub fn path(&self) -> &Path {

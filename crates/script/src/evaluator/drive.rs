@@ -1,4 +1,4 @@
-//! Steps the engine through one piece of code and answers what it asks.
+//! Steps the engine through one piece of code and answers its requests.
 
 use std::{
     collections::HashMap,
@@ -15,38 +15,38 @@ use monty_types::{
 use serde::Deserialize;
 
 use super::{
-    Evaluator, lost,
+    Evaluator, engine_lost,
     output::Output,
     watch::{TIME_MARGIN, Watch},
 };
 use crate::{ErrorKind, Exception, Host, Raise, RpcFault, ScriptError, Source, os};
 
-/// How the loader reaches us; no script is given it.
+/// The function by which the loader calls the evaluator. Scripts cannot reach it.
 pub(super) const HOST_FUNCTION: &str = "__svc_host__";
 
-/// What is known of a run beyond what its exceptions can say.
+/// State of a run that its exceptions cannot carry.
 #[derive(Default)]
 pub struct Pending {
     host_calls: usize,
-    /// Why we stopped it.
+    /// Why the evaluator stopped the run.
     pub stopped: Option<ErrorKind>,
-    /// A library that cannot be compiled.
+    /// The error of a library that cannot be compiled.
     pub library: Option<ScriptError>,
     /// The last `svc.jsonrpc.error`.
     pub rpc: Option<RpcFault>,
-    /// Modules that were found and not run yet.
+    /// Modules that were found but have not run yet.
     pub found: HashMap<String, Source>,
 }
 
-/// How a question of the script is answered.
-pub(super) enum Answer {
+/// The answer to a request of the script.
+pub(super) enum Reply {
     Resume(ExtFunctionResult),
-    /// The run is over, whatever the script would catch.
+    /// Ends the run. The script cannot catch this.
     Stop(ErrorKind),
 }
 
 impl Evaluator {
-    /// Runs code to its end within the setting's limits. Gives the value of its last expression.
+    /// Runs code to its end within the setting's limits. Returns the value of its last expression.
     pub(super) fn feed(
         &mut self,
         code: &str,
@@ -70,7 +70,7 @@ impl Evaluator {
         watch: Watch,
         host: &mut dyn Host,
     ) -> Result<MontyObject, ScriptError> {
-        let engine = self.engine.take().ok_or_else(lost)?;
+        let engine = self.engine.take().ok_or_else(engine_lost)?;
         self.pending = Pending::default();
         let mut output = Output::new(watch);
         let mut step = output.with(host, |print| engine.feed_start(code, inputs, print));
@@ -106,41 +106,41 @@ impl Evaluator {
         host: &mut dyn Host,
     ) -> Result<ReplProgress, Box<ReplStartError>> {
         let answer = match &mut progress {
-            // It caught its limit, and would go on.
-            _ if let Some(limit) = output.watch.reached() => Answer::Stop(limit.clone()),
-            // The engine asks for the functions it does not know: a `NameError`.
+            // The script caught the exception of its limit and continued.
+            _ if let Some(limit) = output.watch.reached() => Reply::Stop(limit.clone()),
+            // The engine asks about unknown functions. `NotFound` becomes a `NameError`.
             ReplProgress::FunctionCall(call) if call.function_name != HOST_FUNCTION => {
                 let name = std::mem::take(&mut call.function_name);
-                Answer::Resume(ExtFunctionResult::NotFound(name))
+                Reply::Resume(ExtFunctionResult::NotFound(name))
             }
             ReplProgress::FunctionCall(call) => {
                 let args = std::mem::take(&mut call.args);
                 output.flush(host);
-                output.watch.wait(|| self.native(&args, host))
+                output.watch.wait(|| self.host_function(&args, host))
             }
             ReplProgress::OsCall(call) => match delay(&call.function_call) {
                 Some(delay) => {
                     output.flush(host);
                     sleep(&mut progress, delay, &output.watch)
                 }
-                None => Answer::Resume(os::answer(&call.function_call, &self.setting.abilities)),
+                None => Reply::Resume(os::answer(&call.function_call, &self.setting.abilities)),
             },
-            ReplProgress::ResolveFutures(_) => Answer::Stop(ErrorKind::Unsupported),
+            ReplProgress::ResolveFutures(_) => Reply::Stop(ErrorKind::Unsupported),
             ReplProgress::NameLookup(_) | ReplProgress::Complete { .. } => {
-                Answer::Resume(ExtFunctionResult::Return(MontyObject::none()))
+                Reply::Resume(ExtFunctionResult::Return(MontyObject::none()))
             }
         };
         match answer {
-            Answer::Stop(why) => {
+            Reply::Stop(why) => {
                 self.pending.stopped = Some(why);
                 output.with(host, |print| stop(progress, print))
             }
-            Answer::Resume(result) => output.with(host, |print| resume(progress, result, print)),
+            Reply::Resume(result) => output.with(host, |print| resume(progress, result, print)),
         }
     }
 
-    /// `__svc_host__(…)`, of which the loader is the only caller.
-    fn native(&mut self, args: &CallArgs, host: &mut dyn Host) -> Answer {
+    /// Handles `__svc_host__(…)`, which only the loader calls.
+    fn host_function(&mut self, args: &CallArgs, host: &mut dyn Host) -> Reply {
         let text = |index| args.arg(index).and_then(|value| value.as_str());
         match (text(0), text(1), text(2)) {
             (Some("module"), Some(module), None) => self.module(module, host),
@@ -151,11 +151,14 @@ impl Evaluator {
             (Some("call"), Some(operation), Some(argument)) => {
                 self.operation(operation, argument, host)
             }
-            _ => raise(ExcType::TypeError, "a module of `svc` was called wrongly"),
+            _ => raise(
+                ExcType::TypeError,
+                "a module of `svc` passed wrong arguments",
+            ),
         }
     }
 
-    fn operation(&mut self, operation: &str, argument: &str, host: &mut dyn Host) -> Answer {
+    fn operation(&mut self, operation: &str, argument: &str, host: &mut dyn Host) -> Reply {
         match operation {
             "route" => self.route(argument),
             "rpc_error" => match RpcFault::parse(argument) {
@@ -169,15 +172,15 @@ impl Evaluator {
                     "a JSON-RPC error has an integer code and a text as its message",
                 ),
             },
-            _ if !self.may_ask() => Answer::Stop(ErrorKind::HostCallLimit),
+            _ if !self.count_host_call() => Reply::Stop(ErrorKind::HostCallLimit),
             _ => match host.call(operation, argument) {
-                Ok(answer) => give(MontyObject::string(answer)),
+                Ok(answer) => return_value(MontyObject::string(answer)),
                 Err(raised) => raise_from_host(raised),
             },
         }
     }
 
-    fn route(&mut self, argument: &str) -> Answer {
+    fn route(&mut self, argument: &str) -> Reply {
         #[derive(Deserialize)]
         struct Route {
             local_name: String,
@@ -202,28 +205,28 @@ impl Evaluator {
         let routes = Arc::make_mut(&mut self.routes);
         routes.retain(|(known, _)| *known != local_name);
         routes.push((local_name, handler));
-        give(MontyObject::string("null"))
+        return_value(MontyObject::string("null"))
     }
 
-    /// Counts one question to the host.
-    pub(super) fn may_ask(&mut self) -> bool {
+    /// Counts one call to the host. Returns whether it is within the limit.
+    pub(super) fn count_host_call(&mut self) -> bool {
         self.pending.host_calls += 1;
         self.pending.host_calls <= self.setting.limits.host_calls
     }
 }
 
-pub(super) fn give(value: MontyObject) -> Answer {
-    Answer::Resume(ExtFunctionResult::Return(value))
+pub(super) fn return_value(value: MontyObject) -> Reply {
+    Reply::Resume(ExtFunctionResult::Return(value))
 }
 
-pub(super) fn raise(exception: ExcType, message: impl Into<String>) -> Answer {
-    Answer::Resume(ExtFunctionResult::Error(MontyException::new(
+pub(super) fn raise(exception: ExcType, message: impl Into<String>) -> Reply {
+    Reply::Resume(ExtFunctionResult::Error(MontyException::new(
         exception,
         Some(message.into()),
     )))
 }
 
-pub(super) fn raise_from_host(raised: Raise) -> Answer {
+pub(super) fn raise_from_host(raised: Raise) -> Reply {
     let exception = match raised.exception {
         Exception::ModuleNotFoundError => ExcType::ModuleNotFoundError,
         Exception::OSError => ExcType::OSError,
@@ -244,7 +247,7 @@ fn resume(
     match progress {
         ReplProgress::FunctionCall(call) => call.resume(result, print),
         ReplProgress::OsCall(call) => call.resume(result, print),
-        // There are no names but those a script binds: a `NameError`.
+        // No names exist besides those that a script binds. `Undefined` becomes a `NameError`.
         ReplProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print),
         done @ (ReplProgress::ResolveFutures(_) | ReplProgress::Complete { .. }) => Ok(done),
     }
@@ -274,17 +277,17 @@ fn delay(call: &OsFunctionCall) -> Option<Duration> {
     }
 }
 
-/// Really sleeps, and takes it off the time the script has left.
-fn sleep(progress: &mut ReplProgress, delay: Duration, watch: &Watch) -> Answer {
+/// Sleeps, and subtracts the delay from the script's remaining time.
+fn sleep(progress: &mut ReplProgress, delay: Duration, watch: &Watch) -> Reply {
     let Some(left) = watch.left() else {
         thread::sleep(delay);
-        return give(MontyObject::none());
+        return return_value(MontyObject::none());
     };
     thread::sleep(delay.min(left));
     if delay >= left {
-        return Answer::Stop(ErrorKind::TimeLimit);
+        return Reply::Stop(ErrorKind::TimeLimit);
     }
     let tracker = progress.tracker_mut();
     tracker.set_max_feed_duration(left - delay + TIME_MARGIN);
-    give(MontyObject::none())
+    return_value(MontyObject::none())
 }

@@ -1,4 +1,4 @@
-//! Turns the engine's exceptions into errors an author understands: their files, their lines.
+//! Turns the engine's exceptions into errors with the author's files and lines.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use monty_types::{ExcType, MontyException, StackFrame, StringRepr};
 use super::{Evaluator, texts::Text};
 use crate::{ErrorKind, Flavour, Frame, Host, ScriptError, Stream, modules::built_in_names};
 
-/// Of a long traceback, this many frames are kept at either end.
+/// Frames kept at each end of a long traceback.
 const FRAMES_KEPT: usize = 10;
 
-/// Bytes of a message that are kept; scripts may put anything into one.
+/// Bytes of a message that are kept. Scripts choose the text of their exceptions.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// Columns of a source line that are kept.
+/// Bytes of a source line that are kept.
 const LINE_BYTES_MAX: usize = 400;
 
 const UNSUPPORTED: &str = "the embedded engine does not support this; put `python3` behind the \
                            method server's `command`, or rewrite it";
 
-const UNSUPPORTED_ON_SERVER: &str = "the embedded engine does not support this, and scripts on the server run in no other; rewrite it";
+const UNSUPPORTED_ON_SERVER: &str = "the embedded engine does not support this, and there is no other engine on the server; rewrite it";
 
-/// What the engine says of the function, which would read a terminal.
+/// The engine's error for a call of `input()`.
 const NO_INPUT: &str = "name 'input' is not defined";
 
 const INPUT: &str = "the embedded engine has no `input()`: a handler or tool gets its params, a \
@@ -29,12 +29,12 @@ const INPUT: &str = "the embedded engine has no `input()`: a handler or tool get
 
 const NO_EMIT: &str = "sink scripts receive events and cannot emit";
 
-/// An error before anything ran. `text` is what the author wrote.
+/// An error of the compiler. `text` is the author's source.
 pub fn of_compilation(file: &str, text: &str, exception: &MontyException) -> ScriptError {
     let frames = exception.traceback().iter().map(|frame| {
         let line = frame.start.line;
         let source_line = text.lines().nth(line.saturating_sub(1) as usize);
-        our_frame(frame, file, line, source_line)
+        to_frame(frame, file, line, source_line)
     });
     let frames = frames.collect();
     let (kind, hint) = match exception.exc_type() {
@@ -50,7 +50,7 @@ pub fn of_compilation(file: &str, text: &str, exception: &MontyException) -> Scr
 }
 
 impl Evaluator {
-    /// Why the run ended, after the engine said so.
+    /// Turns the engine's exception into the error of the run.
     pub(super) fn failed(
         &mut self,
         exception: &MontyException,
@@ -84,25 +84,25 @@ impl Evaluator {
         } else {
             self.explain(exception, &mut error);
         }
-        self.suit_hint(&mut error);
+        self.adapt_hint(&mut error);
         error
     }
 
-    /// A limit, at a place nobody knows.
+    /// The error of a limit whose line is unknown.
     pub(super) fn limit_reached(&self, limit: &ErrorKind) -> ScriptError {
         ScriptError::bare(limit.clone(), self.limit_message(limit))
     }
 
-    pub(super) fn suit_hint(&self, error: &mut ScriptError) {
+    pub(super) fn adapt_hint(&self, error: &mut ScriptError) {
         if self.setting.flavour != Flavour::Space {
-            suit_server(error);
+            adapt_hint_to_server(error);
         }
     }
 
     fn explain(&self, exception: &MontyException, error: &mut ScriptError) {
         let message = exception.message().unwrap_or_default();
         match exception.exc_type() {
-            // The engine says so where CPython would go on.
+            // The engine refuses code that CPython would run.
             ExcType::NotImplementedError if message.starts_with(PARSER) => {
                 error.kind = ErrorKind::Unsupported;
                 error.hint = Some(UNSUPPORTED.to_owned());
@@ -146,17 +146,17 @@ impl Evaluator {
         match kind {
             ErrorKind::TimeLimit => format!(
                 "the script ran longer than {}",
-                readable(limits.time.unwrap_or_default())
+                format_duration(limits.time.unwrap_or_default())
             ),
             ErrorKind::MemoryLimit => format!(
                 "the script used more than {} MiB",
                 limits.memory_bytes.unwrap_or_default() / (1024 * 1024)
             ),
             ErrorKind::HostCallLimit => format!(
-                "the script asked for more than {} things outside of it",
+                "the script made more than {} calls to its host",
                 limits.host_calls
             ),
-            _ => "the script waits for something that never comes".to_owned(),
+            _ => "the script waits for a future that never completes".to_owned(),
         }
     }
 
@@ -180,39 +180,39 @@ impl Evaluator {
         frames
     }
 
-    /// `None` for a frame that is ours.
+    /// Returns `None` for a frame of `svc` itself.
     fn frame(&self, frame: &StackFrame) -> Option<Frame> {
         let name = frame.filename.as_str();
         match self.texts.find(name, frame.start.line) {
             Some((Text { hidden: true, .. }, _)) => None,
-            Some((text, line)) => Some(our_frame(frame, &text.file, line, text.line(line))),
-            // What we feed around a call, and modules of the engine that are Python themselves.
+            Some((text, line)) => Some(to_frame(frame, &text.file, line, text.line(line))),
+            // Code that the evaluator adds around a call, and the engine's modules in Python.
             None if name != "<string>" => None,
-            None => Some(our_frame(frame, name, frame.start.line, None)),
+            None => Some(to_frame(frame, name, frame.start.line, None)),
         }
     }
 }
 
-/// There is no other engine on the server.
-pub fn suit_server(error: &mut ScriptError) {
+/// Adapts the hint to the server, which has no other engine.
+pub fn adapt_hint_to_server(error: &mut ScriptError) {
     if error.hint.as_deref() == Some(UNSUPPORTED) {
         error.hint = Some(UNSUPPORTED_ON_SERVER.to_owned());
     }
 }
 
-/// How the engine's compiler starts what it refuses.
+/// Start of the compiler's messages about unsupported code.
 const PARSER: &str = "The monty syntax parser does not yet support";
 
-/// How the engine starts what it did not expect.
+/// Start of the engine's messages about internal errors.
 const INTERNAL: &str = "Internal error in monty";
 
-/// Of modules only that of events could be meant.
+/// Whether the message is about a missing `emit`. Only the module `svc.event` has one elsewhere.
 fn names_emit(message: &str) -> bool {
     message == "'module' object has no attribute 'emit'"
         || message == "cannot import name 'emit' from 'svc.event'"
 }
 
-fn our_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {
+fn to_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {
     Frame {
         file: file.to_owned(),
         line,
@@ -227,7 +227,7 @@ fn our_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str
 
 fn message_of(exception: &MontyException) -> String {
     let message = match (exception.exc_type(), exception.message()) {
-        // As Python says it; a key may be empty, or hold spaces.
+        // Quoted as in Python, because a key may be empty or contain spaces.
         (ExcType::KeyError, Some(key)) => format!("KeyError: {}", StringRepr(key)),
         _ => exception.summary(),
     };
@@ -244,7 +244,7 @@ fn cut(text: &str, bytes_max: usize) -> String {
     format!("{}…", &text[..text.floor_char_boundary(bytes_max)])
 }
 
-/// The engine's own limits, which no script can catch.
+/// Recognises the engine's own limits, which no script can catch.
 fn limit_of(exception: &MontyException) -> Option<ErrorKind> {
     let message = exception.message().unwrap_or_default();
     match exception.exc_type() {
@@ -258,7 +258,8 @@ fn limit_of(exception: &MontyException) -> Option<ErrorKind> {
     }
 }
 
-/// As CPython: nothing is success, a number is itself, and anything else is said to stderr.
+/// As in CPython: no value is success, a number is the exit code, and other values are printed to
+/// stderr.
 fn exit_code(exception: &MontyException, host: &mut dyn Host) -> i32 {
     match exception.message().unwrap_or("None") {
         "None" | "False" => 0,
@@ -270,7 +271,7 @@ fn exit_code(exception: &MontyException, host: &mut dyn Host) -> i32 {
     }
 }
 
-fn readable(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     let millis = time.as_millis();
     if millis.is_multiple_of(1_000) {
         format!("{} s", millis / 1_000)

@@ -1,4 +1,4 @@
-//! Finds the modules a script imports: ours, then the host's.
+//! Finds the modules that a script imports: those of `svc`, then the host's.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Evaluator, compile,
-    drive::{Answer, give, raise, raise_from_host},
+    drive::{Reply, raise, raise_from_host, return_value},
 };
 use crate::{
     ErrorKind, Host, Source, modules,
     rewrite::{Role, normalize, rewrite},
 };
 
-/// Modules that are known to exist. Cheap to clone: snapshots are thawed for every request.
+/// Modules that are known to exist. Cheap to clone, because every request restores a snapshot.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Modules(Arc<HashMap<String, Kind>>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
-    /// It has a text.
+    /// A module with a text.
     Text,
-    /// A folder without `__init__.py`: there is only something below it.
+    /// A folder without `__init__.py`, which only contains modules.
     Folder,
 }
 
@@ -32,7 +32,7 @@ impl Modules {
     }
 
     fn kind(&self, module: &str) -> Option<Kind> {
-        // The loader made these by itself.
+        // The loader creates these.
         let made = matches!(module, "sys" | "svc._host");
         made.then_some(Kind::Text)
             .or_else(|| self.0.get(module).copied())
@@ -40,21 +40,21 @@ impl Modules {
 }
 
 impl Evaluator {
-    /// What to load, one after the other, to have `module`: each one's name, and its last part.
-    /// With a `child`, something below `module` will do. Without `whole`, it is itself the child
-    /// of an import, which may have meant a name in its parent.
+    /// The modules to load for `module`, in order: each one's name and the last part of it. With a
+    /// `child`, `module` may be a folder that contains the child. Without `whole`, `module` is the
+    /// child of a `from` import, and a missing one is reported as a missing name of its parent.
     pub(super) fn path(
         &mut self,
         module: &str,
         child: Option<&str>,
         whole: bool,
         host: &mut dyn Host,
-    ) -> Answer {
+    ) -> Reply {
         let found = self.find_path(module, child, host);
         match found {
             Ok(None) => {
                 let parts = module.match_indices('.').map(|(end, _)| &module[..end]);
-                give(MontyObject::list(parts.chain([module]).map(|path| {
+                return_value(MontyObject::list(parts.chain([module]).map(|path| {
                     let part = path.rsplit('.').next().unwrap_or(path);
                     MontyObject::tuple([MontyObject::string(path), MontyObject::string(part)])
                 })))
@@ -74,13 +74,13 @@ impl Evaluator {
         }
     }
 
-    /// The part that is missing, if one is.
+    /// Returns the part that is missing, if any.
     fn find_path(
         &mut self,
         module: &str,
         child: Option<&str>,
         host: &mut dyn Host,
-    ) -> Result<Option<String>, Answer> {
+    ) -> Result<Option<String>, Reply> {
         let mut folders = Vec::new();
         for (end, _) in module.match_indices('.') {
             let package = &module[..end];
@@ -105,7 +105,7 @@ impl Evaluator {
         Ok(None)
     }
 
-    fn exists(&mut self, module: &str, host: &mut dyn Host) -> Result<bool, Answer> {
+    fn exists(&mut self, module: &str, host: &mut dyn Host) -> Result<bool, Reply> {
         if self.modules.kind(module).is_some() {
             return Ok(true);
         }
@@ -117,22 +117,22 @@ impl Evaluator {
         Ok(true)
     }
 
-    fn source(&mut self, module: &str, host: &mut dyn Host) -> Result<Option<Source>, Answer> {
+    fn source(&mut self, module: &str, host: &mut dyn Host) -> Result<Option<Source>, Reply> {
         if modules::is_own(module) {
             return modules::own(module, self.setting.flavour).map_err(raise_from_host);
         }
-        if !self.may_ask() {
-            return Err(Answer::Stop(ErrorKind::HostCallLimit));
+        if !self.count_host_call() {
+            return Err(Reply::Stop(ErrorKind::HostCallLimit));
         }
         host.library(module).map_err(raise_from_host)
     }
 
-    /// File and code of a module of a path.
-    pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Answer {
+    /// File and code of one module of a path.
+    pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Reply {
         if self.modules.kind(module) == Some(Kind::Folder) {
-            return give_code(String::new(), String::new());
+            return return_source(String::new(), String::new());
         }
-        // Again, after an import that failed.
+        // Not among the found modules: an import that failed is tried again.
         let found = match self.pending.found.remove(module) {
             Some(source) => Ok(Some(source)),
             None => self.source(module, host),
@@ -150,7 +150,7 @@ impl Evaluator {
         let hidden = modules::is_own(module);
         let text = normalize(&text);
         let checked = rewrite(&file, &text, Role::Library).and_then(|code| {
-            // Inside of `exec`, the engine would not say where.
+            // Compile first: inside `exec`, the engine would not name the line of an error.
             if !hidden {
                 compile(&file, &text, code.clone())?;
             }
@@ -159,7 +159,7 @@ impl Evaluator {
         match checked {
             Ok(code) => {
                 let code = self.texts.add_executed(&file, &text, &code, hidden);
-                give_code(file, code)
+                return_source(file, code)
             }
             Err(error) => {
                 let exception = match error.kind {
@@ -175,8 +175,8 @@ impl Evaluator {
     }
 }
 
-fn give_code(file: String, code: String) -> Answer {
-    give(MontyObject::tuple([
+fn return_source(file: String, code: String) -> Reply {
+    return_value(MontyObject::tuple([
         MontyObject::string(file),
         MontyObject::string(code),
     ]))

@@ -1,4 +1,4 @@
-//! What a script prints, handed to its host in lines.
+//! Collects the output of a script and passes it to the host in lines.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use monty_types::{MontyException, PrintWriter, PrintWriterCallback};
 use super::watch::Watch;
 use crate::{Host, Stream};
 
-/// Bytes of unfinished output that are kept for the end of its line.
+/// Most bytes of an unfinished line that are held back.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
-/// What was printed of the current line, per stream.
+/// The unfinished line of each stream.
 pub struct Output {
     stdout: String,
     stderr: String,
-    /// The engine looks here for output to pass on, every now and then.
+    /// The engine polls the output regularly, and with it the limits.
     pub watch: Watch,
 }
 
@@ -51,7 +51,7 @@ impl Output {
 }
 
 impl Printer<'_> {
-    /// Hands on whole lines: a process that is killed has then said what it had to say.
+    /// Passes whole lines on at once, so that they are not lost if the process is killed.
     fn add(&mut self, stream: Stream, text: &str) {
         let line = match stream {
             Stream::Stdout => &mut self.output.stdout,
@@ -87,6 +87,6 @@ impl PrintWriterCallback for Printer<'_> {
     }
 
     fn poll_flush(&mut self) -> Result<(), MontyException> {
-        self.output.watch.look()
+        self.output.watch.check()
     }
 }

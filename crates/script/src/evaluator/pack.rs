@@ -1,9 +1,10 @@
-//! A serde format for thawing fast: an evaluator is thawed for every request, and most of the
-//! time of the engine's own format goes into reading the names of fields.
+//! A serde format for fast reading: an evaluator is restored for every request, and the engine's own
+//! format spends most of its time on the names of fields.
 //!
-//! Structs are written as their fields in order, variants by their number, and every value says
-//! what it is, which a few types of the engine need (not structs inside of untagged enums, which
-//! an idle engine has none of). Only a process of this very binary can read it. Damaged bytes give an error or a wrong value, never a panic.
+//! Structs are written as their fields in order, variants as their number. Every value has a tag for
+//! its kind, because some types of the engine need one. Structs inside untagged enums are not
+//! supported; an idle engine has none. Only the same binary can read the format. Damaged bytes give
+//! an error or a wrong value, never a panic.
 
 mod read;
 mod write;
@@ -12,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What the first byte of a value says. From `SMALL` on, it is a number by itself.
+/// The first byte of a value. From `SMALL` on, the byte itself is a small number.
 mod tag {
     pub const NOTHING: u8 = 0;
     pub const FALSE: u8 = 1;
@@ -47,7 +48,7 @@ pub fn unpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Error> {
     if reader.rest.is_empty() {
         Ok(value)
     } else {
-        Err(Error::new("something follows the value"))
+        Err(Error::new("bytes follow the value"))
     }
 }
 
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked() {
+    fn every_kind_of_value_survives_packing() {
         let bytes = pack(&everything()).expect("packed");
         assert_eq!(
             unpack::<Everything>(&bytes).expect("unpacked"),

@@ -1,17 +1,16 @@
-//! A handler's parameters: small JSON texts are made into the engine's values here.
+//! Parses a handler's parameters: turns small JSON texts into values of the engine.
 //!
-//! Not by `json.loads` in the engine, though it is the same parser: the engine's keeps a cache of
-//! strings for a whole run, and making it costs more than most handlers do. Large texts are the
-//! engine's, within its limits of time and memory: here, values move once for each level they
-//! are nested in.
+//! `json.loads` in the engine uses the same parser, but creates a cache of strings for the whole
+//! run, which costs more than most handlers. Large texts are left to the engine, within its limits of
+//! time and memory: here, values are moved once for each level of nesting.
 
 use jiter::JsonValue;
 use monty_types::MontyObject;
 
-/// A text of this size is small, however deep it nests.
+/// Most bytes of a small text.
 const SMALL_BYTES: usize = 8 * 1024;
 
-/// The values of a small text; `None` leaves it, and what is wrong with it, to the engine.
+/// The value of a small text. `None` for a large or invalid one, which the engine then handles.
 pub(super) fn parse(text: &str) -> Option<MontyObject> {
     if text.len() > SMALL_BYTES {
         return None;
@@ -20,7 +19,7 @@ pub(super) fn parse(text: &str) -> Option<MontyObject> {
     Some(object(&value))
 }
 
-/// The parser has bounded how deep this goes.
+/// Recursive. The parser has limited the depth.
 fn object(value: &JsonValue<'_>) -> MontyObject {
     match value {
         JsonValue::Null => MontyObject::none(),
@@ -30,7 +29,7 @@ fn object(value: &JsonValue<'_>) -> MontyObject {
         JsonValue::Float(value) => MontyObject::float(*value),
         JsonValue::Str(text) => MontyObject::string(text.as_ref()),
         JsonValue::Array(items) => MontyObject::list(items.iter().map(object)),
-        // Of equal keys the last one counts, as in Python.
+        // Of equal keys the last one wins, as in Python.
         JsonValue::Object(pairs) => MontyObject::dict(
             pairs
                 .iter()

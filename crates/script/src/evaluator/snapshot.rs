@@ -1,4 +1,4 @@
-//! An idle evaluator as bytes.
+//! Stores an idle evaluator as bytes, and restores it.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{ErrorKind, ScriptError, Setting};
 
-/// An evaluator as bytes, never kept anywhere but in memory: they are not authenticated.
+/// An evaluator as bytes. Keep them in memory only, because they are not authenticated.
 #[derive(Clone)]
 pub struct Snapshot {
     engine: Arc<[u8]>,
-    rest: Arc<Rest>,
+    rest: Arc<EvaluatorState>,
 }
 
-/// What of an evaluator is not the engine's.
+/// The state of an evaluator besides its engine.
 #[derive(Serialize, Deserialize)]
-struct Rest {
+struct EvaluatorState {
     setting: Arc<Setting>,
     texts: Texts,
     routes: Arc<Vec<(String, String)>>,
@@ -32,16 +32,16 @@ struct Rest {
 
 impl Evaluator {
     pub fn snapshot(&self) -> Result<Snapshot, ScriptError> {
-        let unfit = |error| broken(format!("the evaluator cannot be frozen: {error}"));
+        let unfit = |error| broken(format!("cannot take a snapshot of the evaluator: {error}"));
         let engine = pack(self.engine()?).map_err(unfit)?;
-        // Proved once, relied on at every request.
+        // Check once that the snapshot can be restored: every request relies on it.
         let thawed: MontyRepl = unpack(&engine).map_err(unfit)?;
         if pack(&thawed).map_err(unfit)?.len() != engine.len() {
-            return Err(broken("the evaluator does not come back as it was frozen"));
+            return Err(broken("the snapshot of the evaluator is incomplete"));
         }
         Ok(Snapshot {
             engine: engine.into(),
-            rest: Arc::new(Rest {
+            rest: Arc::new(EvaluatorState {
                 setting: Arc::clone(&self.setting),
                 texts: self.texts.clone(),
                 routes: Arc::clone(&self.routes),
@@ -50,10 +50,10 @@ impl Evaluator {
         })
     }
 
-    /// A fresh evaluator with everything the snapshot had loaded.
+    /// A fresh evaluator with everything that the snapshot contains.
     pub fn restore(snapshot: &Snapshot) -> Result<Self, ScriptError> {
         let engine = unpack(&snapshot.engine)
-            .map_err(|error| broken(format!("the snapshot cannot be thawed: {error}")))?;
+            .map_err(|error| broken(format!("cannot restore the snapshot: {error}")))?;
         Ok(Self {
             engine: Some(Box::new(engine)),
             setting: Arc::clone(&snapshot.rest.setting),
@@ -68,7 +68,7 @@ impl Evaluator {
 }
 
 impl Snapshot {
-    /// What was routed when it was taken.
+    /// The routes at the time of the snapshot.
     pub fn routes(&self) -> &[(String, String)] {
         &self.rest.routes
     }
@@ -89,7 +89,7 @@ impl Snapshot {
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut_off())?;
         let (rest, engine) = after.split_at_checked(length).ok_or_else(cut_off)?;
         let rest = serde_json::from_slice(rest)
-            .map_err(|error| broken(format!("the snapshot cannot be read: {error}")))?;
+            .map_err(|error| broken(format!("cannot read the snapshot: {error}")))?;
         Ok(Self {
             engine: engine.into(),
             rest: Arc::new(rest),

@@ -14,7 +14,7 @@ use crate::{
     Stream,
 };
 
-/// Answers from tables, and remembers what it was asked.
+/// Answers from tables, and records all requests.
 #[derive(Default)]
 struct TestHost {
     libraries: HashMap<String, String>,
@@ -89,7 +89,7 @@ fn run_as(flavour: Flavour, text: &str, host: &mut TestHost) -> Result<(), Scrip
     Evaluator::new(&setting(flavour)).run(&source(text), host)
 }
 
-/// What the script prints.
+/// The output of a script that must succeed.
 fn printed(text: &str, host: &mut TestHost) -> String {
     match run_as(Flavour::Space, text, host) {
         Ok(()) => std::mem::take(&mut host.stdout),

@@ -1,16 +1,16 @@
-//! Which text a frame of a traceback speaks of.
+//! Maps a frame of a traceback to its source text.
 //!
-//! The engine names what it is fed `<python-input-N>`, and all that is `exec`uted `<string>`: a
-//! library is therefore executed with as many newlines before it as give it lines of its own.
+//! The engine names code that it is fed `<python-input-N>`, and all code in `exec` `<string>`.
+//! Therefore every library is executed with enough leading newlines to have unique line numbers.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Lines that `exec` of a script's own may have before they could be taken for a library's.
+/// Line numbers below this belong to a script's own `exec`.
 const FIRST_LINE: u32 = 1_000;
 
-/// Cheap to clone: snapshots are thawed for every request.
+/// Cheap to clone, because every request restores a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Texts {
     known: Arc<Vec<Text>>,
@@ -22,16 +22,16 @@ pub struct Text {
     pub file: String,
     /// As its author wrote it.
     text: String,
-    place: Place,
-    /// Ours, and no concern of a script's author.
+    origin: TextOrigin,
+    /// Part of `svc`, and hidden from the script's author.
     pub hidden: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum Place {
+enum TextOrigin {
     /// Fed under this name.
     Fed(String),
-    /// Executed; its first line is the one after this.
+    /// Executed, with this many lines before its first line.
     Executed(u32),
 }
 
@@ -46,43 +46,43 @@ impl Default for Texts {
 
 impl Texts {
     pub fn add_fed(&mut self, name: String, file: &str, text: &str) {
-        self.add(file, text, Place::Fed(name), false);
+        self.add(file, text, TextOrigin::Fed(name), false);
     }
 
-    /// Gives what to execute: `code`, moved down to lines of its own.
+    /// Returns the text to execute: `code`, moved down to unique line numbers.
     pub fn add_executed(&mut self, file: &str, text: &str, code: &str, hidden: bool) -> String {
         let before = self.next_line;
         let lines = u32::try_from(code.matches('\n').count()).unwrap_or(u32::MAX);
         self.next_line = before.saturating_add(lines).saturating_add(2);
-        self.add(file, text, Place::Executed(before), hidden);
+        self.add(file, text, TextOrigin::Executed(before), hidden);
         let mut moved = "\n".repeat(before as usize);
         moved.push_str(code);
         moved
     }
 
-    fn add(&mut self, file: &str, text: &str, place: Place, hidden: bool) {
+    fn add(&mut self, file: &str, text: &str, origin: TextOrigin, hidden: bool) {
         Arc::make_mut(&mut self.known).push(Text {
             file: file.to_owned(),
             text: text.to_owned(),
-            place,
+            origin,
             hidden,
         });
     }
 
-    /// The text behind a frame, and the line in it.
+    /// The text of a frame, and the line in that text.
     pub fn find(&self, name: &str, line: u32) -> Option<(&Text, u32)> {
         if name != "<string>" {
-            let fed = |text: &&Text| matches!(&text.place, Place::Fed(fed) if fed == name);
+            let fed = |text: &&Text| matches!(&text.origin, TextOrigin::Fed(fed) if fed == name);
             return self.known.iter().find(fed).map(|text| (text, line));
         }
-        // Places only grow, so the last that starts before the line is the one.
-        self.known.iter().rev().find_map(|text| match text.place {
-            Place::Executed(before) if before < line => Some((text, line - before)),
+        // Texts are in the order of their first lines: take the last one that starts before `line`.
+        self.known.iter().rev().find_map(|text| match text.origin {
+            TextOrigin::Executed(before) if before < line => Some((text, line - before)),
             _ => None,
         })
     }
 
-    /// Does a text of an author's have this word anywhere?
+    /// Whether a text of an author contains this word.
     pub fn mention(&self, word: &str) -> bool {
         let mut texts = self.known.iter().filter(|text| !text.hidden);
         texts.any(|text| text.text.contains(word))

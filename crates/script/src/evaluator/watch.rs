@@ -1,9 +1,9 @@
-//! Stops a script at its limits of time and memory, where it stands.
+//! Stops a script at its limits of time and memory, and reports the line.
 //!
-//! The engine has such limits too, and no script catches them. But it looks once more when a run
-//! has ended, and what that finds takes the place of the exception that knew the line. So ours
-//! are a little lower: an ordinary exception with a traceback, after which the run has failed
-//! whatever the script catches.
+//! The engine has such limits too, and no script can catch them. But the engine checks them again at
+//! the end of a run, and that error replaces the exception that has the line. Therefore these limits
+//! are a little lower. They raise an ordinary exception with a traceback, and the run fails even if
+//! the script catches it.
 
 use std::{
     sync::atomic::Ordering,
@@ -14,16 +14,16 @@ use monty_types::{BASELINE_MEMORY, ExcType, LIVE_MEMORY, MontyException};
 
 use crate::{Abilities, ErrorKind, Setting};
 
-/// How much later than ours the engine's limit of time is: for a script that goes on.
+/// The engine's time limit is this much later. It ends a script that catches the exception.
 pub const TIME_MARGIN: Duration = Duration::from_millis(100);
-/// How much higher than ours the engine's limit of memory is: more than grows between two looks.
+/// The engine's memory limit is this much higher: more than memory grows between two checks.
 pub const MEMORY_MARGIN: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]
 pub struct Watch {
     until: Option<Instant>,
     memory_bytes: Option<usize>,
-    /// Whether waiting for the host takes of the time.
+    /// Whether waiting for the host counts.
     counts_waiting: bool,
     reached: Option<ErrorKind>,
 }
@@ -38,17 +38,17 @@ impl Watch {
         }
     }
 
-    /// Time that is left, if it is limited.
+    /// The remaining time, if it is limited.
     pub fn left(&self) -> Option<Duration> {
         Some(self.until?.saturating_duration_since(Instant::now()))
     }
 
-    /// The limit that was reached: the run has failed.
+    /// The limit that was reached, if any. The run has then failed.
     pub fn reached(&self) -> Option<&ErrorKind> {
         self.reached.as_ref()
     }
 
-    /// Asks the host.
+    /// Runs `ask`, a call to the host.
     pub fn wait<T>(&mut self, ask: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let answer = ask();
@@ -58,8 +58,8 @@ impl Watch {
         answer
     }
 
-    /// Called every few hundred steps of a script, and does little.
-    pub fn look(&mut self) -> Result<(), MontyException> {
+    /// Checks the limits. Must be cheap, because it runs every few hundred steps of a script.
+    pub fn check(&mut self) -> Result<(), MontyException> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             self.reached = Some(ErrorKind::TimeLimit);
             return Err(MontyException::new(ExcType::TimeoutError, None));
@@ -72,7 +72,7 @@ impl Watch {
     }
 }
 
-/// As the engine counts it.
+/// The memory of the script, as the engine counts it.
 fn memory_used() -> usize {
     let live = LIVE_MEMORY.load(Ordering::Relaxed);
     live.saturating_sub(BASELINE_MEMORY.load(Ordering::Relaxed))

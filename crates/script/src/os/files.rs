@@ -1,5 +1,5 @@
-//! Files, with all the abilities of the process's user. Relative paths have become absolute
-//! before they come here.
+//! File operations with the permissions of the process's user. All paths are absolute: the engine
+//! resolves relative ones.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -15,7 +15,7 @@ use monty_types::{
 
 use super::{exception, io_exception, scan};
 
-/// Bytes of a file that is read at most; the engine reads files whole.
+/// Most bytes of a file. The engine reads whole files.
 const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 type Answer = Result<MontyObject, MontyException>;
@@ -85,7 +85,7 @@ fn count(number: usize) -> MontyObject {
 
 fn read(path: &str) -> Result<Vec<u8>, MontyException> {
     let failed = |error: io::Error| io_exception(&error, path);
-    // A pipe would be waited for, and the engine's clock stands still meanwhile.
+    // Reading a pipe could block, and no time limit applies meanwhile.
     if fs::metadata(path).map_err(failed)?.file_type().is_fifo() {
         return Err(exception(
             ExcType::OSError,
@@ -136,7 +136,7 @@ fn write(path: &str, data: &[u8], append: bool) -> Result<(), MontyException> {
         .map_err(|error| io_exception(&error, path))
 }
 
-/// What opening does by itself; reads and writes come one by one.
+/// Checks or creates the file. Reads and writes are separate requests.
 fn open(args: &OpenCallArgs) -> Answer {
     let path = args.path.as_str();
     match args.mode {
@@ -175,7 +175,7 @@ fn list(path: &str) -> Answer {
     let mut paths = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?.path();
-        // The engine's paths are Unicode; a name that is not cannot be told to it.
+        // Skip names that are not UTF-8: the engine's paths are Unicode.
         if let Some(entry) = entry.to_str() {
             paths.push(MontyObject::path(entry));
         }
@@ -183,7 +183,7 @@ fn list(path: &str) -> Answer {
     Ok(MontyObject::list(paths))
 }
 
-/// Links followed as far as there is something, as `Path.resolve()` without `strict`.
+/// Resolves links of the existing part of a path, as `Path.resolve()` without `strict`.
 fn resolve(path: &str) -> String {
     let mut rest = Vec::new();
     let mut existing = Path::new(path);

@@ -1,4 +1,4 @@
-//! Folders as a whole: `os.walk`, `os.scandir`, `Path.glob`.
+//! Scans of folders: `os.walk`, `os.scandir`, `Path.glob`.
 
 use std::{
     fs,
@@ -12,15 +12,15 @@ use monty_types::{
 
 use super::{exception, io_exception};
 
-/// Entries one scan may look at; a pattern can make it look at the same one often.
+/// Most visits of entries in one scan. A pattern can visit the same entry many times.
 const VISITS_MAX: usize = 1_000_000;
 
-/// Bytes a pattern's states may take.
+/// Most bytes for the states of a pattern.
 const STATE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 pub fn answer(args: &ScanArgs) -> Result<MontyObject, MontyException> {
     let root = Path::new(args.path.as_str());
-    // A root that cannot be read is the caller's problem; a folder below it reads as empty.
+    // Only an unreadable root is an error. Unreadable folders below it count as empty.
     fs::read_dir(root).map_err(|error| io_exception(&error, &args.path))?;
     let mut folder = Folder {
         root,
@@ -86,7 +86,7 @@ fn bounded(used: usize, max: usize) -> Result<(), MontyException> {
     }
     Err(exception(
         ExcType::RuntimeError,
-        "the folder has too many entries to look at in one go; start deeper",
+        "the folder has too many entries for one scan; start in a subfolder",
     ))
 }
 

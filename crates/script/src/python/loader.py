@@ -1,10 +1,11 @@
-"""Keeps modules. Runs in a namespace of its own, before any script.
+"""Loads modules. Runs in a separate namespace, before any script.
 
 The engine has no import hook, so `rewrite.rs` turns imports into calls of `get`. A module's text
-runs in a dict; the module object is a copy of that dict, brought up to date whenever the module is
-imported or one of its functions sets a global. Which modules there are is decided outside.
+runs in a dict. The module object is a copy of that dict, updated whenever the module is imported
+or one of its functions sets a global. The evaluator decides which modules exist.
 
-All of this is in every snapshot, and thawed for every request: what can be done outside is.
+This code is part of every snapshot and is restored for every request, so it does as little as
+possible. The rest is in Rust.
 """
 
 import json
@@ -16,10 +17,10 @@ class module:
 
 
 loaded = {}
-# Which number it was is more than every Python says.
+# Newer Pythons append the number, which is cut off.
 not_finite = "Out of range float values are not JSON compliant"
 tools = module()
-# `os.environ`, once it was asked for.
+# Holds `os.environ` after its first use.
 environment = []
 
 
@@ -43,7 +44,7 @@ def load(name):
 
 
 def walk(name, child):
-    """Loads every package on the way, then the module itself."""
+    """Loads every parent package, then the module itself."""
     made = None
     for path, part in __svc_host__("path", name, child):
         parent = made
@@ -65,23 +66,23 @@ def get(name, attribute=None):
 
 
 def store(target, attribute):
-    """`library.name = value` was said: the library's own functions are to see it."""
+    """Runs after `library.name = value`: makes the value visible to the library's functions."""
     if isinstance(target, module):
         target.__svc_namespace__[attribute] = getattr(target, attribute)
 
 
-def said(*values):
-    """What an exception made of these says: the engine's hold one text."""
+def exception_text(*values):
+    """The text of an exception with these arguments: the engine's exceptions hold one text."""
     return str(values[0] if len(values) == 1 else values)
 
 
 def is_os(target):
-    """The engine's modules have no names, and are another object each time they are imported."""
+    """Compares the repr: the engine's modules have no name and are new objects at each import."""
     return target is None or (isinstance(target, type(json)) and repr(target) == "<module 'os'>")
 
 
 def environ(target=None):
-    """`target.environ`; that of `os` is one dict, so that what is set in it lasts."""
+    """`target.environ`. For `os` always the same dict, so that changes are kept."""
     if not is_os(target):
         return target.environ
     if not environment:
@@ -104,7 +105,7 @@ def variable(key, default=None):
 
 
 def environment_changes():
-    """What the script set, and as None what it took out: for processes it starts."""
+    """The script's changes for processes that it starts. None marks a removed variable."""
     changes = {}
     if environment:
         import os
@@ -145,7 +146,7 @@ def exit(code=None):
 
 tools.get = get
 tools.store = store
-tools.said = said
+tools.exception_text = exception_text
 tools.invoke = invoke
 tools.loads = json.loads
 tools.environ = environ
@@ -158,7 +159,7 @@ loaded["svc._host"].__svc_namespace__ = {
     "environment_changes": environment_changes,
 }
 
-# The engine's own has neither arguments nor `exit`, and cannot be changed.
+# The engine's `sys` has neither `argv` nor `exit`, and cannot be changed.
 system = {"__name__": "sys", "argv": argv, "platform": platform, "exit": exit}
 for key in ("byteorder", "float_info", "hexversion", "implementation", "maxsize", "maxunicode"):
     if hasattr(sys, key):

@@ -1,7 +1,7 @@
-"""`subprocess.run` of the embedded engine; only scripts in a space have it.
+"""`subprocess.run` of the embedded engine. Only scripts in a space have it.
 
 Differences from CPython: output is text; a failure with `check=True` is a `RuntimeError` and a
-timeout a `TimeoutError`, since the engine has no exceptions of a module's own.
+timeout a `TimeoutError`, since the engine does not support new exception classes.
 """
 
 from svc import _host
@@ -30,7 +30,7 @@ class CompletedProcess:
 
 
 def stream_of(name, wanted):
-    """How the operation calls it."""
+    """The name of this stream setting in the operation `process`."""
     if wanted is None:
         return "inherit"
     if wanted == PIPE:

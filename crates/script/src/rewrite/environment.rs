@@ -1,4 +1,4 @@
-//! `os.environ` and `os.getenv`, which become the loader's: what a script sets is to last.
+//! Replaces `os.environ` and `os.getenv` by those of the loader, which keep a script's changes.
 
 use ruff_python_ast::{
     Expr, ExprAttribute, Stmt,
@@ -6,12 +6,12 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-/// Whether this member of `os` is the loader's.
+/// Whether the loader replaces this member of `os`.
 pub fn is_ours(member: &str) -> bool {
     matches!(member, "environ" | "getenv")
 }
 
-/// Adds what `anything.environ` becomes: only when it runs is it known whether that is `os`.
+/// Rewrites every `anything.environ`. The loader checks at run time whether the object is `os`.
 pub fn edit(text: &str, body: &[Stmt], edits: &mut Vec<(TextRange, String)>) {
     if text.contains(".environ") || text.contains(".getenv") {
         Environment { text, edits }.visit_body(body);
@@ -33,7 +33,8 @@ impl<'a> Visitor<'a> for Environment<'_> {
 }
 
 impl Environment<'_> {
-    /// `os.environ` is then `__svc__.environ(os)`; without quotes, as it may stand in an f-string.
+    /// Turns `os.environ` into `__svc__.environ(os)`. Without quotes, because it may be inside an
+    /// f-string.
     fn attribute(&mut self, attribute: &ExprAttribute) {
         let member = attribute.attr.as_str();
         let Expr::Name(name) = &*attribute.value else {

@@ -1,4 +1,4 @@
-//! Statements whose meaning has to be given to the engine.
+//! Rewrites statements that the engine does not handle as CPython does.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::{Role, environment, python_text};
 use crate::modules::is_built_in;
 
-/// What to put in place of which ranges.
+/// The ranges to replace, and their new text.
 pub fn edits(text: &str, role: Role<'_>, body: &[Stmt]) -> Vec<(TextRange, String)> {
     let mut statements = Statements {
         text,
@@ -41,22 +41,22 @@ impl<'a> StatementVisitor<'a> for Statements<'a> {
             Stmt::Import(import) => self.import(import),
             Stmt::ImportFrom(import) => self.import_from(import),
             Stmt::FunctionDef(function) => {
-                let mut declared = Declared(HashSet::new());
+                let mut declared = GlobalNames(HashSet::new());
                 declared.visit_body(&function.body);
                 self.globals.push(declared.0);
                 walk_stmt(self, stmt);
                 self.globals.pop();
             }
-            Stmt::Assign(assign) => self.assigned(stmt.range(), &assign.targets),
+            Stmt::Assign(assign) => self.rewrite_assignment(stmt.range(), &assign.targets),
             Stmt::AugAssign(assign) => {
-                self.assigned(stmt.range(), std::slice::from_ref(&assign.target));
+                self.rewrite_assignment(stmt.range(), std::slice::from_ref(&assign.target));
             }
             Stmt::AnnAssign(assign) if assign.value.is_some() => {
-                self.assigned(stmt.range(), std::slice::from_ref(&assign.target));
+                self.rewrite_assignment(stmt.range(), std::slice::from_ref(&assign.target));
             }
             Stmt::Raise(raise) => {
                 if let Some(Expr::Call(call)) = raise.exc.as_deref() {
-                    self.raised(call);
+                    self.rewrite_raise(call);
                 }
             }
             _ => walk_stmt(self, stmt),
@@ -121,7 +121,7 @@ impl<'a> Statements<'a> {
             });
             return self.replace(import.range, calls.collect());
         }
-        // The engine itself refuses `import *`, at the right place.
+        // The engine itself refuses `import *`, with the right line.
         if is_built_in(module) || star {
             return;
         }
@@ -135,8 +135,8 @@ impl<'a> Statements<'a> {
         self.replace(import.range, calls);
     }
 
-    /// One line of statements, which then ends where the replaced one did: the newlines go
-    /// inside the last parentheses.
+    /// Replaces a range by statements with the same number of line breaks. These go inside the last
+    /// parentheses.
     fn replace(&mut self, range: TextRange, statements: Vec<String>) {
         let newlines = self.text[range].matches('\n').count();
         let mut line = statements.join("; ");
@@ -146,7 +146,7 @@ impl<'a> Statements<'a> {
                     line.push_str(&"\n".repeat(newlines));
                     line.push(')');
                 }
-                // The last one is an import of the engine's own, which takes no parentheses.
+                // The last statement is a plain import, which has no parentheses.
                 last => {
                     line.extend(last);
                     line.push_str("; (");
@@ -158,8 +158,9 @@ impl<'a> Statements<'a> {
         self.edits.push((range, line));
     }
 
-    /// The engine's exceptions hold no more than one text.
-    fn raised(&mut self, call: &ExprCall) {
+    /// Turns the arguments of an exception into one text, because the engine's exceptions hold no
+    /// more.
+    fn rewrite_raise(&mut self, call: &ExprCall) {
         let Expr::Name(name) = &*call.func else {
             return;
         };
@@ -172,15 +173,17 @@ impl<'a> Statements<'a> {
             )
         {
             let inside = arguments.range.add_start(1.into()).sub_end(1.into());
-            self.edits
-                .push((TextRange::empty(inside.start()), "__svc__.said(".to_owned()));
+            self.edits.push((
+                TextRange::empty(inside.start()),
+                "__svc__.exception_text(".to_owned(),
+            ));
             self.edits
                 .push((TextRange::empty(inside.end()), ")".to_owned()));
         }
     }
 
-    /// Adds to an assignment what the engine does not do by itself.
-    fn assigned(&mut self, range: TextRange, targets: &'a [Expr]) {
+    /// Adds code to an assignment that must also change a module object or its namespace.
+    fn rewrite_assignment(&mut self, range: TextRange, targets: &'a [Expr]) {
         let mut added = String::new();
         let mut rest: Vec<&Expr> = targets.iter().collect();
         while let Some(target) = rest.pop() {
@@ -214,10 +217,10 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Names one function declares `global`, functions inside it left out.
-struct Declared<'a>(HashSet<&'a str>);
+/// Names that one function declares `global`, without those of inner functions.
+struct GlobalNames<'a>(HashSet<&'a str>);
 
-impl<'a> StatementVisitor<'a> for Declared<'a> {
+impl<'a> StatementVisitor<'a> for GlobalNames<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Global(global) => self.0.extend(global.names.iter().map(|name| name.as_str())),

@@ -1,4 +1,4 @@
-//! Where `import x` looks: beside the script, then among the owner's stored libraries.
+//! Finds libraries: beside the script, then among the stored ones.
 
 use std::{
     collections::HashMap,
@@ -12,12 +12,12 @@ use svc_protocol::api::ScriptOwner;
 use super::server::Servers;
 use crate::{Exception, Raise, SOURCE_BYTES_MAX, Source};
 
-/// Pages of libraries that are read: far more than there can be.
+/// Most pages of libraries that are read: far more than exist.
 const PAGES_MAX: usize = 100;
 
 pub(super) struct Libraries {
     folder: Option<PathBuf>,
-    /// Read once for a process: what one request imports, the next does too.
+    /// Read once per process.
     stored: Option<HashMap<String, String>>,
 }
 
@@ -36,7 +36,7 @@ impl Libraries {
         };
         let mut path = folder.clone();
         for part in module.split('.') {
-            // Names only: nothing that means another folder.
+            // Identifiers only: a part must not lead to another folder.
             let name = |c: char| c.is_alphanumeric() || c == '_';
             if part.is_empty() || !part.chars().all(name) {
                 return Ok(None);
@@ -59,7 +59,7 @@ impl Libraries {
         Ok(None)
     }
 
-    /// One of the owner's libraries, or a global one.
+    /// Finds a library of the owner, or a global one.
     pub(super) async fn find_stored(
         &mut self,
         module: &str,
@@ -76,7 +76,7 @@ impl Libraries {
     }
 }
 
-/// Every library by its name; the owner's own win.
+/// Every library by its name. A library of the owner replaces a global one.
 async fn read_stored(module: &str, servers: &Servers) -> Result<HashMap<String, String>, Raise> {
     let mut stored: HashMap<String, (ScriptOwner, String)> = HashMap::new();
     let mut cursor: Option<String> = None;
@@ -106,7 +106,7 @@ async fn read_stored(module: &str, servers: &Servers) -> Result<HashMap<String, 
         .collect())
 }
 
-/// The text of a file, unless a link leads out of the folder.
+/// The text of a file. Fails if a link leads out of the folder.
 fn read_within(folder: &Path, path: &Path) -> io::Result<Option<String>> {
     let real = match path.canonicalize() {
         Ok(real) => real,

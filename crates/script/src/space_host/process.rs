@@ -1,4 +1,4 @@
-//! Starts programs for a script, waits for them, and kills those that take too long.
+//! Runs programs for a script, and kills those that exceed their timeout.
 
 use std::{
     collections::HashMap,
@@ -20,17 +20,17 @@ use crate::{
     worker::{WORKER_VARIABLES, without_memory_limit},
 };
 
-/// Bytes of each stream a script is given.
+/// Most bytes of each output stream.
 const STREAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The argument of the operation.
+/// The argument of the operation `process`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Order {
+pub(super) struct ProcessRequest {
     args: Vec<String>,
     #[serde(default)]
     cwd: Option<String>,
-    /// The whole environment, if given.
+    /// Replaces the whole environment.
     #[serde(default)]
     env: Option<HashMap<String, String>>,
     #[serde(default)]
@@ -38,7 +38,7 @@ pub(super) struct Order {
     /// Seconds.
     #[serde(default)]
     timeout: Option<f64>,
-    /// Added to the environment if that is not given as a whole; `None` takes one out.
+    /// Changes to the environment, if `env` is not given. `None` removes a variable.
     #[serde(default)]
     env_changes: HashMap<String, Option<String>>,
     #[serde(default)]
@@ -51,50 +51,50 @@ pub(super) struct Order {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Output {
-    /// To where the script's own goes.
+    /// To the script's own stream.
     #[default]
     Inherit,
     /// To the script.
     Pipe,
     Null,
-    /// Of stderr only: into stdout, in the order it was written.
+    /// For stderr only: into stdout, in order.
     Stdout,
 }
 
-/// What came of it. Of the streams, that which was read.
+/// The answer. Holds the streams that were read.
 #[derive(Debug, Serialize)]
-pub(super) struct Done {
-    /// Negative: the signal that ended it.
+pub(super) struct ProcessResult {
+    /// The exit code, or the negative number of the signal that ended the program.
     pub(super) returncode: i32,
     pub(super) stdout: Option<String>,
     pub(super) stderr: Option<String>,
 }
 
-/// Runs it to its end. In a worker its output is read in any case: a worker's stdout is no place
-/// for it.
-pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
-    let Some((program, args)) = order.args.split_first() else {
+/// Runs a program to its end. In a worker, inherited output is read too, because a worker's stdout
+/// carries frames.
+pub(super) async fn run(request: &ProcessRequest, in_worker: bool) -> Result<ProcessResult, Raise> {
+    let Some((program, args)) = request.args.split_first() else {
         let text = "a process needs a program: `args` is empty";
         return Err(Raise::new(Exception::ValueError, text));
     };
-    let mut command = command(order, (program, args), in_worker);
+    let mut command = command(request, (program, args), in_worker);
     let merged =
-        redirect(&mut command, order, in_worker).map_err(|error| unstarted(program, &error))?;
+        redirect(&mut command, request, in_worker).map_err(|error| start_error(program, &error))?;
     let spawned = if in_worker {
         without_memory_limit(|| command.spawn())
     } else {
         command.spawn()
     };
-    let mut child = spawned.map_err(|error| unstarted(program, &error))?;
-    // It holds the writing end of a pipe, which would then never end.
+    let mut child = spawned.map_err(|error| start_error(program, &error))?;
+    // Closes this process's copy of the pipe's write end. Otherwise the pipe would never end.
     drop(command);
-    // Dropped at the end of its time, it is killed.
-    let ended = finish(&mut child, merged, order.input.as_deref(), program);
-    match order.timeout {
+    // Cancelled at the timeout. The child is then killed.
+    let ended = finish(&mut child, merged, request.input.as_deref(), program);
+    match request.timeout {
         None => ended.await,
         Some(seconds) => {
             let within = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                let text = format!("`{seconds}` is no timeout");
+                let text = format!("`{seconds}` is not a valid timeout in seconds");
                 Raise::new(Exception::ValueError, text)
             })?;
             match tokio::time::timeout(within, ended).await {
@@ -110,13 +110,17 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
 }
 
 /// The program with its folder, its environment and its input.
-fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool) -> Command {
+fn command(
+    request: &ProcessRequest,
+    (program, args): (&String, &[String]),
+    in_worker: bool,
+) -> Command {
     let mut command = Command::new(program);
     command.args(args).kill_on_drop(true);
-    if let Some(folder) = &order.cwd {
+    if let Some(folder) = &request.cwd {
         command.current_dir(folder);
     }
-    match &order.env {
+    match &request.env {
         Some(env) => {
             command.env_clear().envs(env);
         }
@@ -127,15 +131,15 @@ fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool
         }
         None => {}
     }
-    if order.env.is_none() {
-        for (name, value) in &order.env_changes {
+    if request.env.is_none() {
+        for (name, value) in &request.env_changes {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
     }
-    command.stdin(match order.input {
+    command.stdin(match request.input {
         Some(_) => Stdio::piped(),
         None if in_worker => Stdio::null(),
         None => Stdio::inherit(),
@@ -143,18 +147,24 @@ fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool
     command
 }
 
-/// Says where both streams go. Gives the end to read from if they are one.
-fn redirect(command: &mut Command, order: &Order, in_worker: bool) -> io::Result<Option<Receiver>> {
+/// Redirects both output streams. Returns the pipe to read if they share one.
+fn redirect(
+    command: &mut Command,
+    request: &ProcessRequest,
+    in_worker: bool,
+) -> io::Result<Option<Receiver>> {
     let one = |output: Output| match output {
         Output::Null => Stdio::null(),
         Output::Inherit if !in_worker => Stdio::inherit(),
         Output::Inherit | Output::Pipe | Output::Stdout => Stdio::piped(),
     };
-    if order.stderr != Output::Stdout {
-        command.stdout(one(order.stdout)).stderr(one(order.stderr));
+    if request.stderr != Output::Stdout {
+        command
+            .stdout(one(request.stdout))
+            .stderr(one(request.stderr));
         return Ok(None);
     }
-    match order.stdout {
+    match request.stdout {
         Output::Null => {
             command.stdout(Stdio::null()).stderr(Stdio::null());
             Ok(None)
@@ -177,13 +187,13 @@ async fn finish(
     merged: Option<Receiver>,
     input: Option<&str>,
     program: &str,
-) -> Result<Done, Raise> {
+) -> Result<ProcessResult, Raise> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let feed = async move {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // A program need not read what it is given.
+            // An error means that the program does not read its input, which is allowed.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
         Ok(())
@@ -196,14 +206,14 @@ async fn finish(
         tokio::try_join!(feed, collect(stdout), collect(stderr), collect(merged))
             .map_err(failed)?;
     let status = child.wait().await.map_err(failed)?;
-    Ok(Done {
-        returncode: code_of(status),
+    Ok(ProcessResult {
+        returncode: return_code(status),
         stdout: stdout.or(merged),
         stderr,
     })
 }
 
-/// A stream to its end; too much of it is an error.
+/// Reads a stream to its end. Fails if it is too large.
 async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<String>> {
     let Some(stream) = stream else {
         return Ok(None);
@@ -218,8 +228,8 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<St
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// As CPython counts it.
-fn code_of(status: ExitStatus) -> i32 {
+/// The return code of CPython.
+fn return_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
 
     status
@@ -228,8 +238,8 @@ fn code_of(status: ExitStatus) -> i32 {
         .unwrap_or(-1)
 }
 
-/// As CPython says it.
-fn unstarted(program: &str, error: &io::Error) -> Raise {
+/// The errors of CPython.
+fn start_error(program: &str, error: &io::Error) -> Raise {
     let text = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::NotFound, Some(code)) => {
             format!("[Errno {code}] No such file or directory: '{program}'")
@@ -237,7 +247,7 @@ fn unstarted(program: &str, error: &io::Error) -> Raise {
         (io::ErrorKind::PermissionDenied, Some(code)) => {
             format!("[Errno {code}] Permission denied: '{program}'")
         }
-        _ => format!("`{program}` cannot start: {error}"),
+        _ => format!("cannot start `{program}`: {error}"),
     };
     let exception = match error.kind() {
         io::ErrorKind::PermissionDenied => Exception::PermissionError,

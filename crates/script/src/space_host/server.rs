@@ -1,4 +1,4 @@
-//! Whom operations go to: the space's agent if there is one, else the server.
+//! Sends operations to the space's agent if there is one, else to the server.
 
 use http::{HeaderMap, Method};
 use serde::Serialize;
@@ -9,13 +9,13 @@ use svc_protocol::{api, env};
 use super::AgentAccess;
 use crate::{Exception, Raise};
 
-/// Bytes of an answer a script is given.
+/// Most bytes of a response.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Libraries per page: with texts of a quarter of a mebibyte they fit into an answer.
+/// Libraries per page. With sources of 256 KiB, a page fits into [`ANSWER_BYTES_MAX`].
 const PAGE: u32 = 16;
-/// A call may take as long as its method does.
+/// Has a longer timeout, because a call may take as long as its method.
 const CALL_PATH: &str = "/api/methods/call";
-/// An answer without an end.
+/// An endless response, which a script cannot read.
 const STREAM_PATH: &str = "/api/events/stream";
 
 pub(super) struct Servers {
@@ -25,11 +25,11 @@ pub(super) struct Servers {
 
 struct Agent {
     client: AgentClient,
-    /// The server's API through the agent, with bounds for scripts.
+    /// The server's API through the agent, with the limits for scripts.
     api: Client,
 }
 
-/// An answer of the API, its body as it came.
+/// A response of the API, with its body unchanged.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer {
     status: u16,
@@ -58,8 +58,8 @@ impl Servers {
         self.server = Some(client);
     }
 
-    /// Is there anybody to ask?
-    pub(super) fn any(&self) -> bool {
+    /// Whether there is an agent or a server.
+    pub(super) fn has_any(&self) -> bool {
         self.agent.is_some() || self.server.is_some()
     }
 
@@ -73,7 +73,7 @@ impl Servers {
         })
     }
 
-    /// The outer error is the script's to catch, the inner one what was answered.
+    /// The outer error means that there is no server, the inner one is the result of the request.
     pub(super) async fn emit(
         &self,
         emit: &api::Emit,
@@ -81,7 +81,7 @@ impl Servers {
         match (&self.agent, &self.server) {
             (Some(agent), _) => Ok(agent.client.emit(emit, None).await),
             (None, Some(server)) => Ok(server.emit(emit, None).await),
-            (None, None) => Err(nobody("svc.event")),
+            (None, None) => Err(no_server("svc.event")),
         }
     }
 
@@ -91,8 +91,8 @@ impl Servers {
         path: &str,
         body: Option<&RawValue>,
     ) -> Result<Result<Answer, Error>, Raise> {
-        let method = checked(method, path)?;
-        let client = self.client().ok_or_else(|| nobody("svc.api"))?;
+        let method = check_request(method, path)?;
+        let client = self.client().ok_or_else(|| no_server("svc.api"))?;
         let route = path.split('?').next().unwrap_or(path);
         let within = (route == CALL_PATH).then_some(client.policy().call_timeout);
         let body = body.map(|body| body.get().as_bytes().to_vec());
@@ -104,14 +104,14 @@ impl Servers {
         if answer.body.len() > ANSWER_BYTES_MAX {
             let bytes = answer.body.len();
             return Err(Raise::runtime(format!(
-                "the answer of `{path}` has {bytes} bytes; a script is given {ANSWER_BYTES_MAX} at most"
+                "the answer of `{path}` has {bytes} bytes; a script may read at most {ANSWER_BYTES_MAX}"
             )));
         }
         let status = answer.status.as_u16();
         body_of(&answer.body).map(|body| Ok(Answer { status, body }))
     }
 
-    /// One page of libraries the owner sees.
+    /// One page of the libraries that the owner may use.
     pub(super) async fn libraries(&self, cursor: Option<&str>) -> Result<api::Scripts, Error> {
         let Some(client) = self.client() else {
             return Ok(api::Scripts {
@@ -143,18 +143,18 @@ impl Servers {
     }
 }
 
-/// The bytes as they are if they are JSON, else as a text.
+/// The bytes unchanged if they are JSON, else as a JSON string.
 fn body_of(bytes: &[u8]) -> Result<Box<RawValue>, Raise> {
     let text = if bytes.is_empty() { b"null" } else { bytes };
     if let Ok(body) = serde_json::from_slice::<Box<RawValue>>(text) {
         return Ok(body);
     }
     to_raw_value(&String::from_utf8_lossy(bytes))
-        .map_err(|error| Raise::runtime(format!("the answer is no text: {error}")))
+        .map_err(|error| Raise::runtime(format!("the answer is not text: {error}")))
 }
 
-/// Only the API, and only what ends.
-fn checked(method: &str, path: &str) -> Result<Method, Raise> {
+/// Rejects paths outside the API and the endless event stream.
+fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
     let refuse = |text: String| Err(Raise::new(Exception::ValueError, text));
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#' && byte != b'\\';
     if !path.starts_with("/api/") || !path.bytes().all(plain) || path.contains("/..") {
@@ -176,7 +176,7 @@ fn checked(method: &str, path: &str) -> Result<Method, Raise> {
     }
 }
 
-fn nobody(module: &str) -> Raise {
+fn no_server(module: &str) -> Raise {
     let (socket, url, token) = (env::AGENT_SOCKET, env::URL, env::TOKEN);
     Raise::runtime(format!(
         "{module} has nobody to ask: no agent was found ({socket} is not set), and no server is \

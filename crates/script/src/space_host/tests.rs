@@ -1,4 +1,4 @@
-//! The host of a space against a socket that answers what the test says.
+//! The host of a space against a socket with prepared answers.
 
 mod processes;
 
@@ -30,7 +30,7 @@ fn alone(folder: &Path) -> SpaceHost {
     SpaceHost::new(folder.join("main.py"), None)
 }
 
-/// A host whose agent gives these answers (status, body) in turn, and what the agent was asked.
+/// A host whose agent returns these answers (status, body) in turn, and the requests of the agent.
 fn with_agent(
     folder: &Path,
     answers: Vec<(u16, String)>,
@@ -112,7 +112,7 @@ fn modules_are_found_beside_the_script_in_the_order_of_cpython() {
 }
 
 #[test]
-fn a_link_out_of_the_folder_is_no_module() {
+fn a_link_out_of_the_folder_is_refused() {
     let outside = folder(&[("secret.py", "s")]);
     let inside = folder(&[]);
     let link = inside.path().join("secret.py");
@@ -122,7 +122,7 @@ fn a_link_out_of_the_folder_is_no_module() {
 }
 
 #[test]
-fn stored_libraries_are_asked_for_once_and_own_ones_win() {
+fn stored_libraries_are_read_once_and_those_of_the_owner_win() {
     let script = |name: &str, owner: &str, source: &str| {
         json!({
             "id": uuid::Uuid::nil(), "name": name, "kind": "library", "owner": owner,
@@ -218,7 +218,7 @@ fn a_registration_goes_to_the_agent_and_its_refusal_stays_typed() {
 }
 
 #[test]
-fn only_a_refused_registration_is_kept_and_only_until_the_next() {
+fn only_the_refusal_of_the_last_registration_is_kept() {
     let folder = folder(&[]);
     let problem = |status: u16| {
         let problem = json!({
@@ -239,7 +239,7 @@ fn only_a_refused_registration_is_kept_and_only_until_the_next() {
     message(host.call("unregister", r#"{"local_name":"x"}"#));
     assert!(host.take_refusal().is_none(), "no registration");
     message(host.call("register", registration));
-    // What follows it does not make it undone.
+    // A later `unregister` does not clear the refusal.
     host.call("unregister", "{}").expect("done");
     assert!(host.take_refusal().is_some());
     message(host.call("register", registration));
@@ -248,7 +248,7 @@ fn only_a_refused_registration_is_kept_and_only_until_the_next() {
 }
 
 #[test]
-fn the_api_passes_bodies_through_as_they_are() {
+fn the_api_passes_bodies_through_unchanged() {
     let folder = folder(&[]);
     let (mut host, questions) = with_agent(
         folder.path(),
@@ -281,7 +281,7 @@ fn the_api_passes_bodies_through_as_they_are() {
 }
 
 #[test]
-fn only_paths_of_the_api_are_asked_for() {
+fn only_paths_of_the_api_are_requested() {
     let folder = folder(&[]);
     let (mut host, _questions) = with_agent(folder.path(), Vec::new());
     for path in [
@@ -305,7 +305,7 @@ fn only_paths_of_the_api_are_asked_for() {
 }
 
 #[test]
-fn without_anybody_to_ask_the_way_out_is_named() {
+fn without_an_agent_and_a_server_the_error_says_what_to_do() {
     let folder = folder(&[]);
     let mut host = alone(folder.path());
     let registration = r#"{"server":{"command":"x"},"methods":[]}"#;
@@ -328,7 +328,7 @@ fn without_anybody_to_ask_the_way_out_is_named() {
         ),
         ("event", "null", "event accessors are for sink scripts"),
         ("nonsense", "null", "there is no operation `nonsense`"),
-        ("emit", "[]", "`emit` does not take this"),
+        ("emit", "[]", "the argument of `emit` is invalid"),
     ] {
         let text = message(host.call(operation, argument));
         assert!(text.starts_with(begins), "{text}");
@@ -337,7 +337,7 @@ fn without_anybody_to_ask_the_way_out_is_named() {
 }
 
 #[test]
-fn a_wrong_registration_is_told_as_the_agent_would() {
+fn an_invalid_registration_has_the_same_error_as_at_the_agent() {
     let folder = folder(&[]);
     let mut host = alone(folder.path());
     for (registration, says) in [

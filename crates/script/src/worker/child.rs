@@ -1,7 +1,7 @@
 //! The worker process itself.
 //!
-//! It takes one piece of work at a time from stdin, and answers on stdout. It ends with its
-//! parent: at once, also in the middle of a script.
+//! The worker reads one piece of work at a time from stdin and answers on stdout. It ends as soon as
+//! its parent ends, even in the middle of a script.
 
 mod host;
 mod pipe;
@@ -27,19 +27,18 @@ use crate::{
     check_for_server,
 };
 
-/// Stack of the thread a user's handlers run on: their recursion is the engine's.
+/// Stack of the thread for a user's handlers, for recursion in the engine.
 const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
-/// Likewise for scripts of others. A syntax tree is as deep as its longest chain (`1+1+1…`), and
-/// is taken down level by level: room for a source that is nothing else. What is not used of it
-/// is never really taken.
+/// The same for sandboxed scripts. Dropping a syntax tree recurses as deep as its longest chain
+/// (`1+1+1…`), so this has room for a source that is one chain. Unused stack costs no memory.
 const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 
-/// What a worker may do besides computing.
+/// What a worker may do besides running scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Nothing: every limit the machine has is on it.
+    /// Nothing: every available limit is set.
     Sandbox { memory_bytes: usize },
-    /// What its user may: it serves the user's own handlers, within memory.
+    /// Everything that its user may do, within a memory limit. Serves the user's own handlers.
     Space { memory_bytes: usize },
 }
 
@@ -72,7 +71,7 @@ pub fn main(role: Role) -> i32 {
             eprintln!("script worker: {error}");
             1
         }
-        // The panic has said what it was.
+        // The panic has printed its message.
         Ok(Err(_)) => 1,
     }
 }
@@ -81,29 +80,30 @@ struct Child {
     role: Role,
     pipe: Pipe,
     gauge: Gauge,
-    loaded: Option<Loaded>,
+    loaded: Option<LoadedSnapshot>,
 }
 
-/// What `Invoke` works with.
-struct Loaded {
+/// The state for `Invoke`.
+struct LoadedSnapshot {
     snapshot: Snapshot,
     host: SpaceHost,
-    /// Made while there is no request, so that none waits for it. Each serves one.
+    /// Restored between requests, so that no request waits for it. Each evaluator serves one
+    /// request.
     next: Option<Evaluator>,
-    /// Of the last request: taken apart when its caller has the answer.
+    /// The evaluator of the last request. Dropped after the answer was sent.
     spent: Option<Evaluator>,
 }
 
-impl Loaded {
+impl LoadedSnapshot {
     fn prepare(&mut self) {
         self.spent = None;
-        // An error shows when the request comes.
+        // The next request reports an error.
         self.next = Evaluator::restore(&self.snapshot).ok();
     }
 }
 
 impl Child {
-    /// Gives up what the role does not need, then says that work may come.
+    /// Sets the limits of the role, then reports that the worker is ready.
     fn start(role: Role) -> io::Result<Self> {
         let mut pipe = Pipe::open(role.frame_bytes_max())?;
         let gauge = Gauge::start()?;
@@ -155,7 +155,7 @@ impl Child {
                 self.invoke(&handler, &params)
             }
             (_, ToWorker::Probe) => Ok(Some(probe())),
-            _ => Err(broken("a worker of this kind does not take such work")),
+            _ => Err(broken("this kind of worker does not support this work")),
         }
     }
 
@@ -196,7 +196,7 @@ impl Child {
         if let Some(server) = server_of_environment() {
             host = host.with_server(server);
         }
-        self.loaded = Some(Loaded {
+        self.loaded = Some(LoadedSnapshot {
             snapshot,
             host,
             next: None,
@@ -222,7 +222,7 @@ impl Child {
     }
 }
 
-/// Ends the process when the other end of stdin is gone, whatever it does at that moment.
+/// Ends the process as soon as the other end of stdin is closed.
 fn end_with_parent() -> io::Result<()> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
     let leads_group = rustix::process::getpgrp() == rustix::process::getpid();
@@ -230,7 +230,7 @@ fn end_with_parent() -> io::Result<()> {
         .name("parent".to_owned())
         .stack_size(128 * 1024)
         .spawn(move || {
-            // Nothing is asked for, so that only the end is told.
+            // No events requested, so that poll returns only at the end of the pipe.
             let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
             loop {
                 match poll(&mut ends, None) {
@@ -242,23 +242,23 @@ fn end_with_parent() -> io::Result<()> {
         .map(drop)
 }
 
-/// Takes along what scripts started, if the process leads a group of its own.
+/// Ends this process. If it leads a process group, kills the processes of its scripts too.
 fn end(leads_group: bool) -> ! {
     if leads_group {
-        // An error leaves the others, and the end below.
+        // On an error, only this process ends, below.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
     }
     std::process::exit(0)
 }
 
-/// The server a handler's `svc.api` falls back to when there is no agent.
+/// The server that a handler's `svc.api` uses without an agent.
 fn server_of_environment() -> Option<Client> {
     let ca_file = std::env::var_os(env::CA_FILE).map(PathBuf::from);
     let target = Target::parse_first(&std::env::var(env::URL).ok()?, ca_file.as_deref()).ok()?;
     Some(Client::new(target).with_token(std::env::var(env::TOKEN).ok()?))
 }
 
-/// Tries what a sandboxed worker must not be able to.
+/// Tries operations that a sandboxed worker must not be able to do.
 fn probe() -> String {
     let probe = Probe {
         open_file: File::open("/proc/self/status").is_ok(),

@@ -1,8 +1,8 @@
-//! Takes from a worker what its scripts must not have, before the first of them comes.
+//! Restricts a worker before its first script.
 //!
-//! The engine gives scripts nothing by itself; this is for the day it has a hole. Limits of the
-//! operating system bound memory; a filter of system calls leaves a sandboxed worker its pipes,
-//! its memory, its threads and the clock.
+//! The engine gives scripts no access to the system; this is a second barrier, in case the engine
+//! has a bug. Limits of the operating system bound the memory. A filter of system calls leaves a
+//! sandboxed worker only its pipes, its memory, its threads, the clock and random numbers.
 
 #[cfg(target_os = "linux")]
 mod system_calls;
@@ -13,14 +13,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{child::Role, gauge::Usage};
 
-/// What a script's memory may cost beyond itself: the stack of the thread it runs on, and memory
-/// the allocator has reserved ahead.
+/// Address space in addition to a script's memory: the stack of its thread, and memory that the
+/// allocator reserves in advance.
 const HEADROOM_BYTES: usize = 192 * 1024 * 1024;
-/// Open files of a sandboxed worker: three pipes and the gauge, and some air.
+/// Most open files of a sandboxed worker: three pipes, the gauge, and some spare.
 const FILES_MAX: u64 = 16;
 
-/// Sets every limit; gives back what this machine does not have. `now` is what the process uses
-/// so far.
+/// Sets every limit. Returns a warning if this machine lacks one. `now` is the current usage of the
+/// process.
 pub(super) fn confine(role: Role, now: Usage) -> io::Result<Option<String>> {
     set_soft(Resource::Core, 0)?;
     let memory = |bytes: usize| {
@@ -29,7 +29,7 @@ pub(super) fn confine(role: Role, now: Usage) -> io::Result<Option<String>> {
     };
     match role {
         Role::Space { memory_bytes } => {
-            // Soft: what a handler starts is not a handler, and has its own size.
+            // A soft limit, because programs that a handler starts must not have it.
             set_soft(Resource::As, memory(memory_bytes))?;
             Ok(None)
         }
@@ -43,28 +43,28 @@ pub(super) fn confine(role: Role, now: Usage) -> io::Result<Option<String>> {
     }
 }
 
-/// Runs `start` without the limit on memory of [`Role::Space`], which a process inherits.
+/// Runs `start` without the memory limit of [`Role::Space`], which a new process would inherit.
 pub(crate) fn without_memory_limit<T>(start: impl FnOnce() -> T) -> T {
     let limit = getrlimit(Resource::As);
     let lifted = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // Refused, the process starts with the limit.
+    // On an error, the new process has the limit.
     let _ = setrlimit(Resource::As, lifted);
     let started = start();
     let _ = setrlimit(Resource::As, limit);
     started
 }
 
-/// A limit that processes this one starts may lift.
+/// Sets a limit that can be lifted again.
 fn set_soft(resource: Resource, limit: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let current = Some(maximum.map_or(limit, |maximum| limit.min(maximum)));
     Ok(setrlimit(resource, Rlimit { current, maximum })?)
 }
 
-/// A limit that nobody lifts.
+/// Sets a limit that cannot be lifted.
 fn set_hard(resource: Resource, limit: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let limit = maximum.map_or(limit, |maximum| limit.min(maximum));
@@ -79,7 +79,8 @@ fn set_hard(resource: Resource, limit: u64) -> io::Result<()> {
 fn filter_system_calls() -> Option<String> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-    // Other processes of the same user do not look into it. Not vital.
+    // Hides this process's memory from other processes of the user. Not essential, so errors are
+    // ignored.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     system_calls::filter()
         .err()

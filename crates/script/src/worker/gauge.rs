@@ -1,10 +1,9 @@
-//! Measures the process's memory while a script runs, so that it can be stopped with an exception
-//! that names the line.
+//! Measures the process's memory while a script runs, so that the script can be stopped with an
+//! exception that names the line.
 //!
-//! The evaluator's watch, and behind it the engine, compare two counters with the limit; whoever
-//! embeds the engine has to keep them.
-//! They are per process, which is why a worker runs one script at a time. A hard limit of the
-//! operating system stands behind this one.
+//! The evaluator's watch and the engine compare two counters with the limit. The engine requires the
+//! embedding program to update these counters. They are global to the process, which is why a worker
+//! runs one script at a time. A hard limit of the operating system is the second barrier.
 
 use std::{
     fs::File,
@@ -20,19 +19,19 @@ use std::{
 
 use monty_types::{BASELINE_MEMORY, LIVE_MEMORY};
 
-/// Time between two looks: some megabytes at the speed of memory.
+/// Time between two measurements. A script can allocate some megabytes in this time.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Sizes of the process in pages: address space, resident, shared, text, -, data, -.
 const STATM: &str = "/proc/self/statm";
 
-/// What the operating system counts for this process, in bytes.
+/// Memory of this process as counted by the operating system, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     pub(super) address_space: usize,
     pub(super) resident: usize,
 }
 
-/// The file the usage is read from, opened while files can be.
+/// The file of the usage, opened before the worker loses access to files.
 #[derive(Debug)]
 struct Meter {
     file: File,
@@ -64,29 +63,29 @@ impl Meter {
     }
 }
 
-/// Owns the thread that looks, which sleeps unless a script runs.
+/// Owns the measuring thread, which sleeps unless a script runs.
 #[derive(Debug)]
 pub(super) struct Gauge {
     meter: Arc<Meter>,
     running: Arc<AtomicBool>,
-    looker: JoinHandle<()>,
+    sampler: JoinHandle<()>,
 }
 
 impl Gauge {
     pub(super) fn start() -> io::Result<Self> {
         let meter = Arc::new(Meter::open()?);
         let running = Arc::new(AtomicBool::new(false));
-        let looker = {
+        let sampler = {
             let (meter, running) = (meter.clone(), running.clone());
             thread::Builder::new()
                 .name("gauge".to_owned())
                 .stack_size(128 * 1024)
-                .spawn(move || look(&meter, &running))?
+                .spawn(move || sample(&meter, &running))?
         };
         Ok(Self {
             meter,
             running,
-            looker,
+            sampler,
         })
     }
 
@@ -94,20 +93,20 @@ impl Gauge {
         self.meter.read()
     }
 
-    /// Does the work with the engine's counters kept; what the process has now is not the work's.
+    /// Does the work while the counters are updated. Memory in use before does not count.
     pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.usage().map_or(0, |usage| usage.resident);
         BASELINE_MEMORY.store(before, Ordering::Relaxed);
         LIVE_MEMORY.store(before, Ordering::Relaxed);
         self.running.store(true, Ordering::Release);
-        self.looker.thread().unpark();
+        self.sampler.thread().unpark();
         let done = work();
         self.running.store(false, Ordering::Release);
         done
     }
 }
 
-fn look(meter: &Meter, running: &AtomicBool) {
+fn sample(meter: &Meter, running: &AtomicBool) {
     loop {
         while !running.load(Ordering::Acquire) {
             thread::park();

@@ -1,19 +1,19 @@
-//! What a script prints, on its way to the parent: in whole lines or large pieces, and only so
-//! much of it that a flood costs nothing.
+//! Sends a script's output to the parent, in whole lines or large pieces, up to a limit.
 
 use super::protocol::FromWorker;
 use crate::Stream;
 
-/// Bytes one run may print.
+/// Most bytes of output in one run.
 pub(super) const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
-/// Text that waits for the end of its line at most.
+/// Most bytes of an unfinished line that are held back.
 const PIECE_BYTES_MAX: usize = 4 * 1024;
-/// Lines that are sent as they come. Later ones are gathered into pieces, so that a million short
-/// lines are not a million messages.
+/// Lines that are sent at once. Later lines are collected into pieces, so that a million short lines
+/// are not a million messages.
 const MESSAGES_FREE: usize = 8 * 1024;
-/// What each small message beyond those costs: streams that take turns cannot be gathered.
+/// Later small messages count this many bytes more, because output that alternates between streams
+/// cannot be collected.
 const MESSAGE_BYTES: usize = 128;
-/// Said once, where the output was cut.
+/// Printed once, where the output was cut.
 const CUT: &str = "\n[further output is not shown]\n";
 
 /// The output of one run.
@@ -22,7 +22,7 @@ pub(super) struct Output {
     stream: Stream,
     waiting: String,
     left: usize,
-    /// Messages that may still be sent for nothing.
+    /// Messages left that do not count [`MESSAGE_BYTES`].
     free: usize,
     cut: bool,
 }
@@ -38,7 +38,7 @@ impl Output {
         }
     }
 
-    /// Takes a text; what is to be sent now comes back.
+    /// Adds a text. Returns the messages to send now.
     #[must_use]
     pub(super) fn print(&mut self, stream: Stream, text: &str) -> [Option<FromWorker>; 2] {
         if self.cut {
@@ -64,7 +64,7 @@ impl Output {
         [before, if whole { self.take() } else { None }]
     }
 
-    /// What waits, to be sent now.
+    /// Returns the waiting text as a message.
     #[must_use]
     pub(super) fn take(&mut self) -> Option<FromWorker> {
         if self.waiting.is_empty() {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_whole_and_streams_keep_their_order() {
+    fn lines_are_sent_whole_and_streams_keep_their_order() {
         let mut output = Output::new();
         assert_eq!(texts(output.print(Stream::Stdout, "a")), []);
         assert_eq!(
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_cut_once_and_then_costs_nothing() {
+    fn too_much_output_is_cut_once_and_then_sends_no_messages() {
         use Stream::{Stderr, Stdout};
         for (piece, second) in [
             ("\n".to_owned(), Stdout),

@@ -1,8 +1,8 @@
-//! A few sandboxed workers: made when needed, kept for a moment, never shared between owners.
+//! A pool of sandboxed workers: started when needed, kept for a short time, never shared between
+//! owners.
 //!
-//! There are never more processes than `workers_max`, those that wait for their owner's next
-//! script included: one that waits is ended to make room for another owner's. A worker that hit a
-//! limit is not used again.
+//! There are never more processes than `workers_max`, idle ones included: an idle worker is ended to
+//! make room for another owner. A worker that hit a limit is not used again.
 
 mod idle;
 
@@ -19,23 +19,23 @@ use self::idle::Idle;
 use super::{NoHost, Patience, Program, Surroundings, Worker, protocol::ToWorker, self_test};
 use crate::{ErrorKind, Raise, ScriptError, Setting, Source};
 
-/// Ends an output that was cut.
+/// The end of an output that was cut.
 const CUT: &str = "\n[cut]";
 
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
     pub program: Program,
-    /// Scripts that run at once.
+    /// Most scripts that run at the same time.
     pub workers_max: usize,
     /// How long an idle worker waits for the next script of its owner.
     pub idle: Duration,
-    /// After its limit, a script that does not stop by itself is killed this much later.
+    /// A script that does not stop at its time limit is killed this much later.
     pub kill_after: Duration,
-    /// Bytes of output that are kept.
+    /// Most bytes of output that are kept.
     pub output_max: usize,
 }
 
-/// One script to run, and for whom.
+/// One script to run, and its owner.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub owner: Uuid,
@@ -46,7 +46,7 @@ pub struct Job {
     pub params: String,
 }
 
-/// Answers what the script asks; see [`crate::Host`] for the operations.
+/// Performs the operations of a script. See [`crate::Host`] for their names.
 pub trait JobHost: Send + Sync {
     fn library(&self, module: &str) -> impl Future<Output = Result<Option<Source>, Raise>> + Send;
 
@@ -56,7 +56,7 @@ pub trait JobHost: Send + Sync {
         argument: &str,
     ) -> impl Future<Output = Result<String, Raise>> + Send;
 
-    /// Hears how far a request is. The worker waits meanwhile.
+    /// Handles a progress report. The worker waits meanwhile.
     fn progress(&self, _: &Progress) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
@@ -64,11 +64,11 @@ pub trait JobHost: Send + Sync {
 
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Not if there was no worker for it, or svc stopped meanwhile: then it failed at nothing.
+    /// `false` if no worker was available or the pool was closed. The script itself did not fail.
     pub ran: bool,
-    /// JSON text of what the function returned.
+    /// The function's result as JSON text.
     pub result: Result<Option<String>, ScriptError>,
-    /// What was printed, cut at the limit.
+    /// The output, cut at the limit.
     pub output: String,
     pub elapsed: Duration,
 }
@@ -94,25 +94,25 @@ impl Pool {
         }
     }
 
-    /// Starts one worker and has it prove that its limits fire; an error says which does not.
+    /// Checks in real workers that the limits are enforced. An error names the limit that is not.
     pub async fn self_test(&self) -> Result<(), String> {
         let _slot = self.slots.acquire().await.map_err(|_| closed().message)?;
         self.idle.make_room(self.options.workers_max - 1).await;
         self_test::run(&self.options).await
     }
 
-    /// Scripts that run now.
+    /// The number of running scripts.
     pub fn running(&self) -> usize {
         self.options.workers_max - self.slots.available_permits()
     }
 
-    /// Workers that wait for the next script of their owner.
+    /// The number of workers that wait for the next script of their owner.
     pub fn idle(&self) -> usize {
         self.idle.count()
     }
 
-    /// Runs a job; waits for a free worker first. `time` of the setting bounds the whole run on
-    /// the wall clock, waiting for the host included.
+    /// Waits for a free worker and runs a job. The setting's `time` limits the whole run in
+    /// wall-clock time, including waiting for the host.
     pub async fn run(&self, job: Job, host: &impl JobHost) -> Outcome {
         let patience = Patience {
             time: job.setting.limits.time,
@@ -124,21 +124,21 @@ impl Pool {
             function: job.function,
             params: job.params,
         };
-        self.have_done(job.owner, &work, patience, host).await
+        self.run_work(job.owner, &work, patience, host).await
     }
 
-    /// Is this Python the embedded engine can run? Compiled in a worker of the owner's, which is
-    /// killed after `time`; waits for one first.
+    /// Checks that the embedded engine can compile a script. Waits for a worker of the owner, which
+    /// is killed after `time`.
     pub async fn check(&self, owner: Uuid, script: Source, time: Duration) -> Outcome {
         let patience = Patience {
             time: Some(time),
             kill_after: Duration::ZERO,
         };
         let work = ToWorker::Check { script };
-        self.have_done(owner, &work, patience, &NoHost).await
+        self.run_work(owner, &work, patience, &NoHost).await
     }
 
-    async fn have_done(
+    async fn run_work(
         &self,
         owner: Uuid,
         work: &ToWorker,
@@ -154,14 +154,14 @@ impl Pool {
         };
         tokio::select! {
             biased;
-            // Dropped in the middle, a worker is killed.
+            // Dropping the other branch kills its worker.
             _ = closing.wait_for(|&closing| closing) => {}
-            () = self.work_into(owner, work, patience, host, &mut outcome) => {}
+            () = self.run_into(owner, work, patience, host, &mut outcome) => {}
         }
         outcome
     }
 
-    async fn work_into(
+    async fn run_into(
         &self,
         owner: Uuid,
         work: &ToWorker,
@@ -180,7 +180,7 @@ impl Pool {
                 return;
             }
         };
-        let mut kept = Kept::new(self.options.output_max);
+        let mut kept = CappedOutput::new(self.options.output_max);
         let print = |_, text: &str| kept.add(text);
         outcome.result = worker.run(work, host, print, patience).await;
         outcome.ran = true;
@@ -193,7 +193,7 @@ impl Pool {
         }
     }
 
-    /// One of this owner's that waits, or a new one in the place of another's.
+    /// Returns an idle worker of this owner, or starts a new one.
     async fn worker_of(
         &self,
         owner: Uuid,
@@ -202,7 +202,7 @@ impl Pool {
         if let Some(worker) = self.idle.take(owner) {
             return Ok(worker);
         }
-        // Those that run, this one included, have a permit each.
+        // Every running script, including this one, holds a permit.
         self.idle
             .make_room(self.options.workers_max - self.running())
             .await;
@@ -213,7 +213,7 @@ impl Pool {
         Ok(worker)
     }
 
-    /// Whether nothing is run any more.
+    /// Whether the pool is closed for new scripts.
     pub fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
@@ -221,7 +221,7 @@ impl Pool {
     /// Ends every worker.
     pub async fn close(&self) {
         self.closing.send_replace(true);
-        // Every run has given back its permit when all are ours.
+        // Taking all permits waits for the end of every run.
         let all = u32::try_from(self.options.workers_max).unwrap_or(u32::MAX);
         drop(self.slots.acquire_many(all).await);
         self.slots.close();
@@ -229,14 +229,14 @@ impl Pool {
     }
 }
 
-/// What is kept of an output.
-struct Kept {
+/// The kept part of an output.
+struct CappedOutput {
     text: String,
     bytes_max: usize,
     cut: bool,
 }
 
-impl Kept {
+impl CappedOutput {
     fn new(bytes_max: usize) -> Self {
         Self {
             text: String::new(),
@@ -271,8 +271,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_is_cut_at_its_limit_and_says_so() {
-        let mut kept = Kept::new(10);
+    fn an_output_is_cut_at_its_limit_and_marked() {
+        let mut kept = CappedOutput::new(10);
         kept.add("0123456789");
         assert_eq!(kept.text, "0123456789");
         kept.add("é");

@@ -1,7 +1,7 @@
-//! One worker process, seen from its parent.
+//! The parent's handle of one worker process.
 //!
-//! Whatever goes wrong with it is an error of the script it ran. It is killed when it is dropped,
-//! also in the middle of its work.
+//! Every failure of the process becomes an error of its script. Dropping the handle kills the
+//! process, even in the middle of its work.
 
 use std::{
     ffi::OsString,
@@ -20,50 +20,50 @@ use tokio::{
 
 use super::{
     JobHost,
-    complaints::Complaints,
     protocol::{
         self, FromWorker, LENGTH_BYTES, SANDBOX_FRAME_BYTES_MAX, SPACE_FRAME_BYTES_MAX, ToWorker,
     },
-    questions::{Break, Questions},
+    request_limit::{ExchangeEnd, RequestLimit},
+    stderr_tail::StderrTail,
 };
 use crate::{ErrorKind, Raise, ScriptError, Source, Stream};
 
-/// A process of ours that is not ready by then never will be.
+/// Time for a worker to become ready.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// What a killed process may take to be gone.
+/// Time for a killed process to end.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Memory is reserved in steps of this many KiB: mimalloc's usual step of 1 GiB would have the
-/// limit on the address space measure reservations instead of use.
+/// The allocator reserves memory in steps of this many KiB. With mimalloc's default of 1 GiB, the
+/// limit on the address space would measure reservations instead of use.
 const ALLOCATOR_STEP: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32768");
-/// Variables for workers alone, which processes they start do not get.
+/// Variables for workers only. Processes that a worker starts do not get them.
 pub(crate) const WORKER_VARIABLES: &[&str] = &[ALLOCATOR_STEP.0];
 
-/// How a worker is started: this binary, and the arguments that make it one.
+/// How to start a worker: this binary, with the arguments that make it a worker.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub path: PathBuf,
     pub args: Vec<OsString>,
 }
 
-/// What a worker finds around it.
+/// Environment and folder of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Surroundings {
-    /// No environment, and the root folder: for sandboxed work.
+    /// No variables, and the root folder: for sandboxed work.
     Nothing,
-    /// Environment and folder of its parent: for work of the user's own.
+    /// Those of the parent: for the user's own handlers.
     Inherited,
 }
 
 /// How long a piece of work may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// On the wall clock, waiting for the host included.
+    /// Wall-clock time, including waiting for the host.
     pub time: Option<Duration>,
     /// A worker that does not stop by itself is killed this much later.
     pub kill_after: Duration,
 }
 
-/// The host of work that has no questions.
+/// The host of work that makes no calls.
 pub struct NoHost;
 
 impl JobHost for NoHost {
@@ -72,42 +72,44 @@ impl JobHost for NoHost {
     }
 
     async fn call(&self, operation: &str, _: &str) -> Result<String, Raise> {
-        Err(Raise::runtime(format!("nobody answers `{operation}` here")))
+        Err(Raise::runtime(format!(
+            "`{operation}` is not available here"
+        )))
     }
 }
 
 #[derive(Debug)]
 pub struct Worker {
-    /// Ends what the worker's scripts started, before the worker itself is dropped.
+    /// Kills the processes of the worker's scripts, before the worker itself is dropped.
     group: Group,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// Bytes of one frame.
+    /// Most bytes of one frame.
     bytes_max: usize,
-    complaints: Complaints,
+    stderr: StderrTail,
     warning: Option<String>,
-    /// In the middle of something: its next frame is not for the next piece of work.
+    /// The last piece of work did not end properly: its next frame may belong to that work.
     busy: bool,
 }
 
 impl Worker {
-    /// Starts one and waits until its limits are set.
-    pub async fn start(program: &Program, surroundings: Surroundings) -> Result<Self, ScriptError> {
+    /// Starts a worker and waits until its limits are set.
+    pub async fn start(program: &Program, environment: Surroundings) -> Result<Self, ScriptError> {
         let failed = |error: io::Error| {
             let path = program.path.display();
             dead(format!(
-                "a process for scripts (`{path}`) cannot start: {error}"
+                "cannot start a process for scripts (`{path}`): {error}"
             ))
         };
-        let mut child = command(program, surroundings).spawn().map_err(failed)?;
+        let mut child = command(program, environment).spawn().map_err(failed)?;
         let gone = || failed(io::ErrorKind::BrokenPipe.into());
         let mut worker = Self {
             input: child.stdin.take().ok_or_else(gone)?,
             output: BufReader::new(child.stdout.take().ok_or_else(gone)?),
-            complaints: Complaints::of(child.stderr.take().ok_or_else(gone)?),
-            group: Group::of(&child, surroundings),
-            bytes_max: match surroundings {
+            stderr: StderrTail::of(child.stderr.take().ok_or_else(gone)?),
+            group: Group::of(&child, environment),
+            bytes_max: match environment {
                 Surroundings::Nothing => SANDBOX_FRAME_BYTES_MAX,
                 Surroundings::Inherited => SPACE_FRAME_BYTES_MAX,
             },
@@ -121,9 +123,11 @@ impl Worker {
                 worker.busy = false;
                 Ok(worker)
             }
-            Ok(Err(Break::Gone)) => Err(worker.post_mortem(None).await),
-            // Dropped, it is killed.
-            Ok(_) => Err(dead("a process for scripts did not begin as one")),
+            Ok(Err(ExchangeEnd::Closed)) => Err(worker.explain_end(None).await),
+            // Dropping the worker kills it.
+            Ok(_) => Err(dead(
+                "a process for scripts sent an unexpected first message",
+            )),
             Err(_) => {
                 worker.kill().await;
                 let seconds = START_TIMEOUT.as_secs();
@@ -138,17 +142,17 @@ impl Worker {
         self.child.id()
     }
 
-    /// What of its confinement this machine does not have.
+    /// Which part of its confinement this machine lacks.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// Can it take another piece of work?
+    /// Whether the worker can do another piece of work.
     pub fn is_usable(&mut self) -> bool {
         !self.busy && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Has it do a piece of work. Past its time it is killed, and so it is if this is dropped.
+    /// Does a piece of work. The worker is killed if it exceeds its time.
     pub async fn run(
         &mut self,
         work: &ToWorker,
@@ -164,7 +168,7 @@ impl Worker {
         let ended = match kill_at {
             Some(at) => tokio::time::timeout_at(at, exchange)
                 .await
-                .unwrap_or(Err(Break::OutOfTime)),
+                .unwrap_or(Err(ExchangeEnd::TimeLimit)),
             None => exchange.await,
         };
         match ended {
@@ -172,31 +176,31 @@ impl Worker {
                 self.busy = done.as_ref().is_err_and(|error| is_limit(&error.kind));
                 done
             }
-            Err(Break::OutOfTime) => {
+            Err(ExchangeEnd::TimeLimit) => {
                 self.kill().await;
                 Err(out_of_time(patience.time.unwrap_or_default()))
             }
-            Err(Break::TooManyQuestions) => {
+            Err(ExchangeEnd::TooManyRequests) => {
                 self.kill().await;
-                let text = "the script asked its host too many questions";
+                let text = "the script made too many calls to its host";
                 Err(ScriptError::bare(ErrorKind::HostCallLimit, text))
             }
-            Err(Break::Refused(error)) => {
-                // Nothing was sent: it is as good as before.
+            Err(ExchangeEnd::Unsendable(error)) => {
+                // Nothing was sent, so the worker is still usable.
                 self.busy = false;
                 Err(dead(error.to_string()))
             }
-            Err(Break::Garbled(error)) => {
+            Err(ExchangeEnd::InvalidMessage(error)) => {
                 self.kill().await;
                 Err(dead(format!(
-                    "the process of the script was ended: a message of it could not be read ({error})"
+                    "the process of the script was killed: its message could not be read ({error})"
                 )))
             }
-            Err(Break::Gone) => Err(self.post_mortem(work.memory_bytes()).await),
+            Err(ExchangeEnd::Closed) => Err(self.explain_end(work.memory_bytes()).await),
         }
     }
 
-    /// Ends it and waits until it is gone.
+    /// Kills the worker and waits for its end.
     pub async fn stop(mut self) {
         self.kill().await;
     }
@@ -207,11 +211,11 @@ impl Worker {
         host: &impl JobHost,
         mut print: impl FnMut(Stream, &str) + Send,
         host_until: Option<Instant>,
-    ) -> Result<Result<Option<String>, ScriptError>, Break> {
+    ) -> Result<Result<Option<String>, ScriptError>, ExchangeEnd> {
         let bytes_max = self.bytes_max;
-        let frame = protocol::encode(work, bytes_max).map_err(Break::Refused)?;
-        self.input.write_all(&frame).await.map_err(gone)?;
-        let mut questions = Questions::of(work, host_until);
+        let frame = protocol::encode(work, bytes_max).map_err(ExchangeEnd::Unsendable)?;
+        self.input.write_all(&frame).await.map_err(pipe_closed)?;
+        let mut requests = RequestLimit::of(work, host_until);
         loop {
             let answer = match self.read().await? {
                 FromWorker::Done(done) => return Ok(done),
@@ -220,38 +224,40 @@ impl Worker {
                     continue;
                 }
                 FromWorker::Progress(progress) => {
-                    questions.within(host.progress(&progress)).await?;
+                    requests.within(host.progress(&progress)).await?;
                     continue;
                 }
                 FromWorker::Library { module } => {
-                    questions.count()?;
-                    ToWorker::LibraryAnswer(questions.within(host.library(&module)).await?)
+                    requests.count()?;
+                    ToWorker::LibraryAnswer(requests.within(host.library(&module)).await?)
                 }
                 FromWorker::Call {
                     operation,
                     argument,
                 } => {
-                    questions.count()?;
-                    let answer = questions.within(host.call(&operation, &argument)).await?;
+                    requests.count()?;
+                    let answer = requests.within(host.call(&operation, &argument)).await?;
                     ToWorker::Answer(answer.map(Some))
                 }
                 FromWorker::Ready { .. } => {
-                    return Err(Break::Garbled(io::ErrorKind::InvalidData.into()));
+                    return Err(ExchangeEnd::InvalidMessage(
+                        io::ErrorKind::InvalidData.into(),
+                    ));
                 }
             };
             let frame = protocol::encode(&answer, bytes_max).or_else(|error| {
                 let raise = Raise::runtime(format!("the answer is too large: {error}"));
                 protocol::encode(&ToWorker::Answer(Err(raise)), bytes_max)
             });
-            let frame = frame.map_err(Break::Garbled)?;
-            self.input.write_all(&frame).await.map_err(gone)?;
+            let frame = frame.map_err(ExchangeEnd::InvalidMessage)?;
+            self.input.write_all(&frame).await.map_err(pipe_closed)?;
         }
     }
 
-    async fn read(&mut self) -> Result<FromWorker, Break> {
+    async fn read(&mut self) -> Result<FromWorker, ExchangeEnd> {
         self.read_frame().await.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => Break::Gone,
-            _ => Break::Garbled(error),
+            io::ErrorKind::UnexpectedEof => ExchangeEnd::Closed,
+            _ => ExchangeEnd::InvalidMessage(error),
         })
     }
 
@@ -259,7 +265,7 @@ impl Worker {
         let mut prefix = [0; LENGTH_BYTES];
         self.output.read_exact(&mut prefix).await?;
         let length = protocol::decode_length(prefix, self.bytes_max)?;
-        // Grows as bytes come: a length alone costs nothing.
+        // Grows with the received bytes, so that a false length allocates nothing.
         let mut body = Vec::new();
         (&mut self.output)
             .take(length as u64)
@@ -273,45 +279,45 @@ impl Worker {
 
     async fn kill(&mut self) -> Option<ExitStatus> {
         self.group.kill();
-        // An error means that it has ended by itself.
+        // An error means that the process has ended.
         let _ = self.child.start_kill();
         timeout(END_TIMEOUT, self.child.wait()).await.ok()?.ok()
     }
 
-    /// Why it is gone, or what it broke off with.
-    async fn post_mortem(&mut self, memory_bytes: Option<usize>) -> ScriptError {
-        // Its pipes are closed: it ends by itself, or it is in a state nobody knows.
+    /// The reason why the process ended.
+    async fn explain_end(&mut self, memory_bytes: Option<usize>) -> ScriptError {
+        // Its pipes are closed, so it should end by itself. Otherwise it is killed.
         let status = match timeout(END_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) => Some(status),
             _ => self.kill().await,
         };
         self.group.kill();
-        let said = self.complaints.last(END_TIMEOUT).await;
-        if said.out_of_memory {
+        let end = self.stderr.last(END_TIMEOUT).await;
+        if end.out_of_memory {
             return out_of_memory(memory_bytes);
         }
         let how = status.map_or("does not end".to_owned(), |status| status.to_string());
-        match said.line {
+        match end.line {
             Some(line) => dead(format!("the process of the script ended ({how}): {line}")),
             None => dead(format!("the process of the script ended ({how})")),
         }
     }
 }
 
-/// The processes of a worker that may start some: a handler that is killed takes them along.
+/// The process group of a worker that may start processes. They are killed with the worker.
 #[derive(Debug)]
 struct Group(Option<Pid>);
 
 impl Group {
-    fn of(child: &Child, surroundings: Surroundings) -> Self {
+    fn of(child: &Child, environment: Surroundings) -> Self {
         let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Self(leader.filter(|_| surroundings == Surroundings::Inherited))
+        Self(leader.filter(|_| environment == Surroundings::Inherited))
     }
 
-    /// Its number is not given to others while one of them lives.
+    /// The group's id is not reused while one of its processes runs.
     fn kill(&mut self) {
         if let Some(leader) = self.0.take() {
-            // An error means that nobody is left.
+            // An error means that the group has ended.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
@@ -323,11 +329,11 @@ impl Drop for Group {
     }
 }
 
-fn gone(_: io::Error) -> Break {
-    Break::Gone
+fn pipe_closed(_: io::Error) -> ExchangeEnd {
+    ExchangeEnd::Closed
 }
 
-fn command(program: &Program, surroundings: Surroundings) -> Command {
+fn command(program: &Program, environment: Surroundings) -> Command {
     let mut command = Command::new(&program.path);
     command
         .args(&program.args)
@@ -335,7 +341,7 @@ fn command(program: &Program, surroundings: Surroundings) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    match surroundings {
+    match environment {
         Surroundings::Nothing => command.env_clear().current_dir("/"),
         Surroundings::Inherited => command.process_group(0),
     };
@@ -361,7 +367,7 @@ fn out_of_time(time: Duration) -> ScriptError {
 fn out_of_memory(memory_bytes: Option<usize>) -> ScriptError {
     let text = match memory_bytes {
         Some(bytes) => format!("the script used more than {} MiB", bytes / (1024 * 1024)),
-        None => "the script used more memory than it may".to_owned(),
+        None => "the script used more memory than allowed".to_owned(),
     };
     ScriptError::bare(ErrorKind::MemoryLimit, text)
 }

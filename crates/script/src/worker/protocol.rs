@@ -1,7 +1,7 @@
 //! The frames between a worker and its parent: a length of 4 bytes (little endian), then JSON.
 //!
-//! The parent speaks first and the worker answers; in between the worker may ask. Neither side
-//! trusts a length of the other's beyond what its frames may have.
+//! The parent sends work and the worker answers with `Done`. Before that, the worker may send
+//! requests to the host. Each side rejects a length over the limit.
 
 use std::io::{self, Read, Write};
 
@@ -10,9 +10,9 @@ use svc_protocol::jsonrpc::Progress;
 
 use crate::{Raise, ScriptError, Setting, Source, Stream};
 
-/// Bytes of one frame of a worker for the user's own handlers, whose snapshot is one.
+/// Most bytes of a frame of a worker for the user's own handlers. A snapshot is one frame.
 pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of one frame of a sandboxed worker, of which the server holds every one.
+/// Most bytes of a frame of a sandboxed worker. The server holds a whole frame of each in memory.
 pub const SANDBOX_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the length in front of a frame.
 pub const LENGTH_BYTES: usize = 4;
@@ -20,23 +20,23 @@ pub const LENGTH_BYTES: usize = 4;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToWorker {
-    /// Run a script and, if named, call this function of it; libraries and operations are asked
-    /// for one by one.
+    /// Run a script and then call this function, if named. The worker requests libraries and
+    /// operations one by one.
     Run {
         setting: Setting,
         script: Source,
         function: Option<String>,
         params: String,
     },
-    /// Say whether this script can be compiled. Nothing of it runs.
+    /// Check that this script can be compiled. Nothing of it runs.
     Check {
         script: Source,
     },
-    /// Take this snapshot (base64) for the calls that follow. Its host is the worker's own.
+    /// Use this snapshot (base64) for the following `Invoke`s. The worker has its own host.
     /// Answered by `Done`.
     Load {
         snapshot: String,
-        /// Absolute path of the script the snapshot is of.
+        /// Absolute path of the snapshot's script.
         script: String,
         agent_socket: Option<String>,
     },
@@ -45,9 +45,9 @@ pub enum ToWorker {
         handler: String,
         params: String,
     },
-    /// Try what a sandboxed worker must not be able to. The result is a [`Probe`].
+    /// Try operations that a sandboxed worker must not be able to do. The result is a [`Probe`].
     Probe,
-    /// To a `Call` or `Library`.
+    /// The answer to a `Call`, or an error for a `Library`.
     Answer(Result<Option<String>, Raise>),
     LibraryAnswer(Result<Option<Source>, Raise>),
 }
@@ -55,9 +55,9 @@ pub enum ToWorker {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromWorker {
-    /// Limits are set; work may come.
+    /// The limits are set, and the worker accepts work.
     Ready {
-        /// What of the confinement this machine does not have.
+        /// Which part of the confinement this machine lacks.
         warning: Option<String>,
     },
     Call {
@@ -71,13 +71,13 @@ pub enum FromWorker {
         stream: Stream,
         text: String,
     },
-    /// How far an `Invoke` is. Not answered.
+    /// A progress report of an `Invoke`. Not answered.
     Progress(Progress),
     /// JSON text of the result; `None` without a function.
     Done(Result<Option<String>, ScriptError>),
 }
 
-/// What a worker could do when it tried.
+/// Which operations succeeded in a worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Probe {
     pub open_file: bool,
@@ -86,7 +86,7 @@ pub struct Probe {
 }
 
 impl ToWorker {
-    /// Memory the work may use, if it says so.
+    /// The memory limit of the work, if it has one.
     pub(super) fn memory_bytes(&self) -> Option<usize> {
         match self {
             Self::Run { setting, .. } => setting.limits.memory_bytes,
@@ -109,7 +109,7 @@ pub fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Vec<u8>>
     Ok(frame)
 }
 
-/// Takes no more than a frame may have: what is too long is not written out first.
+/// Stops at the limit of a frame, so that a message that is too long is not serialised completely.
 struct Body {
     frame: Vec<u8>,
     bytes_max: usize,
@@ -129,7 +129,7 @@ impl Write for Body {
     }
 }
 
-/// How many bytes follow.
+/// The number of bytes that follow.
 pub fn decode_length(prefix: [u8; LENGTH_BYTES], bytes_max: usize) -> io::Result<usize> {
     let length = u32::from_le_bytes(prefix) as usize;
     if length > bytes_max {
@@ -139,11 +139,11 @@ pub fn decode_length(prefix: [u8; LENGTH_BYTES], bytes_max: usize) -> io::Result
 }
 
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
-    // Not as an end of the input, which a body that is cut off would be.
+    // `InvalidData`: serde would report an incomplete body as the end of the input.
     serde_json::from_slice(body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads one frame; `None` when the other side is gone.
+/// Reads one frame. `None` if the other side has closed the pipe.
 pub fn read<T: DeserializeOwned>(input: &mut impl Read, bytes_max: usize) -> io::Result<Option<T>> {
     let mut prefix = [0; LENGTH_BYTES];
     match input.read_exact(&mut prefix) {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_comes_back_as_it_went() {
+    fn a_frame_is_decoded_as_it_was_encoded() {
         let message = ToWorker::Invoke {
             handler: "notes.add".into(),
             params: r#"{"text":"é\n"}"#.into(),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_bodies_from_outside_are_not_believed() {
+    fn invalid_lengths_and_bodies_are_errors() {
         let refused = |bytes: &[u8]| {
             let read = read::<ToWorker>(&mut { bytes }, SANDBOX_FRAME_BYTES_MAX);
             read.expect_err("refused").kind()
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(refused(&over.to_le_bytes()), io::ErrorKind::InvalidData);
         assert_eq!(refused(&u32::MAX.to_le_bytes()), io::ErrorKind::InvalidData);
         assert_eq!(refused(&[9, 0, 0, 0, b'{']), io::ErrorKind::UnexpectedEof);
-        // The frame is whole, and its body is not: that is no end.
+        // A whole frame with an incomplete body is not an end of the input.
         assert_eq!(refused(&[1, 0, 0, 0, b'{']), io::ErrorKind::InvalidData);
         assert_eq!(
             refused(&[2, 0, 0, 0, b'{', b'}']),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_even_written_out() {
+    fn a_message_over_the_limit_is_an_error() {
         let message = FromWorker::Done(Ok(Some("x".repeat(2_000_000))));
         let error = encode(&message, 1024 * 1024).expect_err("too long");
         let text = "it has more than the 1 MiB that may be passed on at once";

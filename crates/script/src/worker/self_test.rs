@@ -1,4 +1,4 @@
-//! Proof that a worker's limits fire, in real workers, before the first script of a user.
+//! Checks in real workers that their limits are enforced, before the first script of a user.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::{Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source}
 
 /// Time limit of the test scripts.
 const TIME: Duration = Duration::from_millis(500);
-/// Memory limit of the test scripts, well below what a worker could have.
+/// Memory limit of the test scripts, well below the hard limit of a worker.
 const MEMORY_BYTES: usize = 32 * 1024 * 1024;
 
-/// An error says which limit does not fire.
+/// An error names the limit that is not enforced.
 pub(super) async fn run(options: &PoolOptions) -> Result<(), String> {
     let fires =
         |name: &str, kind: ErrorKind, ended: Result<Option<String>, ScriptError>| match ended {
@@ -28,7 +28,7 @@ pub(super) async fn run(options: &PoolOptions) -> Result<(), String> {
         ErrorKind::TimeLimit,
         try_out(options, loops, TIME).await,
     )?;
-    // Time enough to fill its memory on a machine under load.
+    // Enough time to fill the memory on a machine under load.
     let eaten = try_out(options, eats, TIME * 40).await;
     fires("memory", ErrorKind::MemoryLimit, eaten)?;
     check_confinement(options).await
@@ -67,7 +67,8 @@ async fn try_out(
     done
 }
 
-/// A worker that says it is confined must be. One on a machine without filters says so itself.
+/// Checks a worker that reports full confinement. On a machine without filters, a worker reports a
+/// warning instead.
 async fn check_confinement(options: &PoolOptions) -> Result<(), String> {
     let mut worker = Worker::start(&options.program, Surroundings::Nothing)
         .await
@@ -97,6 +98,6 @@ async fn check_confinement(options: &PoolOptions) -> Result<(), String> {
             open_socket: false,
             start_process: false,
         } => Ok(()),
-        open => Err(format!("the confinement has a hole: {open:?}")),
+        open => Err(format!("a sandboxed worker is not confined: {open:?}")),
     }
 }

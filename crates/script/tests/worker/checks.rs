@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::support::{KILL_AFTER, SOON, TIME, pool, serves_an_honest_script};
 
-/// Of a stored source.
+/// Most bytes of a stored source.
 const SOURCE_BYTES_MAX: usize = 256 * 1024;
 
 async fn check(pool: &Pool, text: &str, time: Duration) -> Result<(), ScriptError> {
@@ -32,7 +32,7 @@ async fn a_source_is_compiled_and_not_run() {
     let error = check(&pool, "def f():\n    yield 1\n", SOON).await;
     let error = error.expect_err("unsupported");
     assert_eq!(error.kind, ErrorKind::Unsupported);
-    // There is no other engine to move to.
+    // The hint must not name another engine.
     let hint = error.hint.expect("a hint");
     assert!(hint.contains("on the server"), "{hint}");
     assert!(!hint.contains("python3"), "{hint}");

@@ -31,7 +31,7 @@ fn babbling(frame: &str) -> Pool {
 #[tokio::test]
 async fn a_worker_that_sends_invalid_frames_is_ended_at_once() {
     for (frame, why) in [
-        // No JSON, one byte more than a frame may have, and a second beginning.
+        // Not JSON, one byte over the limit of a frame, and a second `Ready`.
         (r"\001\000\000\000{", "EOF while parsing"),
         (r"\001\000\000\001", "more than the 16 MiB"),
         (

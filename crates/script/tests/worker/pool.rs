@@ -17,7 +17,7 @@ use crate::support::{
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Processes whose parent is this test and that belong to it: ids of this thread's children.
+/// The process ids of this thread's children.
 fn children() -> Vec<u32> {
     let own = format!("/proc/self/task/{}/children", own_thread());
     let text = std::fs::read_to_string(own).expect("a kernel that lists children");
@@ -26,7 +26,7 @@ fn children() -> Vec<u32> {
         .collect()
 }
 
-/// Each test has a thread of its own, and starts its workers from it.
+/// Each test runs on one thread, and starts its workers on it.
 fn own_thread() -> String {
     let path = std::fs::read_link("/proc/thread-self").expect("a /proc");
     let name = path.file_name().expect("ends in the id");
@@ -124,7 +124,7 @@ async fn closing_ends_running_and_waiting_scripts() {
     let (outcome, pids) = tokio::join!(running, closing);
     let error = outcome.result.expect_err("broken off");
     assert_eq!(error.kind, ErrorKind::Worker);
-    assert!(!outcome.ran && pool.is_closing(), "its end is not its own");
+    assert!(!outcome.ran && pool.is_closing(), "the pool ended it");
     eventually("no process is left", || {
         !pids.iter().any(|&pid| is_alive(pid))
     });
@@ -133,7 +133,7 @@ async fn closing_ends_running_and_waiting_scripts() {
     assert!(children().is_empty());
 }
 
-/// The error tells a script that did not run from one that failed.
+/// `ran` distinguishes a script that did not run from one that failed.
 #[tokio::test]
 async fn a_script_without_a_worker_has_not_run() {
     let pool = Pool::new(PoolOptions {
@@ -160,7 +160,7 @@ async fn the_hard_memory_limit_applies_when_the_soft_one_does_not() {
     bomb.setting.limits.memory_bytes = None;
     bomb.setting.limits.time = Some(SOON);
     let outcome = pool.run(bomb, &NoHost).await;
-    let error = outcome.result.expect_err("it cannot go on for ever");
+    let error = outcome.result.expect_err("the memory is limited");
     assert_eq!(error.kind, ErrorKind::MemoryLimit, "{error:?}");
     serves_an_honest_script(&pool, 1).await;
     pool.close().await;
@@ -189,7 +189,7 @@ async fn a_loop_that_passes_a_limit_is_named() {
     if let Some(place) = error.place() {
         assert_eq!((place.file.as_str(), place.line), ("tool.py", 3));
     }
-    // Many small ones are seen to come, and so is a loop that takes none.
+    // Many small steps are noticed in time, and so is a loop that uses no memory.
     let grows = "kept = []\nwhile True:\n    kept.append('x' * 1000 + str(len(kept)))\n";
     for (text, kind) in [
         (grows, ErrorKind::MemoryLimit),
@@ -239,7 +239,7 @@ async fn output_is_kept_up_to_its_limit() {
     assert_eq!(outcome.result, Ok(None));
     assert!(outcome.output.starts_with("0\n1\n2\n"));
     assert!(outcome.output.ends_with("[cut]") && outcome.output.len() <= OUTPUT_MAX);
-    // What came before a failure is kept too.
+    // Output before a failure is kept too.
     let outcome = pool
         .run(job(1, "print('here')\nwhile True: pass", None), &NoHost)
         .await;

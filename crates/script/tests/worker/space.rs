@@ -57,8 +57,8 @@ fn patience(time: Duration) -> Patience {
     }
 }
 
-/// What a supervisor does: runs the setup once, and loads a worker with the outcome. On a thread
-/// of its own, since the host has a runtime of its own.
+/// As a supervisor does: runs the setup once, and loads a worker with the snapshot. On another
+/// thread, because the host has its own runtime.
 fn load(folder: &Path) -> ToWorker {
     std::fs::write(folder.join("handlers.py"), HANDLERS).expect("written");
     let path = folder.join("setup.py");
@@ -238,7 +238,10 @@ async fn a_program_that_is_not_a_worker_is_an_error() {
     let error = Worker::start(&program, Surroundings::Nothing)
         .await
         .expect_err("it does not start");
-    assert!(error.message.contains("`--nonsense` is no role"), "{error}");
+    assert!(
+        error.message.contains("`--nonsense` is not a role"),
+        "{error}"
+    );
     program.path = "/does/not/exist".into();
     let error = Worker::start(&program, Surroundings::Nothing).await;
     assert_eq!(error.expect_err("absent").kind, ErrorKind::Worker);
@@ -260,7 +263,7 @@ fn a_worker_ends_with_its_parent_in_the_middle_of_a_script() {
         let frame = protocol::encode(&work, protocol::SPACE_FRAME_BYTES_MAX).expect("encoded");
         stdin.write_all(&frame).expect("written");
     }
-    // Ready, and the answer to `Load`: it is at the handler then.
+    // `Ready` and the answer to `Load`. Then the handler runs.
     for _ in 0..2 {
         let mut length = [0; protocol::LENGTH_BYTES];
         stdout.read_exact(&mut length).expect("a length");
@@ -272,7 +275,7 @@ fn a_worker_ends_with_its_parent_in_the_middle_of_a_script() {
         stdout.read_exact(&mut body).expect("a body");
     }
     assert!(child.try_wait().expect("asked").is_none(), "it hangs");
-    // The end of the parent closes its end of the pipe.
+    // Closes the pipe, as the end of the parent would.
     drop(stdin);
     let child = std::sync::Mutex::new(child);
     eventually("it ends", || {

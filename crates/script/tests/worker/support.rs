@@ -1,4 +1,4 @@
-//! What the tests of workers share.
+//! Helpers for the tests of workers.
 
 use std::{
     ffi::OsString,
@@ -75,12 +75,12 @@ pub async fn serves_an_honest_script(pool: &Pool, owner: u128) {
     assert_eq!(outcome.result, Ok(Some(r#"{"twice":2}"#.to_owned())));
 }
 
-/// Is there still a process of this id?
+/// Whether a process has this id.
 pub fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Waits for something to become true.
+/// Waits until `check` returns true.
 pub fn eventually(what: &str, check: impl Fn() -> bool) {
     let until = Instant::now() + SOON;
     while !check() {

@@ -1,8 +1,8 @@
-"""What the library asks of its surroundings, on CPython.
+"""Performs the operations of the library on CPython.
 
-In the engine inside `svc` another module stands in this place, with the same `call`. Here the
-space's agent is asked over its Unix socket; outside a space the server itself, with `SVC_URL` and
-`SVC_TOKEN`.
+The engine inside `svc` replaces this module by another one with the same `call`. This one sends
+requests to the space's agent over its Unix socket. Outside a space, it sends them to the server,
+with `SVC_URL` and `SVC_TOKEN`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, Callable, Dict, Iterator, NamedTuple, NoReturn, Optional
 from urllib.parse import quote, urlsplit
 
 CONNECT_SECONDS = 10
-# A registration waits for the new method server and for the server's word.
+# A registration waits for the new method server and for the server's decision.
 REGISTER_SECONDS = 120
 ANSWER_SECONDS = 30
 # A method may take an hour (spec 8).
 CALL_SECONDS = 3615
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
-# What `svc.jsonrpc.method` routed: local name to handler.
+# The routes of `svc.jsonrpc.method`: local name to handler.
 routes: Dict[str, str] = {}
-# Where a handler says how far its request is; None outside of one.
+# Sends the progress reports of a request; None outside of a request.
 reporter: ContextVar[Optional[Callable[[Any], None]]] = ContextVar("svc_reporter", default=None)
 
 
 class RpcError(RuntimeError):
-    """Ends a handler with a JSON-RPC error of its own: `svc.jsonrpc.error`."""
+    """Ends a handler with the JSON-RPC error of `svc.jsonrpc.error`."""
 
     def __init__(self, code: int, message: str, data: Any) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class RpcError(RuntimeError):
 
 
 def call(operation: str, argument: Any) -> Any:
-    """Does one of the named operations; arguments and answers are JSON values."""
+    """Performs an operation. Arguments and answers are JSON values."""
     do = _OPERATIONS.get(operation)
     if do is None:
         raise RuntimeError(f"there is no operation `{operation}`")
@@ -50,7 +50,7 @@ def call(operation: str, argument: Any) -> Any:
 
 
 def serve() -> None:
-    """Serves what is routed over stdin and stdout."""
+    """Serves the routed methods over stdin and stdout."""
     from svc import _serve
 
     _serve.serve()
@@ -104,7 +104,7 @@ def _progress(argument: Any) -> None:
 
 
 def _rpc_error(argument: Any) -> NoReturn:
-    # Data that JSON cannot hold is a mistake where it was given.
+    # Fail here, in the handler, if JSON cannot hold the data.
     json.dumps(argument, allow_nan=False)
     raise RpcError(argument["code"], argument["message"], argument["data"])
 
@@ -126,7 +126,7 @@ class _Answer(NamedTuple):
     body: Any
 
     def get(self) -> Any:
-        """The body, unless it is a refusal."""
+        """The body. Raises if the status is an error."""
         if self.status < 400:
             return self.body
         if isinstance(self.body, dict) and "detail" in self.body:
@@ -135,7 +135,7 @@ class _Answer(NamedTuple):
 
 
 class _Peer:
-    """An agent or a server, and how to speak HTTP with it."""
+    """An agent or a server, and how to send HTTP requests to it."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ def _find_agent() -> Optional[_Peer]:
 
 
 def _find_agent_socket() -> Optional[str]:
-    """The agent's socket: named by the environment, or by the file it leaves in its folder."""
+    """The agent's socket, from the environment or from the agent's discovery file."""
     named = os.environ.get("SVC_AGENT_SOCKET")
     if named:
         return os.path.abspath(named)
@@ -231,7 +231,7 @@ def _find_agent_socket() -> Optional[str]:
                 if not _is_safe(file.fileno(), file.name):
                     continue
                 path = str(json.load(file)["agent_socket"])
-            # An agent that crashed leaves its file behind.
+            # Connect, because a crashed agent leaves its file behind.
             _connect_unix(path).close()
         except (OSError, ValueError, KeyError, TypeError):
             continue
@@ -240,9 +240,9 @@ def _find_agent_socket() -> Optional[str]:
 
 
 def _is_safe(descriptor: int, name: str) -> bool:
-    """Whether the file and its folder belong to this user or root, and no other user writes them.
+    """Whether file and folder belong to this user or root, and no other user can write them.
 
-    A folder above this one can be another user's, and what is sent to an agent is not for them.
+    A parent folder can belong to another user, who must not receive requests for the agent.
     """
     folder = os.path.dirname(name)
     trusted = (0, os.geteuid())
@@ -271,12 +271,12 @@ def _server(module: str) -> _Peer:
             f"{module} has nobody to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
             " no server is known; run inside a space, or set SVC_URL and SVC_TOKEN"
         )
-    # An agent's may name several servers.
+    # The variable may name several servers, as for an agent.
     url = url.split(",")[0].strip()
     parts = urlsplit(url)
     host, port = parts.hostname, parts.port
     if parts.scheme not in ("http", "https") or host is None:
-        raise RuntimeError(f"SVC_URL `{url}` is no http or https address")
+        raise RuntimeError(f"SVC_URL `{url}` is not an http or https address")
 
     def connect() -> http.client.HTTPConnection:
         if parts.scheme == "http":
@@ -290,6 +290,6 @@ def _server(module: str) -> _Peer:
 
 
 def _script_path() -> str:
-    """The script that registers: its folder is where the method server runs."""
+    """The path of this script. The method server runs in its folder."""
     path = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.abspath(path or "script.py")

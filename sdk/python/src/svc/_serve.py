@@ -1,8 +1,8 @@
 """Serves JSON-RPC over stdin and stdout on CPython: `python3 -m svc.jsonrpc setup.py`.
 
-A line is a request, and so is its answer. Requests run on threads, so that a slow one holds up no
-other; the answers are those of `svc run-script --json-rpc`. It must never write anything but
-answers, and how far a request is, to stdout: what handlers and their child processes print goes to
+Each line is a request, and each answer is a line. Requests run on threads, so that a slow one does
+not delay the others. The answers equal those of `svc run-script --json-rpc`. Only answers and
+progress reports may be written to stdout: output of handlers and of their child processes goes to
 stderr.
 """
 
@@ -20,25 +20,25 @@ from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
 from svc import _host
 
-# A request or an answer is at most this long (the agent discards longer lines).
+# Most bytes of a request or an answer. The agent discards longer lines.
 LINE_BYTES_MAX = 16 * 1024 * 1024
-# What stands around a result in its line.
+# Most bytes around a result in its line.
 ENVELOPE_BYTES = 1024
 # Handlers mostly wait: for files, for other services.
 THREADS = 32
-# Requests that are read but not answered. Beyond that the next one waits for the agent, where users
+# Most requests that are read but not answered. Further requests wait in the agent, where users
 # take turns.
 WAITING_MAX = 2 * THREADS
-# Items of a batch, which is refused anyway; beyond that, for another reason.
+# Every batch is refused. A larger one than this is refused for its size.
 BATCH_MAX = 1_000
-# Only newer Pythons go on to say which number it was.
+# Newer Pythons append the number, which is cut off.
 NOT_FINITE = "Out of range float values are not JSON compliant"
 
 Handler = Callable[[Any], Any]
 
 
 def main(arguments: List[str]) -> int:
-    """Runs the setup script as `__main__` and serves what it routed."""
+    """Runs the setup script as `__main__` and serves the methods that it routed."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python3 -m svc.jsonrpc <setup.py>", file=sys.stderr)
         return 2
@@ -49,7 +49,7 @@ def main(arguments: List[str]) -> int:
     except OSError as error:
         print(f"cannot read `{arguments[0]}`: {error.strerror}", file=sys.stderr)
         return 2
-    # As `python3 setup.py` would have it.
+    # The same environment as with `python3 setup.py`.
     setup = ModuleType("__main__")
     setup.__file__ = path
     sys.modules["__main__"] = setup
@@ -62,12 +62,12 @@ def main(arguments: List[str]) -> int:
 
 
 def serve() -> None:
-    """Serves what was routed so far, until stdin ends and every request is answered."""
+    """Serves the routed methods until stdin ends and every request is answered."""
     _Server(_take_streams()).run()
 
 
 def _take_streams() -> Tuple[BinaryIO, BinaryIO]:
-    """Keeps stdin and stdout for the protocol, and gives everybody else nothing and stderr."""
+    """Reserves stdin and stdout for the protocol. Handlers get an empty stdin, and print to stderr."""
     sys.stdout.flush()
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
@@ -75,7 +75,7 @@ def _take_streams() -> Tuple[BinaryIO, BinaryIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    # What is printed is in the log at once, in order with stderr.
+    # Printed lines then reach the log at once, in order with stderr.
     sys.stdout = sys.stderr
     return requests, answers
 
@@ -116,12 +116,12 @@ class _Server:
             self._waiting.release()
 
     def _answer(self, request: Any) -> Optional[bytes]:
-        """The line of an answer; None for a notification."""
+        """The line of the answer. None for a notification."""
         why = _mistake(request)
         if why is not None:
             error = {"code": -32600, "message": "Invalid Request", "data": {"reason": why}}
             return _response("error", error, _id_of(request))
-        # Each thread has a context of its own.
+        # A context variable, because each thread has its own context.
         _host.reporter.set(lambda report: self._report(request, report))
         try:
             member, outcome = self._outcome(request["method"], request.get("params"))
@@ -134,7 +134,7 @@ class _Server:
         return None
 
     def _report(self, request: Any, report: Dict[str, Any]) -> None:
-        """Says how far a request is; nobody hears it of a notification."""
+        """Sends a progress report. A notification sends none."""
         if "id" not in request:
             return
         params = _dump({"id": request["id"], **report})
@@ -146,7 +146,7 @@ class _Server:
             self._answers.flush()
 
     def _outcome(self, name: str, params: Any) -> Tuple[str, Any]:
-        """`result` and its JSON, or `error` and its object."""
+        """`result` with its JSON, or `error` with its object."""
         handler = self._handlers.get(name)
         if handler is None:
             return "error", {"code": -32601, "message": "Method not found"}
@@ -154,7 +154,7 @@ class _Server:
             return "result", _encode(_host.routes[name], handler({} if params is None else params))
         except _host.RpcError as error:
             return "error", error.error
-        except BaseException as error:  # Not even `sys.exit` in a handler ends the others.
+        except BaseException as error:  # `sys.exit` in a handler must not end other requests.
             return "error", _describe(error)
 
 
@@ -172,7 +172,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _mistake(request: Any) -> Optional[str]:
-    """Why this is no request, in the words of `svc run-script --json-rpc`."""
+    """Why this is not a valid request, in the words of `svc run-script --json-rpc`."""
     if isinstance(request, list):
         if not request:
             return "the batch is empty"
@@ -193,13 +193,13 @@ def _mistake(request: Any) -> Optional[str]:
 
 
 def _id_of(request: Any) -> Any:
-    """What an answer to a mistake goes by: the id, if that is none itself."""
+    """The id for the answer to an invalid request: the request's id if that is valid."""
     id = request.get("id") if isinstance(request, dict) else None
     return id if _is_id(id) else None
 
 
 def _is_id(id: Any) -> bool:
-    # To Python a bool is a number.
+    # In Python, a bool is an int.
     return isinstance(id, (str, int, float, type(None))) and not isinstance(id, bool)
 
 
@@ -226,12 +226,12 @@ def _response(member: str, outcome: Any, id: Any) -> bytes:
 
 def _dump(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Half a surrogate pair is no UTF-8; as an escape it is still JSON.
+    # UTF-8 cannot encode half of a surrogate pair, but a JSON escape can.
     return text.encode("utf-8", "backslashreplace")
 
 
 def _describe(error: BaseException) -> Dict[str, Any]:
-    """What the caller learns of an exception; the log gets the whole of it."""
+    """The error object for the caller. The log gets the whole traceback."""
     _log("".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip())
     said = str(error)
     name = type(error).__name__

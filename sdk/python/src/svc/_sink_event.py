@@ -1,12 +1,12 @@
-"""The event a sink's script runs for; such a script finds this module as `svc.event` (spec 6.3).
+"""Reads the event of a sink's script, which imports this module as `svc.event` (spec 6.3).
 
     import svc.event as event
 
     if event.type() == "space.unhealthy" and event.get_int("consecutive_failures") > 3:
-        print(f"{event.space()['name']} is unwell")
+        print(f"{event.space()['name']} is unhealthy")
 
-What is printed is kept with the delivery. There is no `emit` here: an event that emits events has
-no end.
+Output is stored with the delivery. There is no `emit` here, because a sink that emits events could
+cause an endless loop.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ _read: List[Dict[str, Any]] = []
 
 
 def _event() -> Dict[str, Any]:
-    # Asked for once: every question to the host counts toward a limit.
+    # Read once, because calls to the host are limited.
     if not _read:
         _read.append(_host.call("event", None))
     return _read[0]
 
 
 def id() -> str:
-    """The event's UUID; the same for every attempt, so that work is not done twice."""
+    """The event's UUID. The same for every attempt, so that a script can detect repeated work."""
     return str(_event()["id"])
 
 
 def type() -> str:
-    """Such as `space.started` or `custom.build.done`."""
+    """The type, such as `space.started` or `custom.build.done`."""
     return str(_event()["type"])
 
 
 def ts() -> str:
-    """When it happened: RFC 3339, UTC."""
+    """The time of the event: RFC 3339, UTC."""
     return str(_event()["ts"])
 
 
 def space() -> Any:
-    """`{"id", "name", "urls"}`, or None for an event of no space."""
+    """`{"id", "name", "urls"}`, or None for an event without a space."""
     return _event()["space"]
 
 
 def actor() -> Any:
-    """Who caused it: `{"id", "username", "kind"}`."""
+    """The user who caused the event: `{"id", "username", "kind"}`."""
     return _event()["actor"]
 
 
@@ -61,19 +61,19 @@ def data() -> Any:
 
 
 def get(name: str, default: Any = None) -> Any:
-    """A value of the payload, whatever it is; `default` where it is missing or null."""
+    """A value of the payload of any type; `default` if it is missing or null."""
     value = (_event()["data"] or {}).get(name)
     return default if value is None else value
 
 
 def get_string(name: str, default: str = "") -> str:
-    """A text of the payload; `default` where there is none."""
+    """A string of the payload; `default` if the value is missing or not a string."""
     value = get(name)
     return value if isinstance(value, str) else default
 
 
 def get_int(name: str, default: int = 0) -> int:
-    """A whole number of the payload; `default` where there is none."""
+    """A whole number of the payload; `default` if the value is missing or not one."""
     value = get(name)
     if isinstance(value, float) and value == value // 1:
         return int(value)
@@ -81,13 +81,13 @@ def get_int(name: str, default: int = 0) -> int:
 
 
 def get_bool(name: str, default: bool = False) -> bool:
-    """True or false of the payload; `default` where there is neither."""
+    """A boolean of the payload; `default` if the value is missing or not one."""
     value = get(name)
     return value if isinstance(value, bool) else default
 
 
 def get_list(name: str, default: Optional[List[Any]] = None) -> List[Any]:
-    """A list of the payload; `default`, or an empty one, where there is none."""
+    """A list of the payload; `default`, or an empty list, if the value is missing or not one."""
     value = get(name)
     if isinstance(value, list):
         return value
@@ -95,7 +95,7 @@ def get_list(name: str, default: Optional[List[Any]] = None) -> List[Any]:
 
 
 def get_dict(name: str, default: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-    """An object of the payload; `default`, or an empty one, where there is none."""
+    """An object of the payload; `default`, or an empty dict, if the value is missing or not one."""
     value = get(name)
     if isinstance(value, dict):
         return value

@@ -1,13 +1,13 @@
-"""The service's own API, as oneself (spec 4.1).
+"""The service's API, as the current user (spec 4.1).
 
     from svc import api
 
     api.call("notes.search", {"query": "milk"})
     [method["name"] for method in api.list_methods(q="notes")]
 
-Inside a space the agent vouches for its owner, and in a script on the server the server knows
-whom it runs for: no address and no token is needed. Elsewhere `SVC_URL` and `SVC_TOKEN` say where
-and who. What fails raises `RuntimeError`.
+Inside a space, requests go through the agent as the space's owner. In a script on the server, they
+run as the script's user. Both need no address and no token. Elsewhere, set `SVC_URL` and
+`SVC_TOKEN`. A request that fails raises `RuntimeError`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Dict, List, Optional, Union
 from svc import _host
 
 _VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
-# An answer without an end.
+# An endless response, which cannot be read here.
 _STREAM = "/api/events/stream"
-# Letters that stand for themselves in a path or a query (RFC 3986).
+# Characters that need no escape in a path or a query (RFC 3986).
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
 
 def call(name: str, params: Union[Dict[str, Any], List[Any], None] = None) -> Any:
-    """Calls a method, by the name it has for oneself, and returns its result."""
+    """Calls a method, by its name as the current user sees it, and returns its result."""
     response = call_response(name, params)
     error = response.get("error")
     if error is not None:
@@ -44,13 +44,13 @@ def call_response(
 
 
 def list_methods(q: Optional[str] = None, name: Optional[str] = None) -> List[Dict[str, Any]]:
-    """The methods one may call; `q` searches names, descriptions and keywords."""
+    """The methods that the user may call; `q` searches names, descriptions and keywords."""
     methods: List[Dict[str, Any]] = request("GET", _path("/api/methods", q=q, name=name))["methods"]
     return methods
 
 
 def list_spaces() -> List[Dict[str, Any]]:
-    """The spaces one sees."""
+    """The spaces that the user sees."""
     spaces: List[Dict[str, Any]] = []
     cursor: Optional[str] = None
     while True:
@@ -68,7 +68,7 @@ def get_space(id_or_name: str) -> Dict[str, Any]:
         return space
     found = [space for space in list_spaces() if space["name"] == id_or_name]
     if len(found) > 1:
-        # Who sees everybody's spaces may see this name more than once.
+        # A user who sees the spaces of all users may see this name more than once.
         own = me()["id"]
         found = [space for space in found if space["owner_id"] == own]
     if len(found) != 1:
@@ -77,13 +77,13 @@ def get_space(id_or_name: str) -> Dict[str, Any]:
 
 
 def me() -> Dict[str, Any]:
-    """Who one is: user, roles and permissions."""
+    """The current user, with roles and permissions."""
     user: Dict[str, Any] = request("GET", "/api/auth/me")
     return user
 
 
 def request(method: str, path: str, body: Any = None) -> Any:
-    """Any request to `/api/...`; returns the parsed answer, None where there is none."""
+    """Any request to `/api/...`. Returns the parsed body; None if it is empty."""
     verb = _checked(method, path)
     argument = {"method": verb, "path": path}
     if body is not None:
@@ -96,7 +96,7 @@ def request(method: str, path: str, body: Any = None) -> Any:
 
 
 def _checked(method: Any, path: Any) -> str:
-    """The verb in capitals: only the API is asked, and only for what ends."""
+    """The verb in capitals. Rejects paths outside the API and the endless event stream."""
     for name, value in [("method", method), ("path", path)]:
         if not isinstance(value, str):
             raise TypeError(f"request() {name} must be a str, not {type(value).__name__}")

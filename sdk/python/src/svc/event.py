@@ -4,9 +4,9 @@
 
     event.emit("build.done", {"ok": True})     # becomes `custom.build.done`
 
-In a space the event is the space's, emitted through its agent; elsewhere it belongs to the caller
-and to no space. The script of a sink finds another module under this name: it reads the event it
-runs for, and emits none.
+In a space, the event belongs to the space and goes through its agent. Elsewhere, it belongs to the
+caller and to no space. In the script of a sink, `svc.event` is another module, which reads the
+event of the sink and cannot emit.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Dict, Optional
 
 from svc import _host
 
-# `emit` has an argument of that name.
+# `emit` has an argument named `type`.
 _class_of = type
 
 
 def emit(type: str, payload: Optional[Dict[str, Any]] = None) -> str:
-    """Emits an event and returns its id. `custom.` is put before the type, whatever it is."""
+    """Emits an event and returns its id. `custom.` is always put before the type."""
     if not isinstance(type, str):
         raise TypeError(f"emit() type must be a str, not {_class_of(type).__name__}")
     if payload is not None and not isinstance(payload, dict):

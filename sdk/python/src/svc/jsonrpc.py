@@ -1,29 +1,29 @@
 """Answers the calls of a space's methods (spec 4.4).
 
-A setup script says which handler answers which local name:
+A setup script routes each local name to a handler:
 
     from svc import jsonrpc
 
     jsonrpc.method("search", "notes.search")     # `search` in notes.py beside it
 
-A handler takes the params as a dict and returns what JSON can say:
+A handler takes the params as a dict and returns a JSON value:
 
     def search(params):
         if not params.get("query"):
             raise jsonrpc.error(-32602, "query is missing")
         return {"notes": []}
 
-One that takes its time can say how far it is, for callers who want to hear it:
+A slow handler can report progress, for callers that ask for it:
 
     def index(params):
         for done, name in enumerate(names):
             jsonrpc.progress(done, len(names), name)
 
-`svc run-script --json-rpc setup.py` serves it with no Python installed, each request in a fresh
-evaluator, so that handlers share nothing but files. `python3 -m svc.jsonrpc setup.py` serves the
-same handlers on CPython, on threads of one process: there, globals of a module are shared. Both
-are method servers to name in a registration. An exception in a handler becomes a JSON-RPC error;
-what a handler prints goes to the space's log.
+`svc run-script --json-rpc setup.py` serves the handlers without an installed Python, each request
+in a fresh evaluator, so that handlers share only files. `python3 -m svc.jsonrpc setup.py` serves
+the same handlers on CPython, on threads of one process, where globals of a module are shared. Both
+are method servers for a registration. An exception in a handler becomes a JSON-RPC error; output
+of a handler goes to the space's log.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any, Dict, NoReturn, Optional
 
 from svc import _host
 
-# A report as a whole has 4 KiB; a message is cut here so that it always fits.
+# Most characters of a message, so that a report always fits into its limit of 4 KiB.
 MESSAGE_MAX = 500
 
 
@@ -51,7 +51,7 @@ def method(local_name: str, handler: str) -> None:
 
 
 def error(code: int, message: str, data: Any = None) -> NoReturn:
-    """Ends the handler with this JSON-RPC error. It raises by itself; `raise` only says so."""
+    """Ends the handler with this JSON-RPC error. Raises even without `raise`."""
     if isinstance(code, bool) or not isinstance(code, int):
         raise TypeError(f"error() code must be an int, not {type(code).__name__}")
     if not isinstance(message, str):
@@ -63,9 +63,9 @@ def error(code: int, message: str, data: Any = None) -> NoReturn:
 def progress(
     progress: float, total: Optional[float] = None, message: Optional[str] = None
 ) -> None:
-    """Tells the caller how far the request is, for a handler while it answers one.
+    """Reports the progress of a request to its caller. Only for handlers that answer a request.
 
-    `progress` must go up from report to report. Callers who did not ask hear nothing of it.
+    `progress` must increase from report to report. Callers that did not ask for reports get none.
     """
     for name, value in [("progress", progress), ("total", total)]:
         if name == "total" and value is None:
@@ -85,9 +85,9 @@ def progress(
 
 
 def serve() -> None:
-    """Serves stdin and stdout until stdin ends; on CPython only.
+    """Serves stdin and stdout until stdin ends. CPython only.
 
-    For a script that routes and then serves by itself: `python3 server.py`.
+    For a script that routes and then serves: `python3 server.py`.
     """
     if not hasattr(_host, "serve"):
         raise RuntimeError(

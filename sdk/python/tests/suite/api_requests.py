@@ -1,4 +1,4 @@
-"""What `svc.api.request` refuses before anybody is asked."""
+"""Requests that `svc.api.request` rejects without sending them."""
 
 import json
 

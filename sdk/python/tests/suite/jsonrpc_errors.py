@@ -1,4 +1,4 @@
-"""What `svc.jsonrpc` and `svc.event` refuse before anybody is asked."""
+"""Arguments that `svc.jsonrpc` and `svc.event` reject without a request."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The Python that scripts are written in: the same here and there."""
+"""Features of Python that scripts use: the same results on both engines."""
 
 import base64
 import dataclasses

@@ -51,7 +51,7 @@ server.method(
 )
 show("methods", server)
 
-# What was given may change afterwards; the registration does not.
+# Later changes of the arguments do not change the registration.
 params = s.object(a=s.string())
 words = ["k"]
 server = Server("x", args=words)

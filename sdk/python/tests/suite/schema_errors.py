@@ -1,4 +1,4 @@
-"""What the schema builder refuses, and its words."""
+"""Arguments that the schema builders reject, and the messages."""
 
 import json
 

@@ -37,7 +37,7 @@ ROWS = [
     ("null, common", s.null(description="d", default=None, enum=[None])),
     ("array, common", s.array(s.null(), description="d", default=[], enum=[[]])),
     ("object, common", s.object(description="d", default={}, enum=[{}])),
-    # A property, or a keyword: its value says which.
+    # A property if the value is a schema, else a keyword.
     ("object, property description", s.object(description=s.string())),
     ("object, property enum", s.object(enum=s.array(s.string()), description="d")),
     ("object, optional property enum", s.object(enum=s.optional(s.string()))),
@@ -64,14 +64,14 @@ ROWS = [
         s.object(additional_properties=False, extra={"additionalProperties": True}),
     ),
     ("extra, optional", s.object(a=s.optional(s.string(), extra={"title": "A"}))),
-    # None is a keyword that is not given.
+    # None means that a keyword is not given.
     ("none", s.string(description=None, min_length=None, enum=None, extra=None)),
 ]
 
 for name, schema in ROWS:
     print(json.dumps([name, schema]))
 
-# A wrapped schema stays as it was.
+# A wrapped schema is not changed.
 inner = s.integer()
 s.object(a=s.optional(inner, default=3))
 print(json.dumps(["unchanged", inner]))

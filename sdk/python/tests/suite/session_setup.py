@@ -25,7 +25,7 @@ for name in [
 ]:
     jsonrpc.method(name, f"shop.{name}")
 
-# The last word counts.
+# The last route wins.
 jsonrpc.method("again", "shop.nothing")
 jsonrpc.method("again", "shop.big")
 print("setup prints to the log too")

@@ -1,4 +1,4 @@
-"""Handlers of a small shop, for the suite: one that works, and every way to fail."""
+"""Handlers of a small shop for the suite, with every kind of failure."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-//! Over real sockets, against a server that answers what it is told to.
+//! Over real sockets, against a server with scripted answers.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::local_api::{
     tests::{packages, servers},
 };
 
-/// What the server does with one request.
+/// The server's reaction to one request.
 #[derive(Clone)]
 enum Then {
     Answer(String),
     HangUp,
 }
 
-/// A server that takes one request after the other, and counts connections.
+/// A server that handles one request after the other and counts connections.
 struct FakeServer {
     url: String,
     serving: JoinHandle<(Vec<String>, usize)>,
@@ -150,7 +150,7 @@ fn key(request: &str) -> &str {
 }
 
 #[tokio::test]
-async fn events_share_a_connection_and_each_has_a_key_of_its_own() {
+async fn events_share_a_connection_and_each_has_its_own_key() {
     let accepted = Then::Answer(accepted());
     let server = FakeServer::start(vec![accepted; 3]).await;
     let agent = Agent::start(&server.url).await;
@@ -179,7 +179,7 @@ fn accepted() -> String {
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_tried_once_more_with_the_same_key() {
+async fn after_a_lost_connection_the_event_is_retried_once_with_the_same_key() {
     let accepted = Then::Answer(accepted());
     let server = FakeServer::start(vec![Then::HangUp, accepted]).await;
     let agent = Agent::start(&server.url).await;
@@ -195,7 +195,7 @@ async fn a_lost_connection_is_tried_once_more_with_the_same_key() {
 }
 
 #[tokio::test]
-async fn another_server_takes_what_the_current_one_does_not_even_between_two_links() {
+async fn another_server_gets_the_event_if_the_current_one_fails_even_between_two_links() {
     let accepted = Then::Answer(accepted());
     let server = FakeServer::start(vec![accepted; 2]).await;
     let agent = Agent::start(&format!("http://127.0.0.1:1,{}", server.url)).await;
@@ -223,7 +223,7 @@ async fn the_servers_problems_pass_through() {
 }
 
 #[tokio::test]
-async fn unlinked_nothing_is_taken_and_wrong_events_are_still_told() {
+async fn without_a_link_events_are_refused_and_invalid_ones_are_still_reported() {
     let agent = Agent::start("http://127.0.0.1:1").await;
     agent.link.send_replace(LinkStatus::default());
     let (status, _, problem) = agent.post("", EVENT).await;

@@ -1,4 +1,4 @@
-//! What a web page could send, and the addresses that are taken.
+//! Requests that a web page could send, and addresses that are in use.
 
 use tokio::net::TcpStream;
 
@@ -13,7 +13,7 @@ fn post(headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
+async fn the_loopback_listener_rejects_requests_of_web_pages() {
     let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
         .await
         .expect("binds");
@@ -157,7 +157,7 @@ async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
 }
 
 #[tokio::test]
-async fn a_taken_default_port_gives_way_and_a_chosen_one_does_not() {
+async fn a_default_port_in_use_is_replaced_and_a_chosen_one_is_an_error() {
     let (_first, _) = bind_loopback(None).await.expect("binds");
     let (_second, address) = bind_loopback(None).await.expect("binds another");
     assert!(address.ip().is_loopback());

@@ -46,7 +46,7 @@ async fn the_proxy_adds_the_credential_and_keeps_the_bytes() {
 }
 
 #[tokio::test]
-async fn the_proxy_passes_a_stream_of_events_as_it_comes() {
+async fn the_proxy_passes_an_event_stream_on_piece_by_piece() {
     let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
         .await
         .expect("binds");

@@ -1,4 +1,4 @@
-//! The Unix socket: whose it is, and what it answers.
+//! The Unix socket: its permissions and its answers.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::local_api::socket::{default_socket_path, may_connect};
 
 #[tokio::test]
-async fn the_socket_is_private_answers_and_says_what_is_wrong() {
+async fn the_socket_is_private_answers_and_explains_errors() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = unlinked(folder.path(), "http://127.0.0.1:1").await;
     let mode = std::fs::metadata(&agent.path)

@@ -1,5 +1,5 @@
-//! How often a call may report how far it is: a method server that writes much of it costs the
-//! link little.
+//! Limits how often a call may report progress, so that a method server that reports a lot does not
+//! load the link.
 
 use std::time::{Duration, Instant};
 
@@ -9,31 +9,31 @@ use svc_link::FrameKind;
 use super::{Answer, CallTable, Effects};
 use crate::outbox::Caller;
 
-/// Reports pass at this distance once a call has used up its first few. With those, and with the
-/// one that goes out before the answer, a second has at most 20 of them.
+/// Interval between reports of a call, after its initial burst. Together with the burst and with the
+/// last report before the answer, at most 20 reports pass in a second.
 const EVERY: Duration = Duration::from_millis(100);
-/// What the first few are ahead of their time: nine pass at once.
+/// How far reports may be ahead of the interval: allows a burst of nine.
 const AHEAD: Duration = Duration::from_millis(800);
 
-/// What became of a report.
+/// The outcome of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reported {
-    /// Its call is not with the method server.
+pub enum ReportOutcome {
+    /// No sent call has this id.
     Unknown,
-    /// It is on its way, or nobody is left to hear it.
+    /// Sent, or dropped because its call was cancelled.
     Done,
-    /// It came too early: see [`CallTable::send_held_reports`].
+    /// Too early, so it is held: see [`CallTable::send_held_reports`].
     Held { until: Instant },
 }
 
-/// Calls that have a report waiting; some may have been answered since.
-pub type Held = Vec<u64>;
+/// Ids of calls with a held report. Some may have been answered since.
+pub type HeldReports = Vec<u64>;
 
 /// The reports of one call.
 pub struct Reports {
-    /// When the next one would be on time.
+    /// When the next report is on schedule.
     next: Instant,
-    /// The last of those that came too early.
+    /// The newest report that came too early.
     held: Option<Bytes>,
 }
 
@@ -45,13 +45,13 @@ impl Reports {
         }
     }
 
-    /// Gives a report back if it may pass; else it is held, in the place of the one before.
+    /// Returns the report if it may pass. Otherwise holds it, in place of the previous one.
     pub fn take(&mut self, report: Bytes, now: Instant) -> Option<Bytes> {
         self.held = Some(report);
         self.take_due(now)
     }
 
-    /// The one that is held, if its time has come.
+    /// Returns the held report if it is due.
     pub fn take_due(&mut self, now: Instant) -> Option<Bytes> {
         if self.next > now + AHEAD {
             return None;
@@ -61,32 +61,32 @@ impl Reports {
         Some(report)
     }
 
-    /// When the one that is held may pass.
+    /// When the held report may pass.
     pub fn due(&self) -> Option<Instant> {
         self.held.as_ref()?;
         Some(self.next.checked_sub(AHEAD).unwrap_or(self.next))
     }
 
-    /// The one that is held, because the answer follows.
+    /// Returns the held report, to send it before the answer.
     pub fn into_last(self) -> Option<Bytes> {
         self.held
     }
 }
 
 impl CallTable {
-    /// The method server says how far a call is.
+    /// Handles a progress report of the method server.
     pub fn report(
         &mut self,
         id: u64,
         report: Bytes,
         now: Instant,
         effects: &mut Effects,
-    ) -> Reported {
+    ) -> ReportOutcome {
         let Some(sent) = self.sent.get_mut(&id) else {
-            return Reported::Unknown;
+            return ReportOutcome::Unknown;
         };
         if sent.cancelled {
-            return Reported::Done;
+            return ReportOutcome::Done;
         }
         let reports = sent
             .reports
@@ -96,17 +96,17 @@ impl CallTable {
             effects.report(sent.caller, report);
         }
         match reports.due() {
-            None => Reported::Done,
+            None => ReportOutcome::Done,
             Some(until) => {
                 if !was_held {
                     self.held_reports.push(id);
                 }
-                Reported::Held { until }
+                ReportOutcome::Held { until }
             }
         }
     }
 
-    /// Sends the reports whose time has come; when the next one's does.
+    /// Sends the held reports that are due. Returns when the next one is due.
     pub fn send_held_reports(&mut self, now: Instant, effects: &mut Effects) -> Option<Instant> {
         let (sent, mut next) = (&mut self.sent, None);
         self.held_reports.retain(|id| {

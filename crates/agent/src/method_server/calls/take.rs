@@ -1,25 +1,25 @@
-//! Which lines may be written to the method server next.
+//! Decides which lines may be written to the method server next.
 //!
-//! What is in the pipe cannot be reordered, so the pipe holds little: a user who comes late waits
-//! for what is in it. While a single user calls, that is up to [`PIPE_BYTES`]; with several users it
-//! is as little as the writer measured to be enough.
+//! Lines in the pipe cannot be reordered, and a user who calls later waits for them. Therefore the
+//! pipe holds little: up to [`PIPE_BYTES`] while a single user calls, and with several users as
+//! little as the writer has measured to be enough.
 
 use std::{
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
-use super::{CallTable, Line, Place, Process, Sent};
+use super::{CallState, CallTable, Line, Process, Sent};
 
-/// Bytes that the pipe may hold. The kernel's smallest pipe has a page.
+/// Most bytes in the pipe. The kernel's smallest pipe has one page.
 pub const PIPE_BYTES: usize = 4 * 1024;
-/// A line of at least this size is alone in the pipe, or beside others of its kind.
+/// A line of at least this size shares the pipe only with other large lines.
 pub const LARGE_LINE_BYTES: usize = 16 * 1024;
-/// Lines that are taken at a time.
+/// Most lines taken at a time.
 const LINES_MAX: usize = 256;
-/// What a line has beside its JSON: an id, the closing brace and the line break.
+/// Bytes of a line after its JSON: an id, the closing brace and the line break.
 const LINE_END_BYTES: usize = 20;
-/// For this long after two users called in turn, there are several users.
+/// Several users count as active for this long after two different users have called.
 const SEVERAL_USERS: Duration = Duration::from_secs(60);
 
 /// The writer's view of the pipe.
@@ -45,7 +45,7 @@ pub enum Take {
     Nothing,
 }
 
-/// Whether several users have called of late.
+/// Records whether several users have called recently.
 #[derive(Default)]
 pub struct Users {
     last: Option<u32>,
@@ -70,7 +70,7 @@ impl Users {
 }
 
 impl CallTable {
-    /// Whether a line waits and may be written.
+    /// Whether a waiting line may be written.
     pub fn has_next(&self) -> bool {
         !self.waiting.is_empty() && self.may_send()
     }
@@ -118,7 +118,7 @@ impl CallTable {
         };
         let id = item.caller.map(|caller| {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
-            self.places.insert(caller, Place::Sent(id));
+            self.states.insert(caller, CallState::Sent(id));
             let sent = Sent {
                 caller,
                 cancelled: false,
@@ -129,7 +129,7 @@ impl CallTable {
             self.sent.insert(id, sent);
             id
         });
-        // A notification takes no place: nothing answers it.
+        // A notification occupies no slot, because it gets no answer.
         lines.push(Line {
             id,
             json: item.json,

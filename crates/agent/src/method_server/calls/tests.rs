@@ -20,10 +20,10 @@ const EMPTY_PIPE: Pipe = Pipe {
     shared_bytes_max: usize::MAX,
     is_large: false,
 };
-/// The user of calls that say nothing about it.
+/// The default user of calls.
 const USER: u32 = 7;
 
-/// Concurrent, serial, and concurrent with a limit.
+/// `in_flight_max` of a concurrent server without a limit, and of a serial server.
 const CONCURRENT: Option<usize> = None;
 const SERIAL: Option<usize> = Some(1);
 
@@ -31,7 +31,7 @@ fn caller(frame: u64) -> Caller {
     Caller { link: 1, frame }
 }
 
-/// A table with its effects, a writer that is always ready, and a clock that moves by hand.
+/// A table with its effects, a writer that is always ready, and a manual clock.
 struct Bench {
     table: CallTable,
     effects: Effects,
@@ -66,7 +66,7 @@ impl Bench {
         bench
     }
 
-    /// Lets the writer take what it may.
+    /// Takes all lines that may be written.
     fn write(&mut self) {
         let mut lines = Vec::new();
         while self.table.take(EMPTY_PIPE, &mut lines) != Take::Nothing {
@@ -80,19 +80,19 @@ impl Bench {
         self
     }
 
-    /// A call of a user that the writer does not take yet.
+    /// Queues a call without taking it.
     fn call_as(&mut self, user: u32, frame: u64) -> &mut Self {
         let json = Bytes::from(frame.to_string());
         let (now, effects) = (self.now, &mut self.effects);
         self.table
-            .arrive(user, Some(caller(frame)), json, now, effects);
+            .enqueue(user, Some(caller(frame)), json, now, effects);
         self
     }
 
     fn notify(&mut self, text: &'static str) -> &mut Self {
         let (now, effects) = (self.now, &mut self.effects);
         let json = Bytes::from_static(text.as_bytes());
-        self.table.arrive(USER, None, json, now, effects);
+        self.table.enqueue(USER, None, json, now, effects);
         self.write();
         self
     }
@@ -112,7 +112,7 @@ impl Bench {
         found
     }
 
-    /// What was written, as text, since the last look.
+    /// The lines written since the last call, as text.
     fn lines(&mut self) -> Vec<String> {
         self.write();
         self.written.drain(..).map(text).collect()
@@ -150,7 +150,7 @@ fn a_concurrent_call_that_is_cancelled_is_forgotten() {
     bench.call(10);
     assert!(bench.cancel(10));
     assert!(!bench.cancel(10));
-    assert!(!bench.answer(0), "its late answer has no one to go to");
+    assert!(!bench.answer(0), "its late answer is dropped");
     assert_eq!(bench.answers(), [(10, FrameKind::CancelledSent)]);
     assert!(bench.table.is_idle());
 }
@@ -168,7 +168,7 @@ fn serial_calls_go_one_by_one() {
 }
 
 #[test]
-fn a_serial_notification_waits_its_turn_and_frees_its_place() {
+fn a_serial_notification_waits_its_turn_and_occupies_no_slot() {
     let mut bench = Bench::up(SERIAL);
     bench
         .notify("n0")
@@ -182,7 +182,7 @@ fn a_serial_notification_waits_its_turn_and_frees_its_place() {
 }
 
 #[test]
-fn a_cancelled_serial_call_leaves_the_queue_or_holds_its_place() {
+fn a_cancelled_serial_call_leaves_the_queue_or_keeps_its_slot() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11).call(12);
     assert!(bench.cancel(11));
@@ -190,7 +190,7 @@ fn a_cancelled_serial_call_leaves_the_queue_or_holds_its_place() {
     assert!(bench.cancel(10));
     assert_eq!(bench.answers(), [(10, FrameKind::CancelledSent)]);
     bench.cancel(10);
-    assert_eq!(bench.answers(), [], "it is told once");
+    assert_eq!(bench.answers(), [], "the cancellation is answered once");
     assert_eq!(bench.lines(), ["10"]);
     assert_eq!(bench.table.in_flight(), 1);
     bench.answer(0);
@@ -199,7 +199,7 @@ fn a_cancelled_serial_call_leaves_the_queue_or_holds_its_place() {
 }
 
 #[test]
-fn what_was_sent_to_a_dead_process_is_interrupted_and_the_rest_waits() {
+fn calls_sent_to_a_dead_process_are_interrupted_and_the_others_wait() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     bench.cancel(10);
@@ -215,7 +215,7 @@ fn what_was_sent_to_a_dead_process_is_interrupted_and_the_rest_waits() {
 }
 
 #[test]
-fn calls_wait_so_long_for_a_restart_and_no_longer() {
+fn calls_wait_for_a_restart_for_a_limited_time() {
     let mut bench = Bench::up(CONCURRENT);
     bench.table.process_down(bench.now);
     bench.call(10).call(11).notify("n");
@@ -246,7 +246,7 @@ fn a_held_table_sends_nothing_before_its_release() {
 }
 
 #[test]
-fn a_closed_table_refuses_and_gives_up_what_waits() {
+fn a_closed_table_rejects_new_and_waiting_calls() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     bench.table.close(&mut bench.effects);
@@ -258,7 +258,7 @@ fn a_closed_table_refuses_and_gives_up_what_waits() {
 }
 
 #[test]
-fn a_lost_link_frees_all_but_what_a_serial_server_works_on() {
+fn a_lost_link_drops_all_calls_except_one_sent_to_a_serial_server() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     bench.table.forget_link(1);
@@ -288,7 +288,7 @@ fn only_a_serial_server_hangs() {
 }
 
 #[test]
-fn a_serial_call_that_was_sent_late_has_its_time_too() {
+fn the_time_of_a_serial_call_starts_when_it_is_sent() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     let late = bench.now + TIMEOUT + OVERDUE_AFTER;
@@ -298,7 +298,7 @@ fn a_serial_call_that_was_sent_late_has_its_time_too() {
 }
 
 #[test]
-fn a_server_with_a_limit_hangs_when_every_place_is_lost() {
+fn a_server_with_a_limit_hangs_when_every_slot_is_overdue() {
     let late = TIMEOUT + OVERDUE_AFTER;
     let mut bench = Bench::up(Some(2));
     bench.call(10).call(11).call(12);
@@ -308,20 +308,20 @@ fn a_server_with_a_limit_hangs_when_every_place_is_lost() {
     assert_eq!(
         bench.lines(),
         [""; 0],
-        "a call without a caller holds its place"
+        "a call without a caller keeps its slot"
     );
     assert!(bench.table.is_overdue(bench.now + late));
     bench.answer(1);
     assert_eq!(bench.lines(), ["12"]);
     assert!(
         !bench.table.is_overdue(bench.now + late),
-        "one place has a call that was sent late"
+        "one slot has a call that was sent late"
     );
     assert!(bench.table.is_overdue(bench.now + late + OVERDUE_AFTER));
 }
 
 #[test]
-fn what_waits_is_bounded_and_no_user_takes_the_share_of_another() {
+fn the_queue_is_bounded_and_no_user_takes_the_share_of_another() {
     let mut bench = Bench::new(CONCURRENT, false);
     let json = Bytes::from(vec![b'x'; 100]);
     let size = 100 + WAITING_BYTES;
@@ -332,7 +332,7 @@ fn what_waits_is_bounded_and_no_user_takes_the_share_of_another() {
             let id = caller(u64::from(user) << 32 | count);
             bench
                 .table
-                .arrive(user, Some(id), json.clone(), now, effects);
+                .enqueue(user, Some(id), json.clone(), now, effects);
             if !effects.answers.is_empty() {
                 assert_eq!(
                     effects.answers.pop().expect("one").kind,
@@ -352,7 +352,7 @@ fn what_waits_is_bounded_and_no_user_takes_the_share_of_another() {
         "another user has room"
     );
     let (now, effects) = (bench.now, &mut bench.effects);
-    bench.table.arrive(1, None, json, now, effects);
+    bench.table.enqueue(1, None, json, now, effects);
     assert_eq!(bench.effects.dropped_notifications, 1);
 }
 
@@ -390,7 +390,7 @@ fn a_cancelled_call_that_waits_is_never_written() {
     }
 }
 
-/// A pipe in which bytes were written and not read, as far as its writer knows.
+/// A pipe with `written` bytes that the writer does not know to be read.
 fn pipe(written: usize, last_call: Option<u64>) -> Pipe {
     Pipe {
         written,
@@ -401,7 +401,7 @@ fn pipe(written: usize, last_call: Option<u64>) -> Pipe {
 }
 
 #[test]
-fn the_pipe_gets_no_more_than_it_has_room_for() {
+fn the_pipe_gets_only_the_lines_that_fit() {
     let mut bench = Bench::up(CONCURRENT);
     for frame in 10..40 {
         bench.call_as(1, frame);
@@ -415,14 +415,14 @@ fn the_pipe_gets_no_more_than_it_has_room_for() {
         let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
         (Take::Lines { was_read }, lines)
     };
-    // Alone, a user has the whole pipe: each line counts 22 bytes.
+    // A single user may fill the pipe. Each line counts 22 bytes.
     let room_for_two = PIPE_BYTES - 44;
     assert_eq!(
         take(&mut bench, pipe(room_for_two, None)),
         taken(false, &["10", "11"])
     );
     assert_eq!(take(&mut bench, pipe(PIPE_BYTES, None)).0, Take::PipeFull);
-    // With several users, only what the writer allows; one line always fits an empty pipe.
+    // With several users, the writer's limit applies. One line always fits an empty pipe.
     bench.call_as(2, 90);
     assert_eq!(take(&mut bench, pipe(0, None)), taken(false, &["12", "90"]));
     assert_eq!(take(&mut bench, pipe(44, Some(3))).0, Take::PipeFull);
@@ -459,7 +459,7 @@ fn large_lines_follow_each_other_and_small_ones_wait_for_them() {
     bench.table.process_up();
     for json in [&large, &large, &Bytes::from_static(b"small")] {
         let (now, effects) = (bench.now, &mut bench.effects);
-        bench.table.arrive(1, None, json.clone(), now, effects);
+        bench.table.enqueue(1, None, json.clone(), now, effects);
     }
     let mut take = |pipe| {
         let mut lines = Vec::new();
@@ -538,9 +538,9 @@ proptest! {
                     open.push(caller);
                     let user = u32::try_from(next % 3).expect("small");
                     let json = Bytes::from_static(b"call");
-                    table.arrive(user, Some(caller), json, now, effects);
+                    table.enqueue(user, Some(caller), json, now, effects);
                 }
-                Act::Notify => table.arrive(1, None, Bytes::from_static(b"n"), now, effects),
+                Act::Notify => table.enqueue(1, None, Bytes::from_static(b"n"), now, effects),
                 Act::Write => {
                     let mut lines = Vec::new();
                     table.take(EMPTY_PIPE, &mut lines);
@@ -593,6 +593,6 @@ proptest! {
         prop_assert!(ended.values().all(|times| *times == 1), "{ended:?}");
         prop_assert!(bench.table.is_idle());
         prop_assert_eq!(bench.table.waiting.bytes(), 0);
-        prop_assert!(bench.table.places.is_empty());
+        prop_assert!(bench.table.states.is_empty());
     }
 }

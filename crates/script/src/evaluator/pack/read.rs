@@ -1,4 +1,4 @@
-//! Bytes to values.
+//! Reads values from bytes.
 
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
@@ -74,7 +74,7 @@ fn cut_off() -> Error {
     Error::new("the bytes end too early")
 }
 
-/// For what the visitor may take in one form only, which its type says.
+/// Methods that need no hint from the visitor: the tag says the kind of the value.
 macro_rules! as_any {
     ($($method:ident),*) => {$(
         fn $method<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -121,7 +121,7 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
                     index: Some(index),
                 })
             }
-            other => Err(Error::new(format!("there is no kind of value {other}"))),
+            other => Err(Error::new(format!("unknown kind of value {other}"))),
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
     ) -> Result<V::Value, Error> {
         match self.tag()? {
             tag::VARIANT => visitor.visit_enum(self),
-            _ => Err(Error::new("a value is no variant")),
+            _ => Err(Error::new("a value is not a variant")),
         }
     }
 
@@ -293,7 +293,7 @@ impl<'a> VariantAccess<'a> for &mut Reader<'a> {
     }
 }
 
-/// A variant for those who do not know that it is one: a map with its number as the only key.
+/// A variant for a visitor that does not expect one: a map with its number as the only key.
 struct Variant<'r, 'a> {
     reader: &'r mut Reader<'a>,
     index: Option<u32>,
@@ -309,7 +309,7 @@ impl<'a> MapAccess<'a> for Variant<'_, 'a> {
         let Some(index) = self.index.take() else {
             return Ok(None);
         };
-        // The only width of a number that names a variant to serde once it was put aside.
+        // After buffering a value, serde accepts only a `u64` as the number of a variant.
         let index: U64Deserializer<Error> = u64::from(index).into_deserializer();
         seed.deserialize(index).map(Some)
     }

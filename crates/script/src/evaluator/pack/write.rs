@@ -1,4 +1,4 @@
-//! Values to bytes.
+//! Writes values as bytes.
 
 use serde::{
     Serialize,
@@ -15,8 +15,8 @@ pub struct Writer {
     pub bytes: Vec<u8>,
 }
 
-/// A list or a map, whose length is known at its end.
-pub struct Counted<'a> {
+/// A list or a map, whose length is written at its end.
+pub struct Collection<'a> {
     writer: &'a mut Writer,
     /// Where the length goes.
     at: usize,
@@ -50,11 +50,11 @@ impl Writer {
         self
     }
 
-    fn counted(&mut self, tag: u8) -> Counted<'_> {
+    fn collection(&mut self, tag: u8) -> Collection<'_> {
         self.bytes.push(tag);
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
-        Counted {
+        Collection {
             writer: self,
             at,
             length: 0,
@@ -62,7 +62,7 @@ impl Writer {
     }
 }
 
-impl Counted<'_> {
+impl Collection<'_> {
     fn add(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
         self.length += 1;
         value.serialize(&mut *self.writer)
@@ -75,14 +75,23 @@ impl Counted<'_> {
     }
 }
 
+/// Numbers that are written as a wider type.
+macro_rules! widen {
+    ($($method:ident $number:ty => $wide:ident),*) => {$(
+        fn $method(self, value: $number) -> Result<(), Error> {
+            self.$wide(value.into())
+        }
+    )*};
+}
+
 impl<'a> Serializer for &'a mut Writer {
     type Ok = ();
     type Error = Error;
-    type SerializeSeq = Counted<'a>;
+    type SerializeSeq = Collection<'a>;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
     type SerializeTupleVariant = Self;
-    type SerializeMap = Counted<'a>;
+    type SerializeMap = Collection<'a>;
     type SerializeStruct = Self;
     type SerializeStructVariant = Self;
 
@@ -90,21 +99,19 @@ impl<'a> Serializer for &'a mut Writer {
         false
     }
 
+    widen!(
+        serialize_i8 i8 => serialize_i64,
+        serialize_i16 i16 => serialize_i64,
+        serialize_i32 i32 => serialize_i64,
+        serialize_u8 u8 => serialize_u64,
+        serialize_u16 u16 => serialize_u64,
+        serialize_u32 u32 => serialize_u64,
+        serialize_f32 f32 => serialize_f64
+    );
+
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
         self.bytes.push(if value { tag::TRUE } else { tag::FALSE });
         Ok(())
-    }
-
-    fn serialize_i8(self, value: i8) -> Result<(), Error> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<(), Error> {
-        self.serialize_i64(value.into())
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<(), Error> {
-        self.serialize_i64(value.into())
     }
 
     fn serialize_i64(self, value: i64) -> Result<(), Error> {
@@ -118,18 +125,6 @@ impl<'a> Serializer for &'a mut Writer {
         }
     }
 
-    fn serialize_u8(self, value: u8) -> Result<(), Error> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<(), Error> {
-        self.serialize_u64(value.into())
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<(), Error> {
-        self.serialize_u64(value.into())
-    }
-
     fn serialize_u64(self, value: u64) -> Result<(), Error> {
         match u8::try_from(value) {
             Ok(small) if small <= u8::MAX - tag::SMALL => self.bytes.push(tag::SMALL + small),
@@ -139,10 +134,6 @@ impl<'a> Serializer for &'a mut Writer {
             }
         }
         Ok(())
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        self.serialize_f64(value.into())
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
@@ -210,8 +201,8 @@ impl<'a> Serializer for &'a mut Writer {
         value.serialize(self.variant(index))
     }
 
-    fn serialize_seq(self, _length: Option<usize>) -> Result<Counted<'a>, Error> {
-        Ok(self.counted(tag::LIST))
+    fn serialize_seq(self, _length: Option<usize>) -> Result<Collection<'a>, Error> {
+        Ok(self.collection(tag::LIST))
     }
 
     fn serialize_tuple(self, length: usize) -> Result<Self, Error> {
@@ -232,8 +223,8 @@ impl<'a> Serializer for &'a mut Writer {
         Ok(self.variant(index).fields(length))
     }
 
-    fn serialize_map(self, _length: Option<usize>) -> Result<Counted<'a>, Error> {
-        Ok(self.counted(tag::MAP))
+    fn serialize_map(self, _length: Option<usize>) -> Result<Collection<'a>, Error> {
+        Ok(self.collection(tag::MAP))
     }
 
     fn serialize_struct(self, _name: &'static str, length: usize) -> Result<Self, Error> {
@@ -251,7 +242,7 @@ impl<'a> Serializer for &'a mut Writer {
     }
 }
 
-impl SerializeSeq for Counted<'_> {
+impl SerializeSeq for Collection<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -264,7 +255,7 @@ impl SerializeSeq for Counted<'_> {
     }
 }
 
-impl SerializeMap for Counted<'_> {
+impl SerializeMap for Collection<'_> {
     type Ok = ();
     type Error = Error;
 
@@ -281,7 +272,7 @@ impl SerializeMap for Counted<'_> {
     }
 }
 
-/// All that is written as fields, one after the other.
+/// Tuples and structs, written as their fields in order.
 macro_rules! fields {
     ($($kind:ident $method:ident ($($name:ident)?)),*) => {$(
         impl $kind for &mut Writer {

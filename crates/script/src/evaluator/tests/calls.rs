@@ -78,7 +78,7 @@ fn values_survive_unchanged() {
 }
 
 #[test]
-fn a_fresh_evaluator_never_sees_the_last_ones_changes() {
+fn a_fresh_evaluator_never_sees_changes_of_an_earlier_one() {
     let (evaluator, mut host) = served();
     let snapshot = evaluator.snapshot().expect("frozen");
     let snapshot = Snapshot::from_bytes(&snapshot.to_bytes()).expect("the same bytes");
@@ -139,7 +139,7 @@ fn a_handler_raises_its_own_json_rpc_error() {
 }
 
 #[test]
-fn results_that_json_cannot_hold_name_the_handler() {
+fn a_result_that_is_not_json_is_an_error_with_the_handlers_name() {
     let (mut evaluator, mut host) = served();
     for handler in ["notes.bad", "notes.nan"] {
         let error = evaluator
@@ -183,7 +183,7 @@ fn missing_handlers_are_named() {
 }
 
 #[test]
-fn a_route_to_nothing_is_found_at_setup() {
+fn a_route_to_a_missing_function_is_an_error_at_setup() {
     for (handler, message) in [
         (
             "notes.gone",
@@ -206,7 +206,7 @@ fn a_route_to_nothing_is_found_at_setup() {
 }
 
 #[test]
-fn a_tool_is_a_script_with_a_main() {
+fn a_tool_is_a_script_with_a_function_main() {
     let mut host = TestHost::default();
     let mut evaluator = Evaluator::new(&setting(Flavour::Tool));
     let script = source("def main(params):\n    return [params['n'] * 2]\n");
@@ -234,7 +234,7 @@ fn random_numbers_differ_between_fresh_evaluators() {
 }
 
 #[test]
-fn parameters_of_any_size_are_what_json_loads_would_give() {
+fn parameters_of_any_size_are_parsed_like_json_loads() {
     let mut host = TestHost::with(&[("notes", "def echo(params):\n    return params\n")]);
     let mut evaluator = Evaluator::new(&setting(Flavour::Space));
     let deep = format!("{}{}", "[".repeat(150), "]".repeat(150));

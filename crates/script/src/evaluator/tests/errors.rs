@@ -1,4 +1,4 @@
-//! What an author is told, and where.
+//! Error messages for authors, and the lines they name.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn syntax_errors_name_line_and_column() {
 }
 
 #[test]
-fn unsupported_constructs_are_named_with_a_way_out() {
+fn unsupported_constructs_are_named_with_a_hint() {
     for (script, line) in [
         ("def f():\n    yield 1\n", 2),
         ("class A:\n    pass\nclass B(A):\n    pass\n", 3),
@@ -66,7 +66,7 @@ fn a_function_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_library_that_cannot_run_is_shown_itself() {
+fn the_error_of_a_library_that_cannot_run_shows_its_own_line() {
     let mut host = TestHost::with(&[
         ("unfinished", "x = 1\ny = (\n"),
         ("modern", "import json\n\ndef f():\n    yield 1\n"),
@@ -119,7 +119,7 @@ ZeroDivisionError: division by zero"
 }
 
 #[test]
-fn frames_of_our_own_are_left_out() {
+fn frames_of_svc_are_left_out() {
     let script = "from svc.methods import schema as s\ns.string(nonsense=1)\n";
     let error = fails(script, &mut TestHost::default());
     assert_eq!(error.frames.len(), 1, "{error}");
@@ -136,7 +136,7 @@ fn frames_of_our_own_are_left_out() {
 }
 
 #[test]
-fn exceptions_say_what_they_were_given() {
+fn the_message_of_an_exception_shows_its_arguments() {
     for (script, message) in [
         ("raise ValueError({'a': 1})", "ValueError: {'a': 1}"),
         ("raise ValueError('a', 2)", "ValueError: ('a', 2)"),
@@ -157,7 +157,7 @@ fn exceptions_say_what_they_were_given() {
 }
 
 #[test]
-fn a_raise_of_the_host_can_be_caught() {
+fn an_exception_of_the_host_can_be_caught() {
     let script = "\
 import svc.event as event
 try:
@@ -172,7 +172,7 @@ except RuntimeError as error:
 }
 
 #[test]
-fn text_in_exec_is_no_library() {
+fn text_in_exec_is_not_taken_for_a_library() {
     let error = fails("exec('\\n1/0')\n", &mut TestHost::default());
     assert_eq!(
         error.place().map(|frame| frame.file.as_str()),
@@ -183,7 +183,7 @@ fn text_in_exec_is_no_library() {
 }
 
 #[test]
-fn windows_line_ends_and_marks_change_no_line() {
+fn windows_line_ends_and_byte_order_marks_change_no_line_number() {
     let error = fails(
         "\u{feff}x = 1\r\n\r\ny = x / 0\r\n",
         &mut TestHost::default(),
@@ -200,7 +200,7 @@ fn a_huge_script_is_refused() {
 }
 
 #[test]
-fn a_sink_that_would_emit_is_told_why_it_cannot() {
+fn a_sink_that_tries_to_emit_gets_a_hint() {
     for script in [
         "import svc.event as event\nevent.emit('x')",
         "from svc import event\nevent.emit('x')",
@@ -221,8 +221,8 @@ fn a_sink_that_would_emit_is_told_why_it_cannot() {
 }
 
 #[test]
-fn what_the_modules_stand_on_is_out_of_reach() {
-    // In the script itself, in a library's function, and with names of their own.
+fn scripts_cannot_reach_the_function_of_the_host() {
+    // From the script itself, from a library's function, and from `exec` with new globals.
     let library = "def reach():\n    return __svc_host__('call', 'emit', '{}')\n";
     for reach in [
         "__svc_host__('call', 'emit', '{}')",

@@ -1,4 +1,4 @@
-//! Files and the environment: all for a user's own script, nothing on the server.
+//! Files and the environment: full access for a user's own script, none on the server.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn scripts_on_the_server_reach_no_file_and_no_environment() {
     }
 }
 
-/// As on CPython, these pass over what they may not read.
+/// As on CPython, these functions skip folders that they may not read.
 #[test]
 fn searches_on_the_server_find_nothing() {
     let script = "\
@@ -75,7 +75,7 @@ fn own(folder: &std::path::Path, text: &str) -> Result<String, ScriptError> {
 }
 
 #[test]
-fn a_script_of_ones_own_works_with_files() {
+fn a_users_own_script_works_with_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "\
 import os
@@ -112,7 +112,7 @@ print(Path('a/b').exists(), Path('..').resolve() == Path(os.getcwd()).parent)
 }
 
 #[test]
-fn errors_are_cpythons() {
+fn errors_have_the_texts_of_cpython() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("full")).expect("a folder");
     std::fs::write(folder.path().join("full/x"), b"\xff").expect("a file");
@@ -158,9 +158,9 @@ fn errors_are_cpythons() {
     }
 }
 
-/// What a script sets in its environment stays, wherever it looks.
+/// Every way to read the environment shows the variables that a script has set.
 #[test]
-fn what_is_set_in_the_environment_lasts() {
+fn changes_of_the_environment_are_kept() {
     let library = "\
 import os as system
 def look():
@@ -205,7 +205,7 @@ raise ValueError(os.environ)
 }
 
 #[test]
-fn processes_are_told_of_changes_of_the_environment() {
+fn processes_get_changes_of_the_environment() {
     let script = "\
 import os, subprocess
 subprocess.run(['a'])
@@ -261,7 +261,7 @@ subprocess.run(['e'])
 }
 
 #[test]
-fn the_environment_of_ones_own_is_there() {
+fn a_users_own_script_reads_the_environment() {
     let folder = tempfile::tempdir().expect("a folder");
     let script =
         "import os\nprint(os.environ['PATH'] == os.getenv('PATH'), os.getenv('SVC_NO_SUCH', 'x'))";

@@ -1,4 +1,4 @@
-//! Every way to import, and what modules share.
+//! Every form of import, and state shared by modules.
 
 use super::*;
 
@@ -107,7 +107,7 @@ fn a_module_is_run_once_and_shared() {
 }
 
 #[test]
-fn what_a_library_sets_is_seen_outside_and_the_other_way_round() {
+fn globals_of_a_library_can_be_set_inside_and_outside_of_it() {
     let counter = "\
 value = 0
 limit = 10
@@ -130,7 +130,7 @@ print(counter.left())
 }
 
 #[test]
-fn cycles_end_and_show_what_is_there_so_far() {
+fn cyclic_imports_see_the_names_defined_so_far() {
     let mut host = TestHost::with(&[
         ("a", "X = 1\nimport b\nY = b.Z + 1\n"),
         ("b", "import a\nZ = a.X + 1\n"),
@@ -154,7 +154,7 @@ for attempt in range(2):
 }
 
 #[test]
-fn an_unknown_module_says_which_there_are() {
+fn the_hint_for_an_unknown_module_lists_the_known_ones() {
     let error = fails("import requests\n", &mut TestHost::default());
     assert_eq!(
         error.message,

@@ -1,4 +1,4 @@
-//! Hostile scripts end within their limits, and say why.
+//! Hostile scripts end within their limits, with an error that says why.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ fn a_limit_names_the_line_and_is_final() {
     let lines: Vec<u32> = error.frames.iter().map(|frame| frame.line).collect();
     assert!(matches!(lines[..], [5, 2 | 3]), "{error}");
 
-    // Caught, it is still the end, and nothing is asked for any more.
+    // Catching the exception does not help: the run ends and makes no more calls to the host.
     let text = "\
 from svc import api
 try:
@@ -100,7 +100,7 @@ fn a_script_and_its_function_share_their_time() {
     assert_eq!(error.place().map(|place| place.line), Some(4), "{error}");
 }
 
-/// Only a worker measures its memory; here, what the engine would say is said.
+/// Only a worker measures its memory. Here the script raises the engine's exception itself.
 #[test]
 fn the_memory_limit_is_named() {
     let script = "raise MemoryError('memory limit exceeded: 2 bytes > 1 bytes')";
@@ -151,8 +151,8 @@ except RecursionError:
     assert_eq!(printed(script, &mut host), "caught\n");
 }
 
-/// What recurses in the engine itself rather than in its frames. On a thread as small as those
-/// of tests, so that it is proved for the larger ones of workers too.
+/// Recursion in the engine's own code rather than in frames of the script. Runs on a thread with a
+/// smaller stack than that of workers.
 #[test]
 fn native_recursion_does_not_overflow_the_stack() {
     for script in [
@@ -183,7 +183,7 @@ fn native_recursion_does_not_overflow_the_stack() {
 }
 
 #[test]
-fn questions_to_the_host_are_counted() {
+fn calls_to_the_host_are_limited() {
     let setting = limited(Limits {
         host_calls: 10,
         ..Limits::SANDBOX
@@ -205,7 +205,7 @@ while True:
     assert_eq!(error.kind, ErrorKind::HostCallLimit);
     assert_eq!(
         error.message,
-        "the script asked for more than 10 things outside of it"
+        "the script made more than 10 calls to its host"
     );
     assert_eq!(host.asked.len(), 10);
     let error = ends(
@@ -216,7 +216,7 @@ while True:
 }
 
 #[test]
-fn an_evaluator_goes_on_after_a_limit() {
+fn an_evaluator_works_after_a_limit_was_reached() {
     let mut host = TestHost::default();
     let mut evaluator = Evaluator::new(&limited(Limits {
         time: Some(Duration::from_millis(50)),
@@ -232,7 +232,7 @@ fn an_evaluator_goes_on_after_a_limit() {
 }
 
 #[test]
-fn output_comes_in_lines_and_however_much() {
+fn output_of_any_size_is_passed_on_in_lines() {
     let mut host = TestHost::default();
     let script = "import sys\nprint('a', 1, end='')\nprint(file=sys.stderr)\nprint('b')\nprint('x' * 100000)\nprint('end', end='')";
     let output = printed(script, &mut host);
@@ -245,7 +245,7 @@ fn output_comes_in_lines_and_however_much() {
 }
 
 #[test]
-fn clocks_and_randomness_are_everybodys() {
+fn every_script_has_clocks_and_random_numbers() {
     let script = "\
 import time, random, os, datetime
 print(time.time() > 1700000000, time.monotonic() >= 0, 0 <= random.random() < 1)

@@ -1,9 +1,9 @@
-//! Programs a script starts: their streams, their environment, their bounds.
+//! Programs of a script: their streams, their environment, their limits.
 
 use super::*;
 
 #[test]
-fn processes_run_with_bounds() {
+fn processes_run_within_their_limits() {
     let folder = folder(&[]);
     let mut host = alone(folder.path());
     let mut run = |order: Value| host.call("process", &order.to_string());
@@ -38,7 +38,7 @@ fn processes_run_with_bounds() {
 }
 
 #[test]
-fn each_stream_of_a_process_goes_where_it_is_sent() {
+fn each_stream_of_a_process_is_redirected_by_itself() {
     let folder = folder(&[]);
     let mut host = alone(folder.path()).in_worker();
     for (stdout, stderr, said, printed) in [

@@ -1,5 +1,5 @@
-//! The hosts of scripts in a worker: one asks the parent for everything, one only has it print and
-//! tell how far a request is.
+//! The hosts of scripts in a worker: one forwards every operation to the parent, the other only
+//! output and progress reports.
 
 use svc_protocol::jsonrpc::Progress;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The host of sandboxed scripts: asks the parent.
+/// The host of sandboxed scripts: forwards every operation to the parent.
 pub(super) struct PipeHost<'a> {
     pipe: &'a mut Pipe,
     output: Output,
@@ -26,7 +26,7 @@ impl<'a> PipeHost<'a> {
         }
     }
 
-    /// Sends what was printed and has not gone yet.
+    /// Sends the remaining output.
     pub(super) fn finish(self) {
         let Self { pipe, mut output } = self;
         pipe.send_or_end(output.take());
@@ -66,7 +66,7 @@ impl Host for PipeHost<'_> {
     }
 }
 
-/// A host of this process whose prints and reports go to the parent.
+/// The host of a space, with output and progress reports sent to the parent.
 pub(super) struct PrintingHost<'a> {
     host: &'a mut SpaceHost,
     pipe: &'a mut Pipe,
@@ -82,7 +82,7 @@ impl<'a> PrintingHost<'a> {
         }
     }
 
-    /// Sends what was printed and has not gone yet.
+    /// Sends the remaining output.
     pub(super) fn finish(self) {
         let Self {
             pipe, mut output, ..
@@ -91,8 +91,12 @@ impl<'a> PrintingHost<'a> {
     }
 
     fn progress(&mut self, argument: &str) -> Result<String, Raise> {
-        let progress = Progress::parse(argument.as_bytes())
-            .ok_or_else(|| Raise::new(Exception::ValueError, "`progress` does not take this"))?;
+        let progress = Progress::parse(argument.as_bytes()).ok_or_else(|| {
+            Raise::new(
+                Exception::ValueError,
+                "the argument of `progress` is invalid",
+            )
+        })?;
         self.pipe.send_or_end([FromWorker::Progress(progress)]);
         Ok("null".to_owned())
     }
@@ -108,7 +112,7 @@ impl Host for PrintingHost<'_> {
             return self.progress(argument);
         }
         let answer = self.host.call(operation, argument);
-        // What processes of the script printed.
+        // The output of the script's processes.
         for (stream, text) in self.host.take_printed() {
             self.print(stream, &text);
         }

@@ -1,4 +1,4 @@
-//! stdin and stdout of a worker, as frames.
+//! Frames over stdin and stdout of a worker.
 
 use std::{
     fs::File,
@@ -15,9 +15,9 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 pub(super) struct Pipe {
     input: BufReader<File>,
-    /// Not the library's stdout, which would cut frames at line ends.
+    /// Not `std::io::stdout`, which would flush at line ends.
     output: File,
-    /// Bytes of one frame.
+    /// Most bytes of one frame.
     bytes_max: usize,
 }
 
@@ -53,17 +53,17 @@ impl Pipe {
         self.output.write_all(&frame)
     }
 
-    /// For the middle of a script: without a parent there is nothing left to do.
+    /// Sends messages in the middle of a script. Ends the process if the parent is gone.
     pub(super) fn send_or_end(&mut self, messages: impl IntoIterator<Item = FromWorker>) {
         for message in messages {
             or_end(self.send(&message));
         }
     }
 
-    /// Asks the parent.
+    /// Sends a request to the parent and waits for the answer.
     pub(super) fn ask(&mut self, question: &FromWorker) -> Result<ToWorker, Raise> {
         let frame = protocol::encode(question, self.bytes_max)
-            .map_err(|error| Raise::runtime(format!("the question is too large: {error}")))?;
+            .map_err(|error| Raise::runtime(format!("the argument is too large: {error}")))?;
         or_end(self.output.write_all(&frame));
         match or_end(self.receive()) {
             Some(ToWorker::Answer(Err(raise)) | ToWorker::LibraryAnswer(Err(raise))) => Err(raise),

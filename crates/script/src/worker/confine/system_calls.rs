@@ -1,6 +1,6 @@
-//! The system calls a sandboxed worker may make; all others are refused with `EPERM`.
+//! The system calls that a sandboxed worker may make. All others return `EPERM`.
 //!
-//! Refused, not killed: a library of ours that tries one it can do without goes on.
+//! They do not kill the process: a library may try a call that it does not need.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use seccompiler::{
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Whatever their arguments.
+/// Allowed with any arguments.
 const ALLOWED: &[i64] = &[
-    // The pipes and the gauge, which are open.
+    // Files that are already open: the pipes and the gauge.
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
@@ -38,29 +38,29 @@ const ALLOWED: &[i64] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
     libc::SYS_restart_syscall,
-    // Signals of its own.
+    // Signal handling.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
-    // Clock and chance.
+    // Clocks and random numbers.
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
     libc::SYS_nanosleep,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
-    // Answered by the other filter, which the stricter answer of two wins.
+    // Refused by the other filter. Of two filters, the stricter result applies.
     libc::SYS_clone3,
 ];
 
-/// Calls that newer machines have no more.
+/// Calls that newer architectures no longer have.
 #[cfg(target_arch = "x86_64")]
 const ALLOWED_HERE: &[i64] = &[libc::SYS_poll, libc::SYS_time];
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_HERE: &[i64] = &[];
 
-/// Filters the system calls of every thread, now and for good.
+/// Filters the system calls of every thread, permanently.
 pub(super) fn filter() -> Result<(), Error> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     apply_filter_all_threads(&without_clone3(arch)?)?;
@@ -76,12 +76,12 @@ fn allow_list(arch: TargetArch) -> Result<BpfProgram, BackendError> {
         libc::SYS_clone,
         vec![rule(0, SeccompCmpOp::MaskedEq(thread), thread)?],
     );
-    // Never memory that runs.
+    // No executable memory.
     let runs = bits(libc::PROT_EXEC);
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![rule(2, SeccompCmpOp::MaskedEq(runs), 0)?]);
     }
-    // Signals to itself: an abort.
+    // Signals to this process only, for an abort.
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![rule(0, SeccompCmpOp::Eq, own)?]);
     // Names of threads.
@@ -91,8 +91,8 @@ fn allow_list(arch: TargetArch) -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, refused, SeccompAction::Allow, arch)?.try_into()
 }
 
-/// `clone3` hides its flags from filters. As if the kernel did not have it, the C library takes
-/// `clone`.
+/// Makes `clone3` return `ENOSYS`, so that the C library uses `clone`. Filters cannot see the flags
+/// of `clone3`.
 fn without_clone3(arch: TargetArch) -> Result<BpfProgram, BackendError> {
     let rules = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let absent = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());

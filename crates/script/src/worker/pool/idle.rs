@@ -1,5 +1,5 @@
-//! Workers that wait for the next script of their owner, and the task that ends them when none
-//! comes.
+//! Idle workers, each waiting for the next script of its owner, and the task that ends them after a
+//! time.
 
 use std::{
     sync::{
@@ -25,12 +25,12 @@ pub(super) struct Idle {
 #[derive(Default)]
 struct Shared {
     /// Oldest first.
-    waiting: Vec<Waiting>,
-    /// A reaper looks at them.
+    waiting: Vec<IdleWorker>,
+    /// The reaper task is running.
     reaping: bool,
 }
 
-struct Waiting {
+struct IdleWorker {
     owner: Uuid,
     worker: Worker,
     until: Instant,
@@ -50,7 +50,7 @@ impl Idle {
         self.shared.lock().waiting.len()
     }
 
-    /// The one of this owner that waited least, if it is still alive.
+    /// Takes the worker of this owner that became idle last, if it is still usable.
     pub(super) fn take(&self, owner: Uuid) -> Option<Worker> {
         let waiting = &mut self.shared.lock().waiting;
         while let Some(at) = waiting.iter().rposition(|one| one.owner == owner) {
@@ -64,7 +64,7 @@ impl Idle {
 
     pub(super) fn put(&self, owner: Uuid, worker: Worker) {
         let mut shared = self.shared.lock();
-        shared.waiting.push(Waiting {
+        shared.waiting.push(IdleWorker {
             owner,
             worker,
             until: Instant::now() + self.patience,
@@ -75,9 +75,9 @@ impl Idle {
         }
     }
 
-    /// Ends the oldest until no more than this many are left.
+    /// Ends the oldest workers until at most `most` are left.
     pub(super) async fn make_room(&self, most: usize) {
-        let ended: Vec<Waiting> = {
+        let ended: Vec<IdleWorker> = {
             let waiting = &mut self.shared.lock().waiting;
             let over = waiting.len().saturating_sub(most);
             waiting.drain(..over).collect()
@@ -89,13 +89,13 @@ impl Idle {
         let reaper = self.reaper.lock().take();
         if let Some(reaper) = reaper {
             reaper.abort();
-            // Cancelled: what it was ending ends when dropped.
+            // Workers that the cancelled task was ending are killed when they are dropped.
             let _ = reaper.await;
         }
         self.make_room(0).await;
     }
 
-    /// Every worker of a machine has the same to say.
+    /// Logs once: every worker of a machine has the same warning.
     pub(super) fn warn_once(&self, warning: &str) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -114,8 +114,8 @@ impl Drop for Idle {
     }
 }
 
-/// Ends those whose time is up. Runs on while a pool is in use, so that it need not be started
-/// for every script, and ends when a second look finds nothing either.
+/// Ends workers that were idle for too long. Ends itself when it finds no worker twice in a row, so
+/// that it is not started anew for every script.
 async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
     let mut looked = false;
     loop {
@@ -132,7 +132,7 @@ async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
         }
         looked = next.is_none();
         let now = Instant::now();
-        let ended: Vec<Waiting> = {
+        let ended: Vec<IdleWorker> = {
             let waiting = &mut shared.lock().waiting;
             waiting.extract_if(.., |one| one.until <= now).collect()
         };
@@ -140,7 +140,7 @@ async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
     }
 }
 
-async fn end(ended: Vec<Waiting>) {
+async fn end(ended: Vec<IdleWorker>) {
     for one in ended {
         one.worker.stop().await;
     }

@@ -12,9 +12,8 @@
     )
     server.register()
 
-A script with this text is registered by `svc methods register <file>`, and works wherever an
-agent is: in a startup script, or in any Python of the space. Outside a space `register` and
-`unregister` raise `RuntimeError`.
+Run this script with `svc methods register <file>`, as a startup script, or with any Python of the
+space. Outside a space, `register` and `unregister` raise `RuntimeError`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from svc.methods import schema
 
 
 class Server:
-    """One method server (a program that answers over stdio) and the methods it answers."""
+    """One method server (a program that answers over stdio) and its methods."""
 
     def __init__(
         self,
@@ -40,11 +39,11 @@ class Server:
         max_in_flight: Optional[int] = None,
         **unknown: NoReturn,
     ) -> None:
-        """`command` starts it, with `args`; with a `/` it is relative to the script's folder.
+        """`command` and `args` start the program. With a `/`, `command` is relative to the script.
 
-        `timeout` is the seconds a call may take. `mode` "serial" sends one call at a time. `env`
-        adds to the environment of the program. `max_in_flight` limits the calls that the program
-        has at a time; None means no limit.
+        `timeout` is the time limit of a call in seconds. `mode` "serial" sends one call at a time.
+        `env` adds to the environment of the program. `max_in_flight` limits the number of calls
+        that the program has at a time; None means no limit.
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}
@@ -83,11 +82,11 @@ class Server:
     ) -> None:
         """Adds a method; nothing is published before `register`.
 
-        `name` is what callers use, and may hold `{{space}}`; `local_name` is what the method
-        server is asked for. `description` is required. `scope` is "private" or "shared", `groups`
-        narrows a shared one down. `params` and `result` are JSON Schemas, by `svc.methods.schema`
-        or by hand. `events` are patterns of events the method is called with; `event_sinks` names
-        the json-rpc sinks that format them.
+        `name` is for callers, and may contain `{{space}}`; `local_name` is the name that the method
+        server receives. `description` is required. `scope` is "private" or "shared"; `groups`
+        restricts a shared method to groups. `params` and `result` are JSON Schemas, built with
+        `svc.methods.schema` or written by hand. `events` are patterns: the method is called with
+        each matching event. `event_sinks` names the json-rpc sinks that format them.
         """
         _refuse("method", unknown)
         if description is None:
@@ -117,25 +116,25 @@ class Server:
         self._methods.append(method)
 
     def to_dict(self) -> Dict[str, Any]:
-        """The registration as JSON, with the keys of the TOML file; defaults are left out."""
+        """The registration as a JSON value, with the keys of the TOML file and without defaults."""
         server: Dict[str, Any] = _json("server", self._server)
         methods: List[Dict[str, Any]] = _json("methods", self._methods)
         return {"server": server, "methods": methods}
 
     def register(self) -> Dict[str, Any]:
-        """Publishes the methods in place of everything the space published before.
+        """Publishes the methods and replaces everything that the space published before.
 
-        All or nothing: if it is refused, this raises and the old ones keep serving. Returns
-        `{"methods": [names], "warnings": [texts]}`.
+        If the registration is refused, this raises, and the previous methods stay in service.
+        Returns `{"methods": [names], "warnings": [texts]}`.
         """
         answer: Dict[str, Any] = _host.call("register", self.to_dict())
         return answer
 
     def unregister(self, local_name: Optional[str] = None) -> Dict[str, Any]:
-        """Takes back the methods with this local name, or all of them.
+        """Unregisters the methods with this local name, or all of them.
 
-        With the last one the method server is stopped. What was taken back is also gone from this
-        object: a later `register` does not bring it back. Returns `{"removed": [names],
+        Without any method left, the method server is stopped. The methods are also removed from
+        this object: a later `register` does not publish them again. Returns `{"removed": [names],
         "remaining": [names]}`.
         """
         if local_name is not None:
@@ -149,7 +148,7 @@ class Server:
 
 
 def _is_known_as(method: Dict[str, Any], local_name: str) -> bool:
-    """Without a local name of its own, a method goes by its published name."""
+    """Whether a method has this local name. The default local name is the published name."""
     own = method.get("local_name")
     if own is not None:
         return bool(own == local_name)
@@ -157,7 +156,7 @@ def _is_known_as(method: Dict[str, Any], local_name: str) -> bool:
     parts = name.split("{{space}}")
     if len(parts) == 1:
         return name == local_name
-    # The space's name is whatever is left of the local name.
+    # The rest of the local name is the name of the space.
     rest = len(local_name) - len("".join(parts))
     length = rest // (len(parts) - 1)
     start = len(parts[0])
@@ -217,7 +216,7 @@ def _schema(where: str, value: Any) -> Dict[str, Any]:
 
 
 def _json(where: str, value: Any) -> Any:
-    """A copy of a JSON value, so that changing the original later changes nothing here."""
+    """A deep copy of a JSON value, so that later changes of the original have no effect."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):

@@ -8,14 +8,14 @@
         tags=s.optional(s.array(s.string(), max_items=5)),
     )
 
-A builder returns a plain dict, so builders and schemas written by hand mix freely. Every builder
-takes `description`, `default`, `enum` and `extra`, a dict of further JSON Schema keywords; what
-the builder says wins over `extra`. `None` stands for a keyword that is not given, except for
-`default` of a type's builder, where it is null. A keyword that a builder does not know is a `TypeError`.
+A builder returns a plain dict, so builders and schemas written by hand can be mixed. Every builder
+takes `description`, `default`, `enum` and `extra`, a dict of further JSON Schema keywords. Keywords
+of the builder win over `extra`. `None` means that a keyword is not given, except for `default` of a
+type's builder, where it means null. An unknown keyword is a `TypeError`.
 
-The keys of the dict stand in a fixed order, whatever the order of the arguments: `type`,
-`description`, the builder's own keywords as its signature lists them, `default`, `enum`, and
-then what `extra` adds.
+The keys of the dict have a fixed order, independent of the order of the arguments: `type`,
+`description`, the builder's own keywords in the order of its signature, `default`, `enum`, and then
+the keywords of `extra`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from __future__ import annotations
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Union
 
 class _Absent:
-    """Stands for a default that was not given: `default=None` is null."""
+    """Marks a default that was not given, since `default=None` means null."""
 
 
 _ABSENT: Any = _Absent()
 
 
 class _Optional:
-    """A property that may be left out: made by `optional`, understood by `object`."""
+    """An optional property: created by `optional`, accepted by `object`."""
 
     def __init__(self, schema: Dict[str, Any]) -> None:
         self.schema = schema
@@ -48,7 +48,7 @@ def string(
     extra: Optional[Dict[str, Any]] = None,
     **unknown: NoReturn,
 ) -> Dict[str, Any]:
-    """A text. `format` is such as "date-time" or "uri", `pattern` a regular expression."""
+    """A string. `format` is for example "date-time" or "uri", `pattern` a regular expression."""
     _refuse("string", unknown)
     own = {"format": format, "minLength": min_length, "maxLength": max_length, "pattern": pattern}
     return _build("string", own, description, default, enum, extra)
@@ -64,7 +64,7 @@ def integer(
     extra: Optional[Dict[str, Any]] = None,
     **unknown: NoReturn,
 ) -> Dict[str, Any]:
-    """A whole number; both bounds are inclusive."""
+    """A whole number. Both bounds are inclusive."""
     _refuse("integer", unknown)
     own = {"minimum": minimum, "maximum": maximum}
     return _build("integer", own, description, default, enum, extra)
@@ -80,7 +80,7 @@ def number(
     extra: Optional[Dict[str, Any]] = None,
     **unknown: NoReturn,
 ) -> Dict[str, Any]:
-    """Any number; both bounds are inclusive."""
+    """Any number. Both bounds are inclusive."""
     _refuse("number", unknown)
     own = {"minimum": minimum, "maximum": maximum}
     return _build("number", own, description, default, enum, extra)
@@ -107,7 +107,7 @@ def null(
     extra: Optional[Dict[str, Any]] = None,
     **unknown: NoReturn,
 ) -> Dict[str, Any]:
-    """Null and nothing else, for methods that return nothing."""
+    """Only null, for methods that return nothing."""
     _refuse("null", unknown)
     return _build("null", {}, description, default, enum, extra)
 
@@ -123,7 +123,7 @@ def array(
     extra: Optional[Dict[str, Any]] = None,
     **unknown: NoReturn,
 ) -> Dict[str, Any]:
-    """A list whose every element meets the schema `items`."""
+    """A list in which every element matches the schema `items`."""
     _refuse("array", unknown)
     _check_schema("array() items", items)
     own = {"items": items, "minItems": min_items, "maxItems": max_items}
@@ -139,10 +139,10 @@ def object(
 ) -> Dict[str, Any]:
     """An object with these properties, each required unless it is wrapped in `optional`.
 
-    Properties that are not named are refused, unless `additional_properties` is true or a schema
-    for them. `description` and `enum` are keywords here too, unless their value is a schema: then
-    they are properties of that name. A property named `default`, `extra` or
-    `additional_properties` needs a schema written by hand.
+    Other properties are refused, unless `additional_properties` is true or a schema for them.
+    `description` and `enum` are keywords here too. If their value is a schema, they are properties
+    of that name. An object with a property named `default`, `extra` or `additional_properties`
+    needs a schema written by hand.
     """
     description = _take_keyword(properties, "description")
     enum = _take_keyword(properties, "enum")
@@ -157,7 +157,7 @@ def object(
             required.append(name)
     own: Dict[str, Any] = {"properties": schemas, "required": sorted(required) or None}
     if additional_properties is None:
-        # The default is nobody's explicit word, so `extra` may say otherwise.
+        # The author has not set it, so `extra` may override the default.
         extra_says = isinstance(extra, dict) and "additionalProperties" in extra
         own["additionalProperties"] = None if extra_says else False
     else:
@@ -176,10 +176,10 @@ def optional(
     extra: Optional[Dict[str, Any]] = None,
     **unknown: NoReturn,
 ) -> Any:
-    """A property of `object` that may be left out, and what it then is, if `default` is given.
+    """An optional property of `object`, with its default value if `default` is given.
 
-    `None` is no default here (spec 2.1); a property that is null by default says so itself:
-    `optional(s.null(default=None))`. The other keywords add to the schema it wraps.
+    `None` means no default here (spec 2.1). For a property that is null by default, write
+    `optional(s.null(default=None))`. The other keywords are added to the wrapped schema.
     """
     _refuse("optional", unknown)
     _check_schema("optional() schema", schema)
@@ -196,7 +196,7 @@ def _build(
     enum: Any,
     extra: Any,
 ) -> Dict[str, Any]:
-    """The schema of the builder that is named like its type."""
+    """The schema of a builder. `kind` is the name of the builder and of its type."""
     said: Dict[str, Any] = {"description": description}
     said.update(own)
     said["default"] = default
@@ -207,7 +207,7 @@ def _build(
 def _merge(
     builder: str, base: Dict[str, Any], said: Dict[str, Any], extra: Any
 ) -> Dict[str, Any]:
-    """`base`, then what was said, then what `extra` says of the rest."""
+    """`base` with the given keywords, then the keywords of `extra` that are not set yet."""
     description = said["description"]
     if description is not None and not isinstance(description, str):
         raise TypeError(f"{builder}() description must be a str, not {_kind(description)}")
@@ -227,7 +227,7 @@ def _merge(
 
 
 def _take_keyword(properties: Dict[str, Any], name: str) -> Any:
-    """Takes `name` out of the properties, unless it is one."""
+    """Removes the keyword `name` from the properties, unless it is a property."""
     value = properties.get(name)
     if isinstance(value, (dict, _Optional)):
         return None

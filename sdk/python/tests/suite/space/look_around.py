@@ -1,4 +1,4 @@
-"""The service's API from inside a space: nothing is configured."""
+"""The service's API from inside a space, without any configuration."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Registers, takes back one method, registers again, takes back all; runs in a space."""
+"""Registers, unregisters one method, registers again, unregisters all; runs in a space."""
 
 import json
 
@@ -21,11 +21,11 @@ print(json.dumps(published()))
 print(json.dumps(server.unregister("one")))
 print(json.dumps(published()))
 
-# What was taken back does not come back.
+# An unregistered method is not registered again.
 print(json.dumps(server.register()))
 print(json.dumps([method["name"] for method in server.to_dict()["methods"]]))
 
-# A refusal leaves everything as it is.
+# A refusal changes nothing.
 server.method("suite.two", "again", "A name for the second time")
 try:
     server.register()

@@ -1,18 +1,18 @@
-//! Reports on how far a call is, and how many of them pass.
+//! Progress reports of calls, and how many of them pass.
 
 use super::*;
 
-/// What the link is to carry of one call at most.
+/// Most reports of one call in a second.
 const PER_SECOND_MAX: usize = 20;
 
 impl Bench {
-    fn report(&mut self, id: u64, text: &str) -> Reported {
+    fn report(&mut self, id: u64, text: &str) -> ReportOutcome {
         let report = Bytes::from(text.to_owned());
         let (now, effects) = (self.now, &mut self.effects);
         self.table.report(id, report, now, effects)
     }
 
-    /// Frame, kind and payload of what went out, in order.
+    /// Frame, kind and payload of each sent answer, in order.
     fn sent(&mut self) -> Vec<(u64, FrameKind, String)> {
         let read = |answer: Answer| {
             let payload = String::from_utf8_lossy(&answer.payload).into_owned();
@@ -27,11 +27,11 @@ fn reports_go_out_in_order_and_before_the_answer() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     for text in ["0", "50", "100"] {
-        assert_eq!(bench.report(0, text), Reported::Done);
+        assert_eq!(bench.report(0, text), ReportOutcome::Done);
     }
     bench.answer(0);
-    for (id, text) in [(0, "late"), (7, "of nobody")] {
-        assert_eq!(bench.report(id, text), Reported::Unknown);
+    for (id, text) in [(0, "late"), (7, "of an unknown call")] {
+        assert_eq!(bench.report(id, text), ReportOutcome::Unknown);
     }
     let progress = |text: &str| (10, FrameKind::Progress, text.to_owned());
     let answer = (10, FrameKind::Result, String::new());
@@ -42,14 +42,14 @@ fn reports_go_out_in_order_and_before_the_answer() {
 }
 
 #[test]
-fn a_flood_is_thinned_and_its_last_report_is_never_lost() {
+fn too_many_reports_are_reduced_and_the_last_one_is_always_sent() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     let start = bench.now;
     let mut times = Vec::new();
     for number in 0..30_000_u64 {
         bench.now = start + Duration::from_micros(number * 100);
-        assert_ne!(bench.report(0, &number.to_string()), Reported::Unknown);
+        assert_ne!(bench.report(0, &number.to_string()), ReportOutcome::Unknown);
         times.extend(bench.sent().iter().map(|_| bench.now));
     }
     bench.answer(0);
@@ -65,15 +65,15 @@ fn a_flood_is_thinned_and_its_last_report_is_never_lost() {
 }
 
 #[test]
-fn what_is_held_goes_out_when_its_time_has_come() {
+fn a_held_report_is_sent_when_it_is_due() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10).call(11);
-    let mut last = Reported::Unknown;
+    let mut last = ReportOutcome::Unknown;
     for number in 0..100 {
         last = bench.report(0, &number.to_string());
         bench.report(1, &number.to_string());
     }
-    let Reported::Held { until } = last else {
+    let ReportOutcome::Held { until } = last else {
         panic!("{last:?}");
     };
     let passed = bench.sent().len();
@@ -89,11 +89,11 @@ fn what_is_held_goes_out_when_its_time_has_come() {
 }
 
 #[test]
-fn nobody_hears_of_a_call_that_was_cancelled() {
+fn a_cancelled_call_sends_no_report() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10);
     bench.cancel(10);
     bench.answers();
-    assert_eq!(bench.report(0, "1"), Reported::Done);
+    assert_eq!(bench.report(0, "1"), ReportOutcome::Done);
     assert!(bench.sent().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What a worker says on stderr: the end of it, for whoever asks why it died.
+//! Keeps the end of a worker's stderr, to explain why the worker died.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -7,27 +7,27 @@ use tokio::{io::AsyncReadExt, process::ChildStderr, task::JoinHandle, time::time
 
 /// Bytes that are kept.
 const KEPT_BYTES_MAX: usize = 4 * 1024;
-/// What Rust says before it aborts because memory is refused.
+/// Rust prints this before it aborts for lack of memory.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
 
-/// What Rust says after a panic's message, for people at a terminal.
+/// Start of the line that Rust prints after the message of a panic.
 const ADVICE: &str = "note: ";
 
-/// Reads the stderr of one process until it ends; dropped, it stops reading.
+/// Reads the stderr of one process until it ends. Dropping this value stops reading.
 #[derive(Debug)]
-pub(super) struct Complaints {
+pub(super) struct StderrTail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
     ended: bool,
 }
 
-/// The end of what it said.
-pub(super) struct LastWords {
+/// The end of a worker's stderr.
+pub(super) struct StderrEnd {
     pub(super) out_of_memory: bool,
     pub(super) line: Option<String>,
 }
 
-impl Complaints {
+impl StderrTail {
     pub(super) fn of(mut stderr: ChildStderr) -> Self {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let into = kept.clone();
@@ -47,15 +47,15 @@ impl Complaints {
         }
     }
 
-    /// Waits for the end of it, but no longer than this.
-    pub(super) async fn last(&mut self, within: Duration) -> LastWords {
-        // A reader that has ended was asked before; asked again it would panic.
+    /// Waits for the end of stderr, for at most `within`.
+    pub(super) async fn last(&mut self, within: Duration) -> StderrEnd {
+        // Polling a finished task again would panic.
         if !self.ended {
             self.ended = timeout(within, &mut self.reader).await.is_ok();
         }
         let kept: Vec<u8> = self.kept.lock().iter().copied().collect();
         let text = String::from_utf8_lossy(&kept);
-        LastWords {
+        StderrEnd {
             out_of_memory: text.contains(OUT_OF_MEMORY),
             line: text
                 .lines()
@@ -66,7 +66,7 @@ impl Complaints {
     }
 }
 
-impl Drop for Complaints {
+impl Drop for StderrTail {
     fn drop(&mut self) {
         self.reader.abort();
     }
