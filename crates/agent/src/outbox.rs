@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_link::{Control, Frame, FrameKind, OutboxLimits, Outgoing, control_frame};
+use svc_link::{Control, Frame, FrameKind, OutboxLimits, OutboxReader, control_frame};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
@@ -51,7 +51,7 @@ impl Outbox {
     }
 
     /// Opens the outbox for a new link, whose writer takes the frames.
-    pub fn open(&self, number: u64, takes_progress: bool) -> Outgoing {
+    pub fn open(&self, number: u64, takes_progress: bool) -> OutboxReader {
         let (frames, outgoing) = svc_link::outbox(OutboxLimits::agent(self.queued_bytes_max));
         *self.open.lock() = Some(OpenLink {
             number,

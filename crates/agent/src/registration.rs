@@ -21,7 +21,7 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::registration::Registration;
-use svc_link::{Accepted, Control, Register, SpaceIdentity};
+use svc_link::{AcceptedRegistration, Control, Register, SpaceIdentity};
 use svc_protocol::{
     agent_api::{MethodServerStatus, RegisterFile, Registered, Unregistered},
     env,
@@ -204,7 +204,7 @@ impl Registrar {
     }
 
     /// Asks the server to accept a registration.
-    async fn ask(&self, register: &Register) -> Result<Accepted, RegistrationError> {
+    async fn ask(&self, register: &Register) -> Result<AcceptedRegistration, RegistrationError> {
         let mut register = register.clone();
         // Only the agent applies this limit, and an older server would reject an unknown field.
         register.registration.server.max_in_flight = None;

@@ -58,7 +58,7 @@ impl AgentClient {
         &self,
         emit: &api::Emit,
         idempotency_key: Option<&str>,
-    ) -> Result<api::Emitted, Error> {
+    ) -> Result<api::EmittedEvent, Error> {
         self.client.emit_at("/event", emit, idempotency_key).await
     }
 

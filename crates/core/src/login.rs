@@ -11,7 +11,7 @@ use crate::Timestamp;
 
 /// The settings of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlowDown {
+pub struct LoginDelay {
     /// Failures without a wait, for one account at one address.
     pub free: u32,
     /// The longest wait between two attempts for one account at one address.
@@ -36,7 +36,7 @@ impl Failures {
     };
 }
 
-impl SlowDown {
+impl LoginDelay {
     /// The failures that still count at `now`.
     pub fn current(&self, failures: Failures, now: Timestamp) -> Failures {
         if failures.count == 0 || failures.last.plus(self.forget_after) <= now {
@@ -85,7 +85,7 @@ impl SlowDown {
 mod tests {
     use super::*;
 
-    const RULE: SlowDown = SlowDown {
+    const RULE: LoginDelay = LoginDelay {
         free: 5,
         wait_max: Duration::from_secs(60),
         suspicious: 50,

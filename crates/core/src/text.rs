@@ -18,9 +18,9 @@ pub fn is_unsafe(character: char) -> bool {
 }
 
 /// Writes text with its unsafe characters escaped, as `\n` or `\u{1b}`.
-pub struct Escaping<W>(pub W);
+pub struct EscapingWriter<W>(pub W);
 
-impl<W: Write> Write for Escaping<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
         while let Some((at, found)) = rest.char_indices().find(|(_, it)| is_unsafe(*it)) {
@@ -67,7 +67,7 @@ mod tests {
             ("\u{200f}\u{61c}\u{feff}", "\\u{200f}\\u{61c}\\u{feff}"),
         ] {
             let mut escaped = String::new();
-            write!(Escaping(&mut escaped), "{text}").expect("a string takes text");
+            write!(EscapingWriter(&mut escaped), "{text}").expect("a string takes text");
             assert_eq!(escaped, expected);
         }
     }

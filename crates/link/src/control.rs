@@ -29,7 +29,7 @@ pub enum Control {
     /// → Replace the space's registration. Answered under the same frame id.
     Register(Box<Register>),
     /// ← The registration is in effect.
-    Registered(Accepted),
+    Registered(AcceptedRegistration),
     /// ← The registration is refused; the registration before it stays in effect.
     RegisterRefused { problem: Problem },
     /// → Remove the space's registration. Answered by `Unregistered` under the same frame id.
@@ -120,14 +120,14 @@ pub struct Register {
     /// Remove conflicting methods of the owner's other spaces instead of refusing the registration.
     #[serde(default)]
     pub replace_conflicting: bool,
-    /// `place` of an earlier [`Accepted`]. Present when the agent registers again on its own after a
+    /// `place` of an earlier [`AcceptedRegistration`]. Present when the agent registers again on its own after a
     /// lost link, or with fewer methods.
     #[serde(default)]
     pub place: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedRegistration {
     /// Position in the order of registrations, which breaks ties (D2).
     pub place: u64,
     pub methods: usize,

@@ -28,7 +28,7 @@ const HELLO_MAX: Duration = Duration::from_secs(10);
 const INSTANCE_BYTES_MAX: usize = 64;
 
 /// A link at the agent's end, after the welcome.
-pub struct Opened<S> {
+pub struct OpenedLink<S> {
     pub sink: FrameSink<S>,
     pub source: FrameSource<S>,
     pub welcome: Box<Welcome>,
@@ -75,7 +75,7 @@ pub async fn open<S>(
     url: &str,
     agent_token: &str,
     hello: Hello,
-) -> Result<Opened<S>, OpenError>
+) -> Result<OpenedLink<S>, OpenError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -86,7 +86,7 @@ where
         return Err(tungstenite::Error::ConnectionClosed.into());
     };
     match first_control(&mut frames) {
-        Some(Control::Welcome(welcome)) if welcome.version == VERSION => Ok(Opened {
+        Some(Control::Welcome(welcome)) if welcome.version == VERSION => Ok(OpenedLink {
             sink,
             source,
             welcome,

@@ -23,14 +23,14 @@ mod writer;
 
 pub use closing::Closing;
 pub use control::{
-    Accepted, Control, Goodbye, Hello, Register, SpaceIdentity, Welcome, control_frame,
+    AcceptedRegistration, Control, Goodbye, Hello, Register, SpaceIdentity, Welcome, control_frame,
 };
 pub use frame::{
     CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, USER_BYTES,
     put_frame,
 };
-pub use handshake::{OpenError, Opened, connect, open, read_hello, refuse};
-pub use outbox::{NotQueued, Outbox, OutboxLimits, Outgoing, outbox};
+pub use handshake::{OpenError, OpenedLink, connect, open, read_hello, refuse};
+pub use outbox::{Outbox, OutboxError, OutboxLimits, OutboxReader, outbox};
 pub use refusal::{Refusal, RefusalCode};
 pub use shared_buffer::SharedBuffer;
 pub use socket::{FrameSink, FrameSource, LinkError, accept, split};

@@ -59,11 +59,11 @@ impl OutboxLimits {
 pub struct Outbox(Arc<OutboxState>);
 
 /// The writer's end of the queue. Closes the outbox when dropped.
-pub struct Outgoing(Arc<OutboxState>);
+pub struct OutboxReader(Arc<OutboxState>);
 
 /// Why a frame was not queued.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NotQueued {
+pub enum OutboxError {
     /// The writer has ended, or has closed the outbox.
     Closed,
     /// The user's share of the queue is used up; for a frame without a user, the whole queue.
@@ -120,11 +120,11 @@ impl Queue {
         }
     }
 
-    fn push(&mut self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
+    fn push(&mut self, user: Option<u32>, frame: Frame) -> Result<(), OutboxError> {
         let cost = cost(&frame);
         let is_over = self.waiting_bytes() + cost > self.limits.total;
         if frame.payload.is_empty() && is_over {
-            return Err(NotQueued::Overflow);
+            return Err(OutboxError::Overflow);
         }
         match user {
             Some(user) if frame.payload.is_empty() => {
@@ -133,9 +133,9 @@ impl Queue {
             Some(user) => {
                 let left = self.limits.users.saturating_sub(self.urgent_bytes);
                 let pushed = self.frames.push_within(user, frame, cost, left);
-                pushed.map_err(|_| NotQueued::Full)?;
+                pushed.map_err(|_| OutboxError::Full)?;
             }
-            None if is_over => return Err(NotQueued::Full),
+            None if is_over => return Err(OutboxError::Full),
             None => {
                 self.urgent_bytes += cost;
                 self.urgent.push_back(frame);
@@ -158,7 +158,7 @@ fn cost(frame: &Frame) -> usize {
     frame.len() + size_of::<Frame>()
 }
 
-pub fn outbox(limits: OutboxLimits) -> (Outbox, Outgoing) {
+pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxReader) {
     let queue = Queue {
         limits,
         urgent: VecDeque::new(),
@@ -173,16 +173,16 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, Outgoing) {
         queue: Mutex::new(queue),
         room: Notify::new(),
     });
-    (Outbox(state.clone()), Outgoing(state))
+    (Outbox(state.clone()), OutboxReader(state))
 }
 
 impl Outbox {
     /// Queues a frame: after the other frames of its user, or, without a user, ahead of all users'
     /// frames.
-    pub fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
+    pub fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), OutboxError> {
         let mut queue = self.0.queue.lock();
         if queue.is_closed {
-            return Err(NotQueued::Closed);
+            return Err(OutboxError::Closed);
         }
         queue.push(user, frame)?;
         let writer = queue.writer.take();
@@ -194,7 +194,7 @@ impl Outbox {
     }
 
     /// Queues the answer to a ping, unless one is queued already.
-    pub fn put_pong(&self) -> Result<(), NotQueued> {
+    pub fn put_pong(&self) -> Result<(), OutboxError> {
         if std::mem::replace(&mut self.0.queue.lock().has_pong, true) {
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl Outbox {
     }
 }
 
-impl Outgoing {
+impl OutboxReader {
     /// Waits until there are frames, and appends some of them to `batch`: at most `frames_max`, and
     /// none after the batch has reached `bytes_max`. They count as written at the next call.
     pub async fn take(&mut self, batch: &mut Vec<Frame>, frames_max: usize, bytes_max: usize) {
@@ -267,7 +267,7 @@ impl Outgoing {
     }
 }
 
-impl Drop for Outgoing {
+impl Drop for OutboxReader {
     fn drop(&mut self) {
         self.close();
     }
@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    fn server_outbox() -> (Outbox, Outgoing) {
+    fn server_outbox() -> (Outbox, OutboxReader) {
         outbox(OutboxLimits::SERVER)
     }
 
@@ -360,7 +360,7 @@ mod tests {
             queued * size
         };
         assert_eq!(fill(1, MIB) / MIB, 32, "half of 64 MiB");
-        assert_eq!(outbox.put(Some(1), call(2, MIB)), Err(NotQueued::Full));
+        assert_eq!(outbox.put(Some(1), call(2, MIB)), Err(OutboxError::Full));
         assert_eq!(fill(2, MIB) / MIB, 16);
         assert!(outbox.put(Some(3), call(2, 8 * MIB)).is_ok());
         // A cancel is queued even after a burst of calls.

@@ -13,7 +13,7 @@ use crate::{
     control::{Control, control_frame},
     frame::{Frame, FrameKind},
     heartbeat::Heartbeat,
-    outbox::Outgoing,
+    outbox::OutboxReader,
     socket::{FrameSink, LinkError},
 };
 
@@ -32,7 +32,7 @@ pub enum WriteEnd {
 /// Writes queued frames, and a ping at each heartbeat, until the link ends.
 pub async fn write<S>(
     sink: &mut FrameSink<S>,
-    outgoing: &mut Outgoing,
+    outgoing: &mut OutboxReader,
     closing: &Closing,
     heartbeat: Duration,
 ) -> WriteEnd
@@ -86,7 +86,7 @@ where
 }
 
 /// If there is a goodbye, sends the queued frames and the goodbye. Then closes the connection.
-pub async fn farewell<S>(mut sink: FrameSink<S>, mut outgoing: Outgoing, closing: &Closing)
+pub async fn farewell<S>(mut sink: FrameSink<S>, mut outgoing: OutboxReader, closing: &Closing)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -121,7 +121,7 @@ mod tests {
 
     struct Ends {
         outbox: Outbox,
-        outgoing: Outgoing,
+        outgoing: OutboxReader,
         sink: FrameSink<SharedBuffer<DuplexStream>>,
         source: FrameSource<SharedBuffer<DuplexStream>>,
         agent: WebSocketStream<DuplexStream>,

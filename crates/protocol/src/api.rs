@@ -20,20 +20,20 @@ pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
 pub use audit::{Audit, AuditEntry, AuditQuery};
 pub use auth::{AuthState, ChangePassword, Login, Me, Session, Sessions, Setup};
 pub use events::{
-    Emit, Emitted, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery, EventReceiver,
-    EventRecord, Events,
+    Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
+    EventReceiver, EventRecord, Events,
 };
 pub use methods::{CallResponse, Method, MethodQuery, Methods, Provider};
 pub use page::PageQuery;
 pub use scripts::{
-    NewScript, RanScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch,
-    ScriptQuery, Scripts,
+    NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
+    ScriptRunResult, Scripts,
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
-    NewSink, PatternsInput, Preview, Previewed, Replay, Replayed, RotateSecret, RotatedSecret,
-    ScriptConfig, Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
+    NewSink, PatternsInput, Preview, PreviewResult, Replay, ReplayResult, RotateSecret,
+    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

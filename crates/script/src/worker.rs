@@ -22,4 +22,4 @@ mod stderr_tail;
 pub(crate) use confine::without_memory_limit;
 pub use pool::{Job, JobHost, Outcome, Pool, PoolOptions};
 pub(crate) use process::WORKER_VARIABLES;
-pub use process::{NoHost, Patience, Program, Surroundings, Worker};
+pub use process::{NoHost, Program, WorkTimeout, Worker, WorkerEnvironment};

@@ -16,7 +16,7 @@ use std::{
 use svc_core::Timestamp;
 use svc_store::{
     DATABASE_FILE, FolderLock, OpenError,
-    archive::{self, CarriedFile, Manifest},
+    archive::{self, IncludedFile, Manifest},
     prepare_folder,
 };
 use thiserror::Error;
@@ -77,7 +77,7 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
     for name in CARRIED_FILES {
         let path = data_dir.join(name);
         match fs::read(&path) {
-            Ok(content) => files.push(CarriedFile {
+            Ok(content) => files.push(IncludedFile {
                 name: (*name).to_owned(),
                 content,
             }),
@@ -132,7 +132,7 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
 fn keep_old(database: &Path, old_suffix: &str) -> Result<(), BackupError> {
     let kept = with_suffix(database, &format!(".{old_suffix}"));
     if database.exists() {
-        if let Err(error) = archive::fold_log(database) {
+        if let Err(error) = archive::checkpoint_log(database) {
             tracing::warn!(%error, "cannot read the old database; it is kept together with its log");
         }
         fs::hard_link(database, &kept).map_err(failed("keep", database))?;

@@ -42,7 +42,7 @@ use tokio_util::task::TaskTracker;
 pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
 pub use change::AffectedRecords;
-pub use directory::{Denied, Directory, DirectoryChange};
+pub use directory::{AccessDenied, Directory, DirectoryChange};
 pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
 pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;

@@ -23,7 +23,7 @@ mod test_limit;
 pub use body_budget::{Account, BodiesFull, BodyBudget, Reservation};
 pub use login_limit::{LoginLimit, LoginPolicy, network};
 pub use rate_limit::{OverLimit, RateLimit};
-pub use test_limit::{TestLimit, TooOften};
+pub use test_limit::{TestLimit, TestLimitExceeded};
 
 /// Test deliveries that one user may send within a minute.
 pub const SINK_TESTS_PER_MINUTE: usize = 10;

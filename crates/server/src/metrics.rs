@@ -20,7 +20,7 @@ use svc_protocol::jsonrpc::RpcError;
 
 pub use call_stats::CallStats;
 pub use events::{AttemptOutcome, EventCounters, EventMetrics};
-pub use mcp::{McpMetrics, McpOutcome, StreamCounted};
+pub use mcp::{McpMetrics, McpOutcome, StreamMetricGuard};
 pub use scripts::ScriptMetrics;
 
 /// How a call ended.

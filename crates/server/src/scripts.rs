@@ -28,14 +28,14 @@ mod tools;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use api::{ActsFor, InternalApi};
-pub use check::Untaken;
+pub use api::{ActingUser, InternalApi};
+pub use check::SourceRejected;
 pub use error::ScriptsError;
 pub use event::event_json;
 pub use options::ScriptOptions;
 pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
-pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
+pub use runner::{Libraries, Run, RunInput, ScriptRunner, Unavailable};
 pub use service::{Scripts, libraries_of, source_of};
-pub use slots::Waiting;
+pub use slots::WaitingDelivery;
 pub use tools::{ScriptTool, StoredTools};

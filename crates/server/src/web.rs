@@ -30,7 +30,7 @@ pub struct Web {
 }
 
 /// A file to send.
-pub struct Found {
+pub struct WebAsset {
     pub media_type: &'static str,
     pub hash: Cow<'static, str>,
     pub bytes: Bytes,
@@ -38,13 +38,13 @@ pub struct Found {
 }
 
 impl Web {
-    pub async fn find(&self, path: &str) -> Option<Found> {
+    pub async fn find(&self, path: &str) -> Option<WebAsset> {
         if let Some(folder) = &self.folder {
             return read(folder, path).await;
         }
         let place = self.files.binary_search_by_key(&path, |file| file.path);
         let file = self.files[place.ok()?];
-        Some(Found {
+        Some(WebAsset {
             media_type: media_type(path),
             hash: file.hash.into(),
             bytes: Bytes::from_static(file.bytes),
@@ -54,7 +54,7 @@ impl Web {
 }
 
 /// Reads a file inside the folder. Paths and symbolic links that lead out of it do not exist.
-async fn read(folder: &Path, path: &str) -> Option<Found> {
+async fn read(folder: &Path, path: &str) -> Option<WebAsset> {
     let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     if !path.split('/').all(is_name) {
         return None;
@@ -69,7 +69,7 @@ async fn read(folder: &Path, path: &str) -> Option<Found> {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect::<String>();
-    Some(Found {
+    Some(WebAsset {
         media_type: media_type(path),
         hash: hash.into(),
         bytes: bytes.into(),

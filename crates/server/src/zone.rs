@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 pub(crate) use self::identity::{find_id, set_id};
 use svc_store::{
     Store, StoreError, Tx,
-    servers::{self, ServerHolding, ServerRow},
+    servers::{self, ServerLoad, ServerRow},
     zone_changes,
 };
 
@@ -109,8 +109,8 @@ impl Zone {
             .collect())
     }
 
-    fn present(&self, holding: ServerHolding, now: Timestamp) -> ServerRecord {
-        let ServerHolding { server, leases } = holding;
+    fn present(&self, holding: ServerLoad, now: Timestamp) -> ServerRecord {
+        let ServerLoad { server, leases } = holding;
         let gone = server.seen_at < now.minus(DEAD_AFTER);
         ServerRecord {
             id: server.id,

@@ -7,7 +7,7 @@ use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
 
 use super::{
     error::StoreError,
-    spaces::SetByAnother,
+    spaces::ForeignSetting,
     sql::{Row, Tx, values},
     value::{FromValue, Hash, Value},
 };
@@ -121,13 +121,13 @@ pub(crate) fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, 
 }
 
 /// Tokens that were created by users other than the owner of the space.
-pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
+pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<ForeignSetting>, StoreError> {
     tx.list(
         "SELECT a.space_id AS space_id, s.owner_id AS owner_id, a.made_by AS made_by
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
          WHERE a.made_by IS NOT NULL AND s.state <> 'deleted' ORDER BY a.id",
         &[],
-        SetByAnother::read,
+        ForeignSetting::read,
     )
 }
 

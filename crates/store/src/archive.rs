@@ -65,7 +65,7 @@ pub enum ArchiveError {
 
 /// A file of the data folder that a backup includes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct CarriedFile {
+pub struct IncludedFile {
     pub name: String,
     pub content: Vec<u8>,
 }
@@ -76,14 +76,14 @@ pub struct Manifest {
     pub schema_version: i64,
     pub created_at: Timestamp,
     pub tables: BTreeMap<String, u64>,
-    pub files: Vec<CarriedFile>,
+    pub files: Vec<IncludedFile>,
 }
 
 /// Copies a database, which a server may be using, into an empty file, and adds the manifest.
 pub fn write(
     database: &Path,
     out: &Path,
-    files: &[CarriedFile],
+    files: &[IncludedFile],
     now: Timestamp,
 ) -> Result<(), ArchiveError> {
     let source = open(database)?;
@@ -194,7 +194,7 @@ pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
 }
 
 /// Moves the contents of a database's log into the file.
-pub fn fold_log(database: &Path) -> Result<(), ArchiveError> {
+pub fn checkpoint_log(database: &Path) -> Result<(), ArchiveError> {
     let connection = open(database)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
@@ -276,11 +276,11 @@ fn check_tables(expected: &[TableDigest], found: &[TableDigest]) -> Result<(), A
     }
 }
 
-fn read_files(connection: &Connection) -> Result<Vec<CarriedFile>, rusqlite::Error> {
+fn read_files(connection: &Connection) -> Result<Vec<IncludedFile>, rusqlite::Error> {
     connection
         .prepare("SELECT name, content FROM backup_files ORDER BY name")?
         .query_map([], |row| {
-            Ok(CarriedFile {
+            Ok(IncludedFile {
                 name: row.get(0)?,
                 content: row.get(1)?,
             })

@@ -36,7 +36,7 @@ impl DeliveryPage {
 
 /// The oldest waiting delivery of a lane.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Head {
+pub struct QueueHead {
     pub n: u64,
     pub event_id: EventId,
     pub event_type: String,
@@ -88,7 +88,7 @@ pub(super) fn insert(
     )
 }
 
-pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Head>, StoreError> {
+pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<QueueHead>, StoreError> {
     let row = tx.query_opt(
         "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
                 e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
@@ -99,7 +99,7 @@ pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Head>, StoreErr
     )?;
     row.map(|row| {
         let is_there = row.get::<Option<EventId>>("id")?.is_some();
-        Ok(Head {
+        Ok(QueueHead {
             n: row.get("n")?,
             event_id: row.get("event_id")?,
             event_type: row.get("event_type")?,

@@ -241,7 +241,7 @@ impl Store {
 
     /// Waits until a notification reports a commit of another server. For one waiter; notifications
     /// may get lost.
-    pub async fn hinted(&self) {
+    pub async fn wait_for_hint(&self) {
         self.inner.hints.notified().await;
     }
 

@@ -1,7 +1,7 @@
 //! Idempotency keys of emits, kept for a day.
 
 use svc_core::{Timestamp, UserId};
-use svc_protocol::api::Emitted;
+use svc_protocol::api::EmittedEvent;
 
 use super::{
     error::StoreError,
@@ -13,7 +13,7 @@ use super::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
     pub body_hash: Hash,
-    pub emitted: Emitted,
+    pub emitted: EmittedEvent,
 }
 
 /// `None` for a key that was never used, or whose use has expired.
@@ -31,7 +31,7 @@ pub fn find(
     row.map(|row| {
         Ok(Use {
             body_hash: row.get("body_hash")?,
-            emitted: Emitted {
+            emitted: EmittedEvent {
                 event_id: row.get("event_id")?,
                 event_type: row.get("event_type")?,
             },

@@ -18,10 +18,10 @@ pub use self::{
     },
     due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
     lease::{
-        DueLane, Held, HeldLane, advance, hold, make_due, recount, release, release_all, retry,
-        start, unstart,
+        DueLane, LaneLease, LeasedLane, advance, hold, make_due, recount, release, release_all,
+        retry, start, undo_start,
     },
-    queue::{Candidate, EnqueueError, enqueue, enqueue_again, list_candidates, note_drop},
+    queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again, list_candidates},
 };
 use super::{
     error::StoreError,

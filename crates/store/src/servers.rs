@@ -25,7 +25,7 @@ pub struct ServerRow {
 
 /// A server and the number of its leases.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ServerHolding {
+pub struct ServerLoad {
     pub server: ServerRow,
     /// Lanes that the server holds.
     pub leases: u32,
@@ -85,7 +85,7 @@ pub fn find(tx: &mut Tx<'_>, id: ServerId) -> Result<Option<ServerRow>, StoreErr
     )
 }
 
-pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {
+pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerLoad>, StoreError> {
     let now = tx.now()?;
     tx.list(
         "SELECT id, url, svc_version, started_at, seen_at, links, draining,
@@ -94,7 +94,7 @@ pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {
          FROM servers ORDER BY started_at, id",
         values![now],
         |row| {
-            Ok(ServerHolding {
+            Ok(ServerLoad {
                 server: ServerRow::read(row)?,
                 leases: row.get("leases")?,
             })

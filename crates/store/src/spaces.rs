@@ -11,7 +11,7 @@ use svc_core::{
 use svc_protocol::api::SpaceCounts;
 
 pub use self::change::{
-    NewState, SetByAnother, end_health_check, find_link_instance, list_health_checks_by_others,
+    ForeignSetting, NewState, end_health_check, find_link_instance, list_health_checks_by_others,
     mark_deleted, prune_deleted, set_health, set_health_check_by, set_link_instance, set_node,
     set_state, set_stop_reason, update_health_check, update_startup_script,
 };

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use svc_core::{GroupId, Permissions, QuotaOverrides, Timestamp, UserId, UserName};
 use uuid::Uuid;
 
-pub use self::power::{UserPower, UsersWith, find_power, list_powers};
+pub use self::power::{UserFilter, UserPower, find_power, list_powers};
 
 use super::{
     error::StoreError,

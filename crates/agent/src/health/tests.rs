@@ -1,5 +1,5 @@
 use rustix::process::Pid;
-use svc_link::Outgoing;
+use svc_link::OutboxReader;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -64,7 +64,7 @@ async fn a_command_must_exit_with_0_and_is_killed_after_its_timeout() {
     }
 }
 
-async fn next_health(frames: &mut Outgoing) -> (Health, u32) {
+async fn next_health(frames: &mut OutboxReader) -> (Health, u32) {
     let frame = timeout(Duration::from_secs(10), frames.next())
         .await
         .expect("in time");

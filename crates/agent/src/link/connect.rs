@@ -7,7 +7,9 @@ use svc_client::{
     Target,
     transport::{self, Stream},
 };
-use svc_link::{FEATURE_USERS, Hello, OpenError, Opened, PATH, Refusal, VERSION, WebSocketError};
+use svc_link::{
+    FEATURE_USERS, Hello, OpenError, OpenedLink, PATH, Refusal, VERSION, WebSocketError,
+};
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -39,7 +41,7 @@ pub enum ConnectError {
     Protocol(String),
 }
 
-pub async fn connect(link: &Link, server: &Target) -> Result<Opened<ServerIo>, ConnectError> {
+pub async fn connect(link: &Link, server: &Target) -> Result<OpenedLink<ServerIo>, ConnectError> {
     let url = || server.to_string();
     let timed_out = |_| ConnectError::TimedOut { url: url() };
     let stream = timeout(link.policy.connect_timeout, transport::connect(server))

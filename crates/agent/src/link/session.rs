@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_link::{
     Closing, Control, Frame, FrameKind, FrameReader, FrameSink, FrameSource, Goodbye, LinkError,
-    MISSED_HEARTBEATS_MAX, Opened, Outgoing, WriteEnd,
+    MISSED_HEARTBEATS_MAX, OpenedLink, OutboxReader, WriteEnd,
 };
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -24,12 +24,12 @@ pub enum End {
 /// Runs the link until it ends. Reader and writer are polled here, so neither outlives the link.
 pub async fn run(
     link: &Link,
-    opened: Opened<ServerIo>,
+    opened: OpenedLink<ServerIo>,
     number: u64,
-    outgoing: Outgoing,
+    outgoing: OutboxReader,
     finish: &CancellationToken,
 ) -> End {
-    let Opened {
+    let OpenedLink {
         sink,
         source,
         welcome,
@@ -61,7 +61,7 @@ pub async fn run(
 
 async fn write(
     mut sink: FrameSink<ServerIo>,
-    mut outgoing: Outgoing,
+    mut outgoing: OutboxReader,
     closing: &Closing,
     heartbeat: Duration,
 ) -> End {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use rustix::process::{Pid, test_kill_process};
 use svc_core::registration::{ServerDefinition, ServerType};
-use svc_link::{FrameKind, Outgoing};
+use svc_link::{FrameKind, OutboxReader};
 use tokio::time::timeout;
 
 use super::*;
@@ -20,7 +20,7 @@ done
 
 struct Bench {
     server: MethodServer,
-    frames: Outgoing,
+    frames: OutboxReader,
     folder: tempfile::TempDir,
 }
 

@@ -6,8 +6,8 @@ use bytes::{BufMut, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use svc_core::{ServerId, SpaceId, SpaceName, UserName, space::HealthCheck};
 use svc_link::{
-    Accepted, Control, Frame, FrameKind, FrameReader, Hello, Register, SUBPROTOCOL, SpaceIdentity,
-    Welcome, control_frame, put_frame,
+    AcceptedRegistration, Control, Frame, FrameKind, FrameReader, Hello, Register, SUBPROTOCOL,
+    SpaceIdentity, Welcome, control_frame, put_frame,
 };
 use svc_protocol::api::LogSource;
 use tokio::{
@@ -271,7 +271,7 @@ impl FakeLink {
     }
 
     pub async fn accept(&mut self, id: u64, place: u64, register: &Register) {
-        let accepted = Accepted {
+        let accepted = AcceptedRegistration {
             place,
             methods: register.registration.methods.len(),
             warnings: vec![],

@@ -19,7 +19,7 @@ impl Client {
         &self,
         emit: &api::Emit,
         idempotency_key: Option<&str>,
-    ) -> Result<api::Emitted, Error> {
+    ) -> Result<api::EmittedEvent, Error> {
         self.emit_at("/api/events/emit", emit, idempotency_key)
             .await
     }
@@ -29,7 +29,7 @@ impl Client {
         path: &str,
         emit: &api::Emit,
         idempotency_key: Option<&str>,
-    ) -> Result<api::Emitted, Error> {
+    ) -> Result<api::EmittedEvent, Error> {
         let body = self.write(emit)?;
         let mut headers = HeaderMap::new();
         if let Some(key) = idempotency_key {

@@ -27,7 +27,7 @@ impl Client {
         &self,
         id: ScriptId,
         run: &api::RunScript,
-    ) -> Result<api::RanScript, Error> {
+    ) -> Result<api::ScriptRunResult, Error> {
         let path = format!("/api/scripts/{id}/run");
         self.send_json(Method::POST, &path, run).await
     }

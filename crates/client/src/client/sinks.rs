@@ -28,12 +28,12 @@ impl Client {
         &self,
         id: SinkId,
         preview: &api::Preview,
-    ) -> Result<api::Previewed, Error> {
+    ) -> Result<api::PreviewResult, Error> {
         self.act_on_sink(id, "test", preview).await
     }
 
     /// Renders a template that belongs to no sink yet.
-    pub async fn preview_sink(&self, preview: &api::Preview) -> Result<api::Previewed, Error> {
+    pub async fn preview_sink(&self, preview: &api::Preview) -> Result<api::PreviewResult, Error> {
         let path = "/api/event-sinks/preview";
         self.send_json(Method::POST, path, preview).await
     }
@@ -42,11 +42,15 @@ impl Client {
         &self,
         id: SinkId,
         rotate: &api::RotateSecret,
-    ) -> Result<api::RotatedSecret, Error> {
+    ) -> Result<api::SecretRotation, Error> {
         self.act_on_sink(id, "rotate-secret", rotate).await
     }
 
-    pub async fn replay(&self, id: SinkId, replay: &api::Replay) -> Result<api::Replayed, Error> {
+    pub async fn replay(
+        &self,
+        id: SinkId,
+        replay: &api::Replay,
+    ) -> Result<api::ReplayResult, Error> {
         self.act_on_sink(id, "replay", replay).await
     }
 

@@ -24,7 +24,7 @@ fn empty_object() -> Value {
 
 /// Answer to [`Emit`], with status 202.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Emitted {
+pub struct EmittedEvent {
     pub event_id: EventId,
     pub event_type: String,
 }

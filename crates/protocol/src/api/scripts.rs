@@ -108,7 +108,7 @@ pub struct RunScript {
 
 /// The outcome of a run. If the script fails, the request still succeeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RanScript {
+pub struct ScriptRunResult {
     /// The return value of `main`; null for sinks and on failure.
     pub result: Box<RawValue>,
     pub error: Option<ScriptFault>,

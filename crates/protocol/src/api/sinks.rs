@@ -182,7 +182,7 @@ pub struct RotateSecret {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RotatedSecret {
+pub struct SecretRotation {
     pub secret: String,
     /// Until when messages are also signed with the old secret.
     pub previous_until: Timestamp,
@@ -199,7 +199,7 @@ pub struct Replay {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Replayed {
+pub struct ReplayResult {
     pub queued: u32,
     /// Matching events that did not fit into the queue.
     pub dropped: u32,
@@ -268,7 +268,7 @@ pub struct Preview {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Previewed {
+pub struct PreviewResult {
     /// The rendered body, as it would be sent.
     pub body: String,
     /// The type of the rendered event.

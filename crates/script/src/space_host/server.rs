@@ -77,7 +77,7 @@ impl Servers {
     pub(super) async fn emit(
         &self,
         emit: &api::Emit,
-    ) -> Result<Result<api::Emitted, Error>, Raise> {
+    ) -> Result<Result<api::EmittedEvent, Error>, Raise> {
         match (&self.agent, &self.server) {
             (Some(agent), _) => Ok(agent.client.emit(emit, None).await),
             (None, Some(server)) => Ok(server.emit(emit, None).await),

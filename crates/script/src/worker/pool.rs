@@ -16,7 +16,9 @@ use tokio::{
 use uuid::Uuid;
 
 use self::idle::Idle;
-use super::{NoHost, Patience, Program, Surroundings, Worker, protocol::ToWorker, self_test};
+use super::{
+    NoHost, Program, WorkTimeout, Worker, WorkerEnvironment, protocol::ToWorker, self_test,
+};
 use crate::{ErrorKind, Raise, ScriptError, Setting, Source};
 
 /// The end of an output that was cut.
@@ -114,7 +116,7 @@ impl Pool {
     /// Waits for a free worker and runs a job. The setting's `time` limits the whole run in
     /// wall-clock time, including waiting for the host.
     pub async fn run(&self, job: Job, host: &impl JobHost) -> Outcome {
-        let patience = Patience {
+        let patience = WorkTimeout {
             time: job.setting.limits.time,
             kill_after: self.options.kill_after,
         };
@@ -130,7 +132,7 @@ impl Pool {
     /// Checks that the embedded engine can compile a script. Waits for a worker of the owner, which
     /// is killed after `time`.
     pub async fn check(&self, owner: Uuid, script: Source, time: Duration) -> Outcome {
-        let patience = Patience {
+        let patience = WorkTimeout {
             time: Some(time),
             kill_after: Duration::ZERO,
         };
@@ -142,7 +144,7 @@ impl Pool {
         &self,
         owner: Uuid,
         work: &ToWorker,
-        patience: Patience,
+        patience: WorkTimeout,
         host: &impl JobHost,
     ) -> Outcome {
         let mut closing = self.closing.subscribe();
@@ -165,7 +167,7 @@ impl Pool {
         &self,
         owner: Uuid,
         work: &ToWorker,
-        patience: Patience,
+        patience: WorkTimeout,
         host: &impl JobHost,
         outcome: &mut Outcome,
     ) {
@@ -206,7 +208,7 @@ impl Pool {
         self.idle
             .make_room(self.options.workers_max - self.running())
             .await;
-        let worker = Worker::start(&self.options.program, Surroundings::Nothing).await?;
+        let worker = Worker::start(&self.options.program, WorkerEnvironment::Nothing).await?;
         if let Some(warning) = worker.warning() {
             self.idle.warn_once(warning);
         }

@@ -47,7 +47,7 @@ pub struct Program {
 
 /// Environment and folder of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Surroundings {
+pub enum WorkerEnvironment {
     /// No variables, and the root folder: for sandboxed work.
     Nothing,
     /// Those of the parent: for the user's own handlers.
@@ -56,7 +56,7 @@ pub enum Surroundings {
 
 /// How long a piece of work may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct WorkTimeout {
     /// Wall-clock time, including waiting for the host.
     pub time: Option<Duration>,
     /// A worker that does not stop by itself is killed this much later.
@@ -95,7 +95,10 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker and waits until its limits are set.
-    pub async fn start(program: &Program, environment: Surroundings) -> Result<Self, ScriptError> {
+    pub async fn start(
+        program: &Program,
+        environment: WorkerEnvironment,
+    ) -> Result<Self, ScriptError> {
         let failed = |error: io::Error| {
             let path = program.path.display();
             dead(format!(
@@ -110,8 +113,8 @@ impl Worker {
             stderr: StderrTail::of(child.stderr.take().ok_or_else(gone)?),
             group: Group::of(&child, environment),
             bytes_max: match environment {
-                Surroundings::Nothing => SANDBOX_FRAME_BYTES_MAX,
-                Surroundings::Inherited => SPACE_FRAME_BYTES_MAX,
+                WorkerEnvironment::Nothing => SANDBOX_FRAME_BYTES_MAX,
+                WorkerEnvironment::Inherited => SPACE_FRAME_BYTES_MAX,
             },
             child,
             warning: None,
@@ -158,7 +161,7 @@ impl Worker {
         work: &ToWorker,
         host: &impl JobHost,
         print: impl FnMut(Stream, &str) + Send,
-        patience: Patience,
+        patience: WorkTimeout,
     ) -> Result<Option<String>, ScriptError> {
         self.busy = true;
         let start = Instant::now();
@@ -309,9 +312,9 @@ impl Worker {
 struct Group(Option<Pid>);
 
 impl Group {
-    fn of(child: &Child, environment: Surroundings) -> Self {
+    fn of(child: &Child, environment: WorkerEnvironment) -> Self {
         let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Self(leader.filter(|_| environment == Surroundings::Inherited))
+        Self(leader.filter(|_| environment == WorkerEnvironment::Inherited))
     }
 
     /// The group's id is not reused while one of its processes runs.
@@ -333,7 +336,7 @@ fn pipe_closed(_: io::Error) -> ExchangeEnd {
     ExchangeEnd::Closed
 }
 
-fn command(program: &Program, environment: Surroundings) -> Command {
+fn command(program: &Program, environment: WorkerEnvironment) -> Command {
     let mut command = Command::new(&program.path);
     command
         .args(&program.args)
@@ -342,8 +345,8 @@ fn command(program: &Program, environment: Surroundings) -> Command {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     match environment {
-        Surroundings::Nothing => command.env_clear().current_dir("/"),
-        Surroundings::Inherited => command.process_group(0),
+        WorkerEnvironment::Nothing => command.env_clear().current_dir("/"),
+        WorkerEnvironment::Inherited => command.process_group(0),
     };
     command.env(ALLOCATOR_STEP.0, ALLOCATOR_STEP.1);
     command

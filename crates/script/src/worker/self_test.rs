@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    NoHost, Patience, PoolOptions, Surroundings, Worker,
+    NoHost, PoolOptions, WorkTimeout, Worker, WorkerEnvironment,
     protocol::{Probe, ToWorker},
 };
 use crate::{Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source};
@@ -39,7 +39,7 @@ async fn try_out(
     text: &str,
     time: Duration,
 ) -> Result<Option<String>, ScriptError> {
-    let mut worker = Worker::start(&options.program, Surroundings::Nothing).await?;
+    let mut worker = Worker::start(&options.program, WorkerEnvironment::Nothing).await?;
     let work = ToWorker::Run {
         setting: Setting {
             flavour: Flavour::Tool,
@@ -58,7 +58,7 @@ async fn try_out(
         function: None,
         params: "null".to_owned(),
     };
-    let patience = Patience {
+    let patience = WorkTimeout {
         time: Some(time),
         kill_after: options.kill_after,
     };
@@ -70,11 +70,11 @@ async fn try_out(
 /// Checks a worker that reports full confinement. On a machine without filters, a worker reports a
 /// warning instead.
 async fn check_confinement(options: &PoolOptions) -> Result<(), String> {
-    let mut worker = Worker::start(&options.program, Surroundings::Nothing)
+    let mut worker = Worker::start(&options.program, WorkerEnvironment::Nothing)
         .await
         .map_err(|error| error.message)?;
     let warning = worker.warning().map(str::to_owned);
-    let patience = Patience {
+    let patience = WorkTimeout {
         time: Some(Duration::from_secs(10)),
         kill_after: options.kill_after,
     };

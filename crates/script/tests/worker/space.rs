@@ -11,7 +11,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use svc_script::{
     Abilities, ErrorKind, Evaluator, Flavour, Limits, Setting, Source, SpaceHost, Stream,
     worker::{
-        NoHost, Patience, Surroundings, Worker,
+        NoHost, WorkTimeout, Worker, WorkerEnvironment,
         protocol::{self, Probe, ToWorker},
     },
 };
@@ -50,8 +50,8 @@ def shell(params):
 
 const SETUP: &str = "from svc import jsonrpc\nfor name in ['add', 'say', 'fail', 'hang', 'eat', 'shell']:\n    jsonrpc.method(name, 'handlers.' + name)\n";
 
-fn patience(time: Duration) -> Patience {
-    Patience {
+fn patience(time: Duration) -> WorkTimeout {
+    WorkTimeout {
         time: Some(time),
         kill_after: KILL_AFTER,
     }
@@ -102,7 +102,7 @@ fn invoke(function: &str, params: &str) -> ToWorker {
 }
 
 async fn loaded(folder: &Path) -> Worker {
-    let mut worker = Worker::start(&program("--space"), Surroundings::Inherited)
+    let mut worker = Worker::start(&program("--space"), WorkerEnvironment::Inherited)
         .await
         .expect("started");
     let done = worker
@@ -201,7 +201,7 @@ async fn processes_of_a_handler_print_beside_the_frames_and_have_their_own_memor
 async fn only_a_sandboxed_worker_is_confined() {
     let mut answers = Vec::new();
     for role in ["--space", "--sandbox"] {
-        let mut worker = Worker::start(&program(role), Surroundings::Nothing)
+        let mut worker = Worker::start(&program(role), WorkerEnvironment::Nothing)
             .await
             .expect("started");
         assert_eq!(worker.warning(), None);
@@ -221,7 +221,7 @@ async fn only_a_sandboxed_worker_is_confined() {
 
 #[tokio::test]
 async fn work_for_another_kind_of_worker_is_refused() {
-    let mut worker = Worker::start(&program("--sandbox"), Surroundings::Nothing)
+    let mut worker = Worker::start(&program("--sandbox"), WorkerEnvironment::Nothing)
         .await
         .expect("started");
     let error = worker
@@ -235,7 +235,7 @@ async fn work_for_another_kind_of_worker_is_refused() {
 async fn a_program_that_is_not_a_worker_is_an_error() {
     let mut program = program("--space");
     program.args = vec!["--nonsense".into(), "1".into()];
-    let error = Worker::start(&program, Surroundings::Nothing)
+    let error = Worker::start(&program, WorkerEnvironment::Nothing)
         .await
         .expect_err("it does not start");
     assert!(
@@ -243,7 +243,7 @@ async fn a_program_that_is_not_a_worker_is_an_error() {
         "{error}"
     );
     program.path = "/does/not/exist".into();
-    let error = Worker::start(&program, Surroundings::Nothing).await;
+    let error = Worker::start(&program, WorkerEnvironment::Nothing).await;
     assert_eq!(error.expect_err("absent").kind, ErrorKind::Worker);
 }
 

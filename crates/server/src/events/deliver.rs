@@ -29,7 +29,7 @@ use super::{
 use crate::{
     fair_pool::{Cancelled, FairPool, PoolError},
     metrics::Metrics,
-    scripts::{ScriptRunner, Waiting},
+    scripts::{ScriptRunner, WaitingDelivery},
 };
 
 pub struct Deliverers {
@@ -67,7 +67,7 @@ impl Deliverers {
     async fn attempt(&self, job: Job) -> AttemptResult {
         match job.destination {
             Destination::Sink(sink) => {
-                let waiting = Waiting {
+                let waiting = WaitingDelivery {
                     lane: job.lane,
                     failures: job.attempt.saturating_sub(1),
                 };
@@ -147,7 +147,7 @@ impl Deliverers {
         &self,
         sink: &SinkRow,
         event: &Event,
-        waiting: Option<Waiting>,
+        waiting: Option<WaitingDelivery>,
     ) -> AttemptResult {
         let began = Instant::now();
         match &sink.config {

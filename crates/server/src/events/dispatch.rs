@@ -47,7 +47,7 @@ pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreEr
 
 /// Counts, audits and logs an event that a full lane dropped.
 fn drop_event(tx: &mut Tx<'_>, candidate: &Candidate, event: &Event) -> Result<(), StoreError> {
-    lanes::note_drop(tx, candidate.lane)?;
+    lanes::count_drop(tx, candidate.lane)?;
     let (target_type, target_id) = target_of(&candidate.receiver);
     tracing::warn!(
         event.id = %event.id,

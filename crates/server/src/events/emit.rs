@@ -17,7 +17,7 @@ use svc_core::{
     event::{self, EmitError, Event},
     quota::{Quota, QuotaExceeded, Quotas},
 };
-use svc_protocol::api::{Emit, Emitted};
+use svc_protocol::api::{Emit, EmittedEvent};
 use svc_store::{Hash, Store, StoreError, Tx, events::usage, idempotency};
 use thiserror::Error;
 use tokio_util::task::TaskTracker;
@@ -119,7 +119,7 @@ impl Emitter {
         caller: &Caller,
         emit: Emit,
         idempotency_key: Option<&str>,
-    ) -> Result<Emitted, EmitServiceError> {
+    ) -> Result<EmittedEvent, EmitServiceError> {
         let event_type = event::custom_type(&emit.r#type)?;
         event::check_payload(&emit.payload)?;
         let key = idempotency_key
@@ -221,7 +221,7 @@ impl IdempotencyKey {
 
 enum EmitOutcome {
     New(Arc<Event>, DispatchCounts),
-    Repeated(Emitted),
+    Repeated(EmittedEvent),
 }
 
 /// Creates the event's id inside the transaction: write transactions run one at a time, so the order
@@ -288,8 +288,8 @@ impl StorageQuota {
     }
 }
 
-fn to_emitted(event: &Event) -> Emitted {
-    Emitted {
+fn to_emitted(event: &Event) -> EmittedEvent {
+    EmittedEvent {
         event_id: event.id,
         event_type: event.r#type.clone(),
     }

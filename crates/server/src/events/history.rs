@@ -155,7 +155,7 @@ pub struct Stream {
 
 /// An item of a stream.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Message {
+pub enum StreamItem {
     Event(Arc<StreamedEvent>),
     /// The number of missed events, including events that the patterns do not match.
     Lagged(u64),
@@ -163,12 +163,12 @@ pub enum Message {
 
 impl Stream {
     /// Skips the events since the stream was opened.
-    pub fn begin_now(&mut self) {
+    pub fn skip_to_now(&mut self) {
         self.events = self.hub.subscribe(only_of(&self.caller));
     }
 
     /// The next item; `None` once the credential is invalid or the server stops.
-    pub async fn next(&mut self) -> Option<Message> {
+    pub async fn next(&mut self) -> Option<StreamItem> {
         loop {
             // Biased: a slow reader's credential is checked before it gets another event.
             tokio::select! {
@@ -178,13 +178,13 @@ impl Stream {
                     let before = only_of(&self.caller);
                     self.caller = self.directory.readmit(&self.caller, svc_clock::now()).ok()?;
                     if only_of(&self.caller) != before {
-                        self.begin_now();
+                        self.skip_to_now();
                     }
                 }
                 received = self.events.next() => match received {
-                    Ok(event) if self.wants(&event) => return Some(Message::Event(event)),
+                    Ok(event) if self.wants(&event) => return Some(StreamItem::Event(event)),
                     Ok(_) => {}
-                    Err(MissedEvents(missed)) => return Some(Message::Lagged(missed)),
+                    Err(MissedEvents(missed)) => return Some(StreamItem::Lagged(missed)),
                 }
             }
         }

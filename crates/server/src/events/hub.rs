@@ -139,7 +139,7 @@ impl Hub {
     /// Those of the zone's newest events that have not been streamed. The first call returns none:
     /// all of them are older than the streams. Ids recorded before `forget` are removed, because
     /// they can no longer be among the newest.
-    pub fn not_shown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
+    pub fn list_unshown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
             let now = svc_clock::now();

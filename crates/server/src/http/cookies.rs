@@ -7,7 +7,7 @@
 
 use http::{HeaderMap, HeaderValue, header};
 
-use crate::identity::Denied;
+use crate::identity::AccessDenied;
 
 /// The name on plain connections.
 pub const PLAIN: &str = "svc_session";
@@ -18,14 +18,14 @@ pub const SECURE: &str = "__Host-svc_session";
 const SESSION_PREFIX: &str = "svc_ses_";
 
 /// The session that a request presents; an error if there is more than one.
-pub fn find_session(headers: &HeaderMap, is_secure: bool) -> Result<Option<&str>, Denied> {
+pub fn find_session(headers: &HeaderMap, is_secure: bool) -> Result<Option<&str>, AccessDenied> {
     let counts = |name: &str| name == SECURE || (!is_secure && name == PLAIN);
     let mut sessions = cookies(headers)
         .filter(|(name, value)| counts(name) && value.starts_with(SESSION_PREFIX))
         .map(|(_, value)| value);
     let session = sessions.next();
     match sessions.next() {
-        Some(_) => Err(Denied::TwoSessions),
+        Some(_) => Err(AccessDenied::TwoSessions),
         None => Ok(session),
     }
 }
@@ -88,7 +88,7 @@ mod tests {
             find_session(&headers, is_secure).map(|found| found.map(str::to_owned))
         };
         let is = |value: &str| Ok(Some(value.to_owned()));
-        let two = Err(Denied::TwoSessions);
+        let two = Err(AccessDenied::TwoSessions);
         for (cookies, plain, secure) in [
             (
                 &["a=1; svc_session=svc_ses_p"][..],

@@ -13,7 +13,7 @@ use crate::{
     fair_pool::PoolError,
     identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
     limits::{BodiesFull, OverLimit},
-    scripts::{ScriptsError, Unavailable, Untaken},
+    scripts::{ScriptsError, SourceRejected, Unavailable},
     spaces::SpaceError,
     stats::StatsError,
 };
@@ -276,15 +276,15 @@ impl From<ScriptsError> for ApiError {
     }
 }
 
-impl From<Untaken> for ApiError {
-    fn from(error: Untaken) -> Self {
+impl From<SourceRejected> for ApiError {
+    fn from(error: SourceRejected) -> Self {
         let detail = error.to_string();
         match error {
-            Untaken::Source(_) => {
+            SourceRejected::Source(_) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_script", detail)
             }
-            Untaken::OfScript => Self::forbidden("script_denied", detail),
-            Untaken::Unavailable(error) => error.into(),
+            SourceRejected::OfScript => Self::forbidden("script_denied", detail),
+            SourceRejected::Unavailable(error) => error.into(),
         }
     }
 }

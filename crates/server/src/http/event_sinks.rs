@@ -4,8 +4,8 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use svc_core::SinkId;
 use svc_protocol::api::{
-    Deliveries, Delivery, DeliveryQuery, NewSink, Preview, Previewed, Replay, Replayed,
-    RotateSecret, RotatedSecret, Sink, SinkPatch, Sinks,
+    Deliveries, Delivery, DeliveryQuery, NewSink, Preview, PreviewResult, Replay, ReplayResult,
+    RotateSecret, SecretRotation, Sink, SinkPatch, Sinks,
 };
 use svc_store::{PageRequest, deliveries::DeliveryPage};
 
@@ -64,7 +64,7 @@ pub async fn delete(
 pub async fn preview(
     State(app): State<App>,
     Submission { caller, body }: Submission<Preview>,
-) -> ApiResult<Json<Previewed>> {
+) -> ApiResult<Json<PreviewResult>> {
     Ok(Json(app.event_sinks.preview(&caller, body).await?))
 }
 
@@ -72,7 +72,7 @@ pub async fn test(
     State(app): State<App>,
     PathId(id): PathId<SinkId>,
     Submission { caller, body }: Submission<Preview>,
-) -> ApiResult<Json<Previewed>> {
+) -> ApiResult<Json<PreviewResult>> {
     Ok(Json(app.event_sinks.test(&caller, id, body).await?))
 }
 
@@ -81,7 +81,7 @@ pub async fn rotate_secret(
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Json(request): Json<RotateSecret>,
-) -> ApiResult<Json<RotatedSecret>> {
+) -> ApiResult<Json<SecretRotation>> {
     Ok(Json(
         app.event_sinks.rotate_secret(&caller, id, request).await?,
     ))
@@ -92,7 +92,7 @@ pub async fn replay(
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Json(request): Json<Replay>,
-) -> ApiResult<Json<Replayed>> {
+) -> ApiResult<Json<ReplayResult>> {
     Ok(Json(app.event_sinks.replay(&caller, id, request).await?))
 }
 

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     app::App,
-    events::{emit::EmitServiceError, history::Message},
+    events::{emit::EmitServiceError, history::StreamItem},
     identity::Caller,
 };
 
@@ -88,7 +88,7 @@ pub async fn stream(
     if app.store.is_shared() {
         // Catch up first, so that the stream starts at a defined point.
         app.stream_catch_up.now().await;
-        messages.begin_now();
+        messages.skip_to_now();
     }
     let lines = stream::unfold(messages, async |mut messages| {
         let message = messages.next().await?;
@@ -97,13 +97,13 @@ pub async fn stream(
     Ok(event_stream(lines))
 }
 
-fn line(message: &Message) -> Line {
+fn line(message: &StreamItem) -> Line {
     match message {
-        Message::Event(event) => Line::default()
+        StreamItem::Event(event) => Line::default()
             .id(event.id.to_string())
             .event(&event.r#type)
             .data(&event.record),
-        Message::Lagged(missed) => Line::default()
+        StreamItem::Lagged(missed) => Line::default()
             .event("lagged")
             .data(json!({"missed": missed}).to_string()),
     }

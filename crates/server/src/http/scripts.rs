@@ -4,7 +4,7 @@ use axum::extract::State;
 use http::StatusCode;
 use svc_core::ScriptId;
 use svc_protocol::api::{
-    NewScript, RanScript, RunScript, Script, ScriptPatch, ScriptQuery, Scripts,
+    NewScript, RunScript, Script, ScriptPatch, ScriptQuery, ScriptRunResult, Scripts,
 };
 use svc_store::PageRequest;
 
@@ -65,7 +65,7 @@ pub async fn run(
     State(app): State<App>,
     PathId(id): PathId<ScriptId>,
     request: Submission<RunScript>,
-) -> ApiResult<Json<RanScript>> {
+) -> ApiResult<Json<ScriptRunResult>> {
     let ran = app.scripts.run(&request.caller, id, request.body).await?;
     Ok(Json(ran))
 }

@@ -39,7 +39,7 @@ pub async fn access(
         move |discovery: &Discovery, _: &Cancelled| discovery.shared_with(&viewer, &requester);
     let (methods, own_methods) = app
         .discovery
-        .aside(caller.user.id, &user, false, list)
+        .run_by_size(caller.user.id, &user, false, list)
         .await?;
     Ok(Json(UserAccess {
         user_id: user.id,

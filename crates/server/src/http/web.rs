@@ -9,7 +9,7 @@ use axum::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
 use super::{error::ApiResult, operations::path_not_found};
-use crate::{app::App, web::Found};
+use crate::{app::App, web::WebAsset};
 
 /// The catch-all route.
 pub const ANY_PATH: &str = "/{*path}";
@@ -101,7 +101,7 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
     Ok(response)
 }
 
-fn content(found: Found, headers: &HeaderMap) -> Response {
+fn content(found: WebAsset, headers: &HeaderMap) -> Response {
     let content_type = [(header::CONTENT_TYPE, found.media_type)];
     match found.gzip {
         Some(gzip) if list_contains(headers, header::ACCEPT_ENCODING, "gzip") => (

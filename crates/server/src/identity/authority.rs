@@ -17,7 +17,7 @@ use super::{
     Identity,
     caller::{Caller, Credential, User},
     change::AffectedRecords,
-    directory::Denied,
+    directory::AccessDenied,
     error::IdentityError,
 };
 
@@ -83,9 +83,9 @@ pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Calle
     if caller.credential == Credential::Process {
         return Ok(caller.clone());
     }
-    let profile = users::find_profile(tx, caller.user.id)?.ok_or(Denied::Unknown)?;
+    let profile = users::find_profile(tx, caller.user.id)?.ok_or(AccessDenied::Unknown)?;
     if !profile.active {
-        return Err(Denied::UserInactive.into());
+        return Err(AccessDenied::UserInactive.into());
     }
     let resolved = Caller {
         credential: resolve_credential(tx, caller, now)?,
@@ -106,13 +106,13 @@ fn resolve_credential(
         Credential::Token { id, .. } => {
             tokens::find(tx, id)?
                 .filter(|token| token.user_id == user && token.hash == caller.key)
-                .ok_or(Denied::Unknown)?
+                .ok_or(AccessDenied::Unknown)?
                 .expires_at
         }
         Credential::Session { id } => {
             let session = sessions::find(tx, id)?
                 .filter(|session| session.user_id == user && session.hash == caller.key)
-                .ok_or(Denied::Unknown)?;
+                .ok_or(AccessDenied::Unknown)?;
             Some(session.expires_at)
         }
         Credential::Agent { space_id, .. } => {
@@ -120,13 +120,13 @@ fn resolve_credential(
             let token = tokens
                 .iter()
                 .find(|token| token.owner_id == user && token.hash == caller.key)
-                .ok_or(Denied::Unknown)?;
+                .ok_or(AccessDenied::Unknown)?;
             return Ok(Credential::agent(token));
         }
         Credential::Script | Credential::Process => None,
     };
     if expires_at.is_some_and(|expires_at| expires_at <= now) {
-        return Err(Denied::Expired.into());
+        return Err(AccessDenied::Expired.into());
     }
     Ok(caller.credential.clone())
 }

@@ -54,7 +54,7 @@ pub enum DirectoryChange {
 
 /// Why a credential is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum Denied {
+pub enum AccessDenied {
     /// Mistyped, never issued, or revoked.
     #[error("the credential is not known; it may have been revoked")]
     Unknown,
@@ -119,18 +119,18 @@ impl Directory {
     }
 
     /// Finds the caller by the secret of a credential.
-    pub fn authenticate(&self, presented: &str, now: Timestamp) -> Result<Caller, Denied> {
+    pub fn authenticate(&self, presented: &str, now: Timestamp) -> Result<Caller, AccessDenied> {
         // The checksum rejects mistyped and invented secrets without a look-up.
         match CredentialKind::recognise(presented) {
             Some(
                 CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session,
             ) => self.look_up(hash_secret(presented), now),
-            Some(CredentialKind::Setup) | None => Err(Denied::Unknown),
+            Some(CredentialKind::Setup) | None => Err(AccessDenied::Unknown),
         }
     }
 
     /// Authenticates a caller again, for links and streams that stay open.
-    pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, Denied> {
+    pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, AccessDenied> {
         match caller.credential {
             Credential::Process => Ok(caller.clone()),
             Credential::Script => self.look_up_script(caller),
@@ -153,30 +153,33 @@ impl Directory {
     }
 
     /// The caller for a script that the server runs for this user.
-    pub fn script_caller(&self, user: UserId) -> Result<Caller, Denied> {
+    pub fn script_caller(&self, user: UserId) -> Result<Caller, AccessDenied> {
         let state = self.state.read();
         let user = state.users.get(&user).filter(|user| user.active);
-        let user = user.ok_or(Denied::UserInactive)?.clone();
+        let user = user.ok_or(AccessDenied::UserInactive)?.clone();
         Ok(Caller {
             version: self.version.0.load(Ordering::Acquire),
             ..Caller::script(user)
         })
     }
 
-    fn look_up_script(&self, caller: &Caller) -> Result<Caller, Denied> {
+    fn look_up_script(&self, caller: &Caller) -> Result<Caller, AccessDenied> {
         let found = self.script_caller(caller.user.id)?;
         Ok(found.with_needs(caller.needs))
     }
 
-    fn look_up(&self, key: Hash, now: Timestamp) -> Result<Caller, Denied> {
+    fn look_up(&self, key: Hash, now: Timestamp) -> Result<Caller, AccessDenied> {
         let state = self.state.read();
-        let record = state.credentials.find(&key).ok_or(Denied::Unknown)?;
+        let record = state.credentials.find(&key).ok_or(AccessDenied::Unknown)?;
         if record.is_expired(now) {
-            return Err(Denied::Expired);
+            return Err(AccessDenied::Expired);
         }
-        let user = state.users.get(&record.user_id).ok_or(Denied::Unknown)?;
+        let user = state
+            .users
+            .get(&record.user_id)
+            .ok_or(AccessDenied::Unknown)?;
         if !user.active {
-            return Err(Denied::UserInactive);
+            return Err(AccessDenied::UserInactive);
         }
         record.mark_used(now);
         Ok(Caller {

@@ -6,7 +6,7 @@ use svc_core::{name::NameError, quota::QuotaExceeded};
 use svc_store::StoreError;
 use thiserror::Error;
 
-use super::directory::Denied;
+use super::directory::AccessDenied;
 
 /// The code of requests with a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";
@@ -136,8 +136,8 @@ impl From<StoreError> for IdentityError {
     }
 }
 
-impl From<Denied> for IdentityError {
-    fn from(denied: Denied) -> Self {
+impl From<AccessDenied> for IdentityError {
+    fn from(denied: AccessDenied) -> Self {
         Self::unauthorized(denied.to_string())
     }
 }

@@ -12,7 +12,7 @@ use svc_core::{Permission, SpaceId, Timestamp, UserId, power};
 use svc_store::{
     StoreError, Tx, agent_tokens,
     audit::{self, Entry},
-    spaces::{self, SetByAnother},
+    spaces::{self, ForeignSetting},
     users::{self, UserPower},
 };
 
@@ -50,7 +50,7 @@ impl Powers {
     fn has_ended(
         &mut self,
         tx: &mut Tx<'_>,
-        set: &SetByAnother,
+        set: &ForeignSetting,
         changed: &[UserId],
     ) -> Result<bool, StoreError> {
         if !changed.contains(&set.owner) && !changed.contains(&set.by) {
@@ -81,7 +81,7 @@ impl Powers {
 fn record(
     tx: &mut Tx<'_>,
     action: &'static str,
-    set: &SetByAnother,
+    set: &ForeignSetting,
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let entry = Entry {

@@ -9,7 +9,7 @@ use svc_core::{
 };
 use svc_store::{
     Tx, groups, scripts,
-    users::{self, UserPower, UsersWith},
+    users::{self, UserFilter, UserPower},
 };
 
 use super::{caller::Caller, error::IdentityError};
@@ -54,12 +54,12 @@ impl Actor {
 
     /// Checks that the actor may act on every holder of a role.
     pub fn check_holders(&self, tx: &mut Tx<'_>, role: RoleId) -> Result<(), IdentityError> {
-        self.check_all(tx, UsersWith::Role(role))
+        self.check_all(tx, UserFilter::Role(role))
     }
 
     /// Checks that the actor may act on every member of a group.
     pub fn check_members(&self, tx: &mut Tx<'_>, group: GroupId) -> Result<(), IdentityError> {
-        self.check_all(tx, UsersWith::Group(group))
+        self.check_all(tx, UserFilter::Group(group))
     }
 
     /// Checks that the actor may act on every user with a space of a template.
@@ -68,7 +68,7 @@ impl Actor {
         tx: &mut Tx<'_>,
         template: TemplateId,
     ) -> Result<(), IdentityError> {
-        self.check_all(tx, UsersWith::SpaceOf(template))
+        self.check_all(tx, UserFilter::SpaceOf(template))
     }
 
     /// Checks that the actor may act on every user whose spaces start with a script or whose sinks
@@ -78,14 +78,14 @@ impl Actor {
         tx: &mut Tx<'_>,
         script: ScriptId,
     ) -> Result<(), IdentityError> {
-        self.check_all(tx, UsersWith::StartupScript(script))?;
+        self.check_all(tx, UserFilter::StartupScript(script))?;
         for owner in scripts::list_sink_owners(tx, script)? {
             self.check_user(tx, owner)?;
         }
         Ok(())
     }
 
-    fn check_all(&self, tx: &mut Tx<'_>, with: UsersWith) -> Result<(), IdentityError> {
+    fn check_all(&self, tx: &mut Tx<'_>, with: UserFilter) -> Result<(), IdentityError> {
         for user in users::list_powers(tx, with)? {
             self.check(&user)?;
         }

@@ -15,7 +15,9 @@ use std::{
 };
 
 use svc_clock::Clock;
-use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::SlowDown, space};
+use svc_core::{
+    Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::LoginDelay, space,
+};
 use svc_protocol::api;
 use svc_store::{PageRequest, Store, spaces};
 use uuid::Uuid;
@@ -43,7 +45,7 @@ fn policy() -> Policy {
             ..PasswordPolicy::default()
         },
         login: LoginPolicy {
-            slow_down: SlowDown {
+            slow_down: LoginDelay {
                 free: 3,
                 suspicious: 6,
                 ..LoginPolicy::default().slow_down

@@ -13,13 +13,13 @@ use std::{
 use parking_lot::Mutex;
 use svc_core::{
     Timestamp,
-    login::{Failures, SlowDown},
+    login::{Failures, LoginDelay},
 };
 
 /// How failed logins slow down further ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoginPolicy {
-    pub slow_down: SlowDown,
+    pub slow_down: LoginDelay,
     /// Number of counters for pairs of user and address. Fixed.
     pub tracked: usize,
 }
@@ -27,7 +27,7 @@ pub struct LoginPolicy {
 impl Default for LoginPolicy {
     fn default() -> Self {
         Self {
-            slow_down: SlowDown {
+            slow_down: LoginDelay {
                 free: 10,
                 wait_max: Duration::from_secs(60),
                 suspicious: 50,
@@ -39,7 +39,7 @@ impl Default for LoginPolicy {
 }
 
 pub struct LoginLimit {
-    rule: SlowDown,
+    rule: LoginDelay,
     counts: Mutex<Counts>,
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     fn limit() -> LoginLimit {
         LoginLimit::new(LoginPolicy {
-            slow_down: SlowDown {
+            slow_down: LoginDelay {
                 free: 2,
                 wait_max: Duration::from_secs(8),
                 suspicious: 20,

@@ -13,7 +13,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// The limit is exceeded; retry after this time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooOften {
+pub struct TestLimitExceeded {
     pub per_minute: usize,
     pub retry_after: Duration,
 }
@@ -32,7 +32,7 @@ impl TestLimit {
         }
     }
 
-    pub fn take(&self, user: UserId, now: Instant) -> Result<(), TooOften> {
+    pub fn take(&self, user: UserId, now: Instant) -> Result<(), TestLimitExceeded> {
         let mut users = self.sent.lock();
         users.retain(|_, sent| {
             sent.retain(|&at| now.saturating_duration_since(at) < WINDOW);
@@ -41,7 +41,7 @@ impl TestLimit {
         let sent = users.entry(user).or_default();
         if sent.len() >= self.per_minute {
             let oldest = sent.front().copied().unwrap_or(now);
-            return Err(TooOften {
+            return Err(TestLimitExceeded {
                 per_minute: self.per_minute,
                 retry_after: WINDOW.saturating_sub(now.saturating_duration_since(oldest)),
             });

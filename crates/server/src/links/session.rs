@@ -7,7 +7,7 @@ use hyper_util::rt::TokioIo;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_link::{
     Control, FEATURE_PROGRESS, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello,
-    MISSED_HEARTBEATS_MAX, Outgoing, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome,
+    MISSED_HEARTBEATS_MAX, OutboxReader, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome,
     WriteEnd,
 };
 use tokio::sync::mpsc;
@@ -50,7 +50,7 @@ impl Links {
         hello: &Hello,
         caller: Caller,
         space: SpaceId,
-    ) -> Result<(Arc<LiveSpace>, Arc<Link>, Outgoing), Refusal> {
+    ) -> Result<(Arc<LiveSpace>, Arc<Link>, OutboxReader), Refusal> {
         if self.shutdown.is_cancelled() {
             return Err(Refusal::new(
                 RefusalCode::Draining,
@@ -144,7 +144,7 @@ impl Links {
         self: &Arc<Self>,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
-        outgoing: Outgoing,
+        outgoing: OutboxReader,
         sink: FrameSink<AgentIo>,
         source: FrameSource<AgentIo>,
     ) {
@@ -176,7 +176,7 @@ impl Links {
 /// Writes the frames of a link until it ends, then the goodbye.
 async fn write(
     mut sink: FrameSink<AgentIo>,
-    mut outgoing: Outgoing,
+    mut outgoing: OutboxReader,
     link: Arc<Link>,
     heartbeat: Duration,
 ) {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::UserId;
 use svc_link::{
-    Closing, Control, Frame, FrameKind, Goodbye, NotQueued, Outbox, OutboxLimits, Outgoing,
+    Closing, Control, Frame, FrameKind, Goodbye, Outbox, OutboxError, OutboxLimits, OutboxReader,
     PROGRESS_BYTES_MAX, control_frame, outbox,
 };
 use tokio::sync::oneshot;
@@ -47,7 +47,7 @@ pub struct Link {
 pub struct NotSent;
 
 impl Link {
-    pub fn new(instance: String, caller: Caller, names_users: bool) -> (Arc<Self>, Outgoing) {
+    pub fn new(instance: String, caller: Caller, names_users: bool) -> (Arc<Self>, OutboxReader) {
         let (outbox, outgoing) = outbox(OutboxLimits::SERVER);
         let link = Self {
             instance,
@@ -133,15 +133,15 @@ impl Link {
         self.queue(|| self.outbox.put(Some(user.0), frame))
     }
 
-    fn queue(&self, put: impl FnOnce() -> Result<(), NotQueued>) -> Result<(), NotSent> {
+    fn queue(&self, put: impl FnOnce() -> Result<(), OutboxError>) -> Result<(), NotSent> {
         if self.closing.is_ended() {
             return Err(NotSent);
         }
         match put() {
             Ok(()) => Ok(()),
-            Err(NotQueued::Closed | NotQueued::Full) => Err(NotSent),
+            Err(OutboxError::Closed | OutboxError::Full) => Err(NotSent),
             // The agent does not read: end the link instead of using more memory.
-            Err(NotQueued::Overflow) => {
+            Err(OutboxError::Overflow) => {
                 self.closing.end(Goodbye::Protocol);
                 Err(NotSent)
             }

@@ -75,13 +75,13 @@ impl Discovery {
             };
             serde_json::to_vec(&methods).expect("a list of methods is always JSON")
         };
-        self.aside(caller.user.id, &caller.user, is_one, write)
+        self.run_by_size(caller.user.id, &caller.user, is_one, write)
             .await
     }
 
     /// Runs small work at once, and larger work on the compute pool, on the account of `account`.
     /// `viewer` is the user whose visible methods determine the size of the work.
-    pub async fn aside<T: Send + 'static>(
+    pub async fn run_by_size<T: Send + 'static>(
         &self,
         account: UserId,
         viewer: &User,

@@ -22,7 +22,7 @@ impl OpenRpc {
         let write =
             move |discovery: &Discovery, cancelled: &Cancelled| write(discovery, &who, cancelled);
         self.discovery
-            .aside(caller.user.id, &caller.user, false, write)
+            .run_by_size(caller.user.id, &caller.user, false, write)
             .await
     }
 }

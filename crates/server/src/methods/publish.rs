@@ -7,7 +7,7 @@ use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
     subscription::Subscription,
 };
-use svc_link::{Accepted, Register};
+use svc_link::{AcceptedRegistration, Register};
 use svc_protocol::problem::Problem;
 use svc_store::{Store, StoreError, sinks};
 use thiserror::Error;
@@ -174,7 +174,7 @@ impl Publisher {
     pub fn publish(
         &self,
         checked: CheckedPublication,
-        accepted: impl FnOnce(Accepted),
+        accepted: impl FnOnce(AcceptedRegistration),
     ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
         let CheckedPublication {
             publication,
@@ -184,7 +184,7 @@ impl Publisher {
         let displaced = self
             .registry
             .publish(&publication, svc_clock::now_micros(), |place| {
-                accepted(Accepted {
+                accepted(AcceptedRegistration {
                     place,
                     methods,
                     warnings,

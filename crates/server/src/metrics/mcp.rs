@@ -94,16 +94,16 @@ impl McpMetrics {
         self.counters[method][outcome as usize].inc();
     }
 
-    pub fn stream_opened(&self) -> StreamCounted {
+    pub fn stream_opened(&self) -> StreamMetricGuard {
         self.streams.inc();
         StreamCounted(self.streams.clone())
     }
 }
 
 /// A counted stream; uncounted when dropped.
-pub struct StreamCounted(Gauge);
+pub struct StreamMetricGuard(Gauge);
 
-impl Drop for StreamCounted {
+impl Drop for StreamMetricGuard {
     fn drop(&mut self) {
         self.0.dec();
     }

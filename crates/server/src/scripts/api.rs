@@ -2,7 +2,7 @@
 //! a connection. A request acts as the user for whom the script runs.
 //!
 //! The HTTP layer opens the port with its router when the server starts. This module owns the user
-//! of a request ([`ActsFor`], created only here) and the size limit of answers. Requests from
+//! of a request ([`ActingUser`], created only here) and the size limit of answers. Requests from
 //! outside must never go through it.
 
 use axum::{Router, body::Body};
@@ -20,9 +20,9 @@ pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The user for whom a request acts. Requests over a connection never have this extension:
 /// extensions are not sent over HTTP, and only [`InternalApi::send`] adds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ActsFor(UserId);
+pub struct ActingUser(UserId);
 
-impl ActsFor {
+impl ActingUser {
     pub fn user(self) -> UserId {
         self.0
     }
@@ -86,7 +86,7 @@ impl InternalApi {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(header::CONTENT_TYPE, json);
         }
-        request.extensions_mut().insert(ActsFor(user));
+        request.extensions_mut().insert(ActingUser(user));
         let Ok(response) = router.call(request).await;
         read(response).await
     }

@@ -97,13 +97,13 @@ pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), Scr
 
 /// Why a source is rejected.
 #[derive(Debug, Error)]
-pub enum Untaken {
+pub enum SourceRejected {
     /// The embedded engine cannot run the source.
     #[error("{0}")]
     Source(String),
     /// A running script holds a worker and would wait for another one.
     #[error("a script that runs on the server cannot store scripts; use an API token")]
-    OfScript,
+    FromScript,
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
@@ -116,18 +116,18 @@ impl ScriptRunner {
         caller: &Caller,
         file: String,
         text: String,
-    ) -> Result<(), Untaken> {
+    ) -> Result<(), SourceRejected> {
         if text.len() > SOURCE_BYTES_MAX {
-            return Err(Untaken::Source(format!(
+            return Err(SourceRejected::Source(format!(
                 "the source has {} bytes; at most {SOURCE_BYTES_MAX} are allowed",
                 text.len()
             )));
         }
         if caller.credential == Credential::Script {
-            return Err(Untaken::OfScript);
+            return Err(SourceRejected::OfScript);
         }
         let compiled = self.compile(caller.user.id, Source { file, text }).await?;
-        compiled.map_err(|error| Untaken::Source(self.describe_error(&error)))
+        compiled.map_err(|error| SourceRejected::Source(self.describe_error(&error)))
     }
 
     fn describe_error(&self, error: &ScriptError) -> String {

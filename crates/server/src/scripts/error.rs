@@ -6,8 +6,8 @@ use svc_core::{event::EmitError, name::NameError, quota::QuotaExceeded};
 use svc_store::StoreError;
 use thiserror::Error;
 
-use super::{Untaken, runner::Unavailable};
-use crate::{fair_pool::PoolError, identity::IdentityError, limits::TooOften};
+use super::{SourceRejected, runner::Unavailable};
+use crate::{fair_pool::PoolError, identity::IdentityError, limits::TestLimitExceeded};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
@@ -19,7 +19,7 @@ pub enum ScriptsError {
     #[error("{message}")]
     Invalid { code: &'static str, message: String },
     #[error(transparent)]
-    Source(#[from] Untaken),
+    Source(#[from] SourceRejected),
     #[error(
         "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own"
     )]
@@ -35,7 +35,7 @@ pub enum ScriptsError {
     #[error("a script cannot start another one; import shared code from a library")]
     Nested,
     #[error("at most {per_minute} runs a minute; try again in {} seconds", retry_after.as_secs() + 1)]
-    TooOften {
+    TestLimitExceeded {
         per_minute: usize,
         retry_after: Duration,
     },
@@ -67,8 +67,8 @@ impl From<StoreError> for ScriptsError {
     }
 }
 
-impl From<TooOften> for ScriptsError {
-    fn from(over: TooOften) -> Self {
+impl From<TestLimitExceeded> for ScriptsError {
+    fn from(over: TestLimitExceeded) -> Self {
         Self::TooOften {
             per_minute: over.per_minute,
             retry_after: over.retry_after,

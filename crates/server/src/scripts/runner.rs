@@ -17,7 +17,7 @@ use super::{
     options::ScriptOptions,
     report::{OUTPUT_BYTES_MAX, cut},
     sandbox_test::SandboxTest,
-    slots::{ScriptSlot, ScriptSlots, Waiting},
+    slots::{ScriptSlot, ScriptSlots, WaitingDelivery},
 };
 use crate::{identity::Directory, metrics::Metrics};
 
@@ -27,7 +27,7 @@ const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// One script to run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    pub what: What,
+    pub what: RunInput,
     /// The user for whom the script acts.
     pub user: UserId,
     pub libraries: Libraries,
@@ -35,14 +35,14 @@ pub struct Run {
 }
 
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum RunInput {
     /// Calls `main` with these params (JSON).
     Tool { params: String },
     /// Runs the script for this event (the JSON of `svc.event`).
     Sink { event: String },
 }
 
-impl What {
+impl RunInput {
     fn label(&self) -> &'static str {
         match self {
             Self::Tool { .. } => "tool",
@@ -102,7 +102,7 @@ impl ScriptRunner {
         directory: Arc<Directory>,
         api: Arc<InternalApi>,
         metrics: Arc<Metrics>,
-        wake: impl Fn(Waiting) + Send + Sync + 'static,
+        wake: impl Fn(WaitingDelivery) + Send + Sync + 'static,
     ) -> Self {
         let options = ScriptOptions {
             workers: options.workers.max(1),
@@ -183,7 +183,11 @@ impl ScriptRunner {
 
     /// A slot for a delivery of a lane, without waiting. `Busy` means that the lane is queued and
     /// will be woken.
-    pub async fn enter(&self, user: UserId, waiting: Waiting) -> Result<ScriptSlot, Unavailable> {
+    pub async fn enter(
+        &self,
+        user: UserId,
+        waiting: WaitingDelivery,
+    ) -> Result<ScriptSlot, Unavailable> {
         self.test_sandbox().await?;
         self.slots.enter(user, waiting).ok_or(Unavailable::Busy)
     }
@@ -218,8 +222,8 @@ impl ScriptRunner {
 
     async fn attempt(&self, _slot: ScriptSlot, run: Run) -> Result<Outcome, Unavailable> {
         let (flavour, function, params, event) = match run.what {
-            What::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
-            What::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),
+            RunInput::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
+            RunInput::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),
         };
         // The wait for the slot may have been long.
         self.check_user(run.user, None)?;

@@ -36,7 +36,7 @@ pub struct ScriptSlot {
 
 /// A delivery that needs a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Waiting {
+pub struct WaitingDelivery {
     pub lane: LaneId,
     /// Failed attempts; distinguishes retry back-off from waiting for a slot.
     pub failures: u32,
@@ -44,7 +44,7 @@ pub struct Waiting {
 
 struct Shared {
     /// Called when a slot is reserved for a lane.
-    wake: Box<dyn Fn(Waiting) + Send + Sync>,
+    wake: Box<dyn Fn(WaitingDelivery) + Send + Sync>,
     state: Mutex<State>,
 }
 
@@ -58,7 +58,7 @@ struct State {
 
 enum Waiter {
     Task(oneshot::Sender<ScriptSlot>),
-    Lane(Waiting),
+    Lane(WaitingDelivery),
 }
 
 struct Reservation {
@@ -68,7 +68,7 @@ struct Reservation {
 
 impl ScriptSlots {
     /// `wake` is called for each queued lane when a slot is reserved for it, without a lock held.
-    pub fn new(capacity: usize, wake: impl Fn(Waiting) + Send + Sync + 'static) -> Self {
+    pub fn new(capacity: usize, wake: impl Fn(WaitingDelivery) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             wake: Box::new(wake),
             state: Mutex::new(State {
@@ -96,7 +96,7 @@ impl ScriptSlots {
 
     /// Returns a slot if one is free. Otherwise queues the lane: it is woken when a slot is reserved
     /// for it, and calls this again.
-    pub fn enter(&self, owner: UserId, waiting: Waiting) -> Option<ScriptSlot> {
+    pub fn enter(&self, owner: UserId, waiting: WaitingDelivery) -> Option<ScriptSlot> {
         let lane = waiting.lane;
         let (reserved, granted) = {
             let mut state = self.0.state.lock();
@@ -167,7 +167,7 @@ impl State {
                 self.slots.release(&owner);
                 continue;
             };
-            if let Waiter::Lane(Waiting { lane, .. }) = waiter {
+            if let Waiter::Lane(WaitingDelivery { lane, .. }) = waiter {
                 self.queued.remove(&lane);
                 let until = Instant::now() + RESERVED_FOR;
                 self.reserved.insert(lane, Reservation { owner, until });

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::{json, value::RawValue};
 use svc_core::{EventId, ScriptId, event::sample};
-use svc_protocol::api::{RanScript, RunScript, Script, ScriptKind};
+use svc_protocol::api::{RunScript, Script, ScriptKind, ScriptRunResult};
 use uuid::Uuid;
 
 use super::{
-    Run, Scripts, What,
+    Run, RunInput, Scripts,
     error::ScriptsError,
     event::event_json,
     libraries_of,
@@ -25,7 +25,7 @@ impl Scripts {
         caller: &Caller,
         id: ScriptId,
         request: RunScript,
-    ) -> Result<RanScript, ScriptsError> {
+    ) -> Result<ScriptRunResult, ScriptsError> {
         // Nested scripts would each hold a worker while they wait for the next one.
         if caller.credential == Credential::Script {
             return Err(ScriptsError::Nested);
@@ -46,7 +46,7 @@ impl Scripts {
             Err(error) => (None, Some(fault(&error))),
         };
         let result = result.and_then(|text| RawValue::from_string(text).ok());
-        Ok(RanScript {
+        Ok(ScriptRunResult {
             result: result.unwrap_or_else(|| RawValue::NULL.to_owned()),
             error,
             output: outcome.output,
@@ -64,7 +64,11 @@ impl Scripts {
     }
 }
 
-fn run_input(caller: &Caller, kind: ScriptKind, request: RunScript) -> Result<What, ScriptsError> {
+fn run_input(
+    caller: &Caller,
+    kind: ScriptKind,
+    request: RunScript,
+) -> Result<RunInput, ScriptsError> {
     let misplaced = |message| Err(ScriptsError::invalid("invalid", message));
     match kind {
         ScriptKind::Tool => {
@@ -75,7 +79,7 @@ fn run_input(caller: &Caller, kind: ScriptKind, request: RunScript) -> Result<Wh
             if !params.is_object() {
                 return misplaced("`params` must be an object: a tool takes named arguments");
             }
-            Ok(What::Tool {
+            Ok(RunInput::Tool {
                 params: params.to_string(),
             })
         }
@@ -97,7 +101,7 @@ fn run_input(caller: &Caller, kind: ScriptKind, request: RunScript) -> Result<Wh
             )?;
             let space = sample::space_of(&event);
             let event = event_json(&event, space.as_ref(), &BTreeMap::new());
-            Ok(What::Sink { event })
+            Ok(RunInput::Sink { event })
         }
         ScriptKind::Startup | ScriptKind::Library => {
             Err(ScriptsError::NotRunnable(kind_name(kind)))

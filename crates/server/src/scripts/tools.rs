@@ -20,7 +20,7 @@ use tokio::sync::{Mutex, broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::{Run, ScriptRunner, What, libraries_of, outline, source_of, withheld_from};
+use super::{Run, RunInput, ScriptRunner, libraries_of, outline, source_of, withheld_from};
 use crate::{
     identity::{Caller, Credential, Directory, DirectoryChange},
     methods::calls::Reply,
@@ -198,7 +198,7 @@ impl StoredTools {
         };
         let script = found.ok_or(RpcError::MethodNotFound)?;
         let run = Run {
-            what: What::Tool {
+            what: RunInput::Tool {
                 params: arguments.to_owned(),
             },
             user,

@@ -37,7 +37,7 @@ use crate::{
     },
     metrics::Metrics,
     options::Options,
-    scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, Waiting},
+    scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     streams::Streams,
@@ -307,7 +307,7 @@ fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRu
         base.directory.clone(),
         api,
         base.metrics.clone(),
-        move |waiting: Waiting| hub.wake_attempt(waiting.lane, waiting.failures),
+        move |waiting: WaitingDelivery| hub.wake_attempt(waiting.lane, waiting.failures),
     ))
 }
 

@@ -62,7 +62,7 @@ async fn follow_records(handles: &ZoneHandles, changed: &ChangedSpaces) {
             Err(error) => super::log_failure("cannot read the changes of other servers", &error),
         }
         tokio::select! {
-            () = handles.store.hinted() => handles.hub.wake(),
+            () = handles.store.wait_for_hint() => handles.hub.wake(),
             () = requested_look(handles, began) => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = handles.shutdown.cancelled() => return,

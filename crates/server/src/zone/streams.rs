@@ -57,7 +57,7 @@ async fn look(handles: &ZoneHandles) -> Result<(), StoreError> {
     };
     let listed = handles.store.read(read).await?;
     let newest = listed.into_iter().map(|(id, _)| id).collect();
-    let fresh = handles.hub.not_shown(newest, now.minus(LOOK_BACK * 3));
+    let fresh = handles.hub.list_unshown(newest, now.minus(LOOK_BACK * 3));
     if fresh.is_empty() {
         return Ok(());
     }

@@ -7,7 +7,7 @@
 
 use svc_core::{ServerId, Timestamp};
 
-use super::{DeliveryKind, Held};
+use super::{DeliveryKind, LaneLease};
 use crate::{
     error::StoreError,
     sql::{Tx, values},
@@ -129,13 +129,13 @@ pub fn claim(
     (kind, owner_key): (DeliveryKind, &str),
     (now, until): (Timestamp, Timestamp),
     limit: usize,
-) -> Result<Vec<Held>, StoreError> {
+) -> Result<Vec<LaneLease>, StoreError> {
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     tx.list(
         &claim_sql(kind),
         values![server, now, kind, owner_key, until, limit],
         |row| {
-            Ok(Held {
+            Ok(LaneLease {
                 lane: row.get("id")?,
                 fence: row.get("fence")?,
             })

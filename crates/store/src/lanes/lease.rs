@@ -12,15 +12,15 @@ use crate::{
 
 /// The claim of a lane, with its fence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct LaneLease {
     pub lane: LaneId,
     pub fence: i64,
 }
 
 /// A lane whose lease was just renewed.
 #[derive(Clone, PartialEq, Debug)]
-pub struct HeldLane {
-    pub held: Held,
+pub struct LeasedLane {
+    pub held: LaneLease,
     pub owner_id: UserId,
     pub receiver: Receiver,
     pub formatters: Vec<String>,
@@ -33,7 +33,11 @@ pub struct HeldLane {
 }
 
 /// Renews a lease. `None` if another server holds the lane, or if the lane was removed.
-pub fn hold(tx: &mut Tx<'_>, held: Held, until: Timestamp) -> Result<Option<HeldLane>, StoreError> {
+pub fn hold(
+    tx: &mut Tx<'_>,
+    held: LaneLease,
+    until: Timestamp,
+) -> Result<Option<LeasedLane>, StoreError> {
     let row = tx.query_opt(
         "UPDATE lanes SET lease_until = ?3
          WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
@@ -42,7 +46,7 @@ pub fn hold(tx: &mut Tx<'_>, held: Held, until: Timestamp) -> Result<Option<Held
     )?;
     row.map(|row| {
         let Json(formatters) = row.get("formatters")?;
-        Ok(HeldLane {
+        Ok(LeasedLane {
             held,
             owner_id: row.get("owner_id")?,
             receiver: Receiver::read(&row)?,
@@ -65,7 +69,7 @@ pub fn start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
 }
 
 /// Undoes the count of a start that made no attempt.
-pub fn unstart(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+pub fn undo_start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET starts = CASE WHEN starts > 0 THEN starts - 1 ELSE 0 END WHERE id = ?1",
         values![lane],

@@ -79,7 +79,7 @@ pub fn enqueue_again(
 }
 
 /// Counts an event that was dropped because the lane is full.
-pub fn note_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+pub fn count_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET dropped = dropped + 1 WHERE id = ?1",
         values![lane],

@@ -120,13 +120,13 @@ pub fn set_health_check_by(
 
 /// An agent token or health check of a space that a user other than its owner set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SetByAnother {
+pub struct ForeignSetting {
     pub space: SpaceId,
     pub owner: UserId,
     pub by: UserId,
 }
 
-impl SetByAnother {
+impl ForeignSetting {
     pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             space: row.get("space_id")?,
@@ -136,12 +136,12 @@ impl SetByAnother {
     }
 }
 
-pub fn list_health_checks_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
+pub fn list_health_checks_by_others(tx: &mut Tx<'_>) -> Result<Vec<ForeignSetting>, StoreError> {
     tx.list(
         "SELECT id AS space_id, owner_id, health_check_by AS made_by FROM spaces
          WHERE health_check_by IS NOT NULL AND state <> 'deleted' ORDER BY id",
         &[],
-        SetByAnother::read,
+        ForeignSetting::read,
     )
 }
 

@@ -76,10 +76,14 @@ async fn a_commit_of_another_server_is_hinted_at() {
         return;
     };
     // Listening begins with a hint, because earlier commits were not reported.
-    timeout(SOON, other.hinted()).await.expect("it listens");
+    timeout(SOON, other.wait_for_hint())
+        .await
+        .expect("it listens");
     let telling = |tx: &mut crate::Tx<'_>| zone_changes::append(tx, &ZoneChange::Groups);
     one.write(telling).await.expect("committed");
-    timeout(SOON, other.hinted()).await.expect("it heard");
+    timeout(SOON, other.wait_for_hint())
+        .await
+        .expect("it heard");
     let found = other
         .read(|tx| zone_changes::list_after(tx, 0, 10))
         .await

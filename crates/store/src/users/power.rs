@@ -16,7 +16,7 @@ pub struct UserPower {
 
 /// A selection of users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UsersWith {
+pub enum UserFilter {
     Id(UserId),
     Role(RoleId),
     Group(GroupId),
@@ -26,7 +26,7 @@ pub enum UsersWith {
     StartupScript(ScriptId),
 }
 
-impl UsersWith {
+impl UserFilter {
     /// The ids of the users, as a subquery, and its parameter.
     fn subquery(self) -> (&'static str, Value) {
         match self {
@@ -53,11 +53,11 @@ impl UsersWith {
 }
 
 pub fn find_power(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserPower>, StoreError> {
-    Ok(list_powers(tx, UsersWith::Id(id))?.pop())
+    Ok(list_powers(tx, UserFilter::Id(id))?.pop())
 }
 
 /// The permissions of these users, in one statement.
-pub fn list_powers(tx: &mut Tx<'_>, with: UsersWith) -> Result<Vec<UserPower>, StoreError> {
+pub fn list_powers(tx: &mut Tx<'_>, with: UserFilter) -> Result<Vec<UserPower>, StoreError> {
     let (ids, parameter) = with.subquery();
     let rows = tx.query(
         &format!(

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use clap::ValueEnum;
 use serde_json::Value;
 use svc_core::event::{check_payload, custom_type};
-use svc_protocol::api::{Emit, Emitted};
+use svc_protocol::api::{Emit, EmittedEvent};
 
 use super::Shell;
 use crate::{
@@ -78,7 +78,7 @@ async fn emit_by(
     via: Option<Route>,
     emit: &Emit,
     key: Option<&str>,
-) -> Result<Emitted, Failure> {
+) -> Result<EmittedEvent, Failure> {
     let named = shell.globals.context.as_deref();
     let emitter = match via {
         Some(Route::Agent) => Emitter::Agent(context::find_agent(&shell.environment)?),

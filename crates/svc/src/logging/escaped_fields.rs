@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Debug, Write};
 
-use svc_core::text::Escaping;
+use svc_core::text::EscapingWriter;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::{
     field::RecordFields,
@@ -66,7 +66,7 @@ impl Visit for Visitor<'_> {
         let mut source = value.source();
         while let Some(error) = source {
             if self.result.is_ok() {
-                self.result = Escaping(&mut self.writer).write_fmt(format_args!(": {error}"));
+                self.result = EscapingWriter(&mut self.writer).write_fmt(format_args!(": {error}"));
             }
             source = error.source();
         }

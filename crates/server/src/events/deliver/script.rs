@@ -16,8 +16,8 @@ use super::{Deliverers, detail};
 use crate::{
     events::lanes::{AttemptDetail, AttemptResult},
     scripts::{
-        Libraries, Run, Unavailable, Waiting, What, event_json, libraries_of, outline, source_of,
-        withheld_from,
+        Libraries, Run, RunInput, Unavailable, WaitingDelivery, event_json, libraries_of, outline,
+        source_of, withheld_from,
     },
 };
 
@@ -27,7 +27,7 @@ impl Deliverers {
         &self,
         sink: &SinkRow,
         event: &Event,
-        waiting: Option<Waiting>,
+        waiting: Option<WaitingDelivery>,
     ) -> AttemptResult {
         let attempted = self.attempt_script(sink, event, waiting).await;
         let sent = attempted.unwrap_or_else(|unavailable| match unavailable {
@@ -49,7 +49,7 @@ impl Deliverers {
         &self,
         sink: &SinkRow,
         event: &Event,
-        waiting: Option<Waiting>,
+        waiting: Option<WaitingDelivery>,
     ) -> Result<AttemptResult, Unavailable> {
         // A global sink receives the events of all users, so its owner must still hold the
         // permission to create one.
@@ -72,7 +72,7 @@ impl Deliverers {
             Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
         };
         let run = Run {
-            what: What::Sink { event },
+            what: RunInput::Sink { event },
             user: sink.owner_id,
             libraries,
             script,

@@ -62,7 +62,7 @@ impl Fixture {
         event_type: &str,
         payload: Value,
         key: Option<&str>,
-    ) -> Result<Emitted, EmitServiceError> {
+    ) -> Result<EmittedEvent, EmitServiceError> {
         let emit = Emit {
             r#type: event_type.to_owned(),
             payload,

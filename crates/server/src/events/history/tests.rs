@@ -94,7 +94,7 @@ impl Fixture {
     }
 }
 
-async fn next(stream: &mut Stream) -> Option<Message> {
+async fn next(stream: &mut Stream) -> Option<StreamItem> {
     timeout(DEADLINE, stream.next()).await.expect("in time")
 }
 
@@ -160,7 +160,7 @@ async fn a_slow_reader_gets_the_number_of_missed_events() {
         fixture.history.hub.committed(std::slice::from_ref(&event));
     }
     let first = next(&mut stream).await;
-    assert!(matches!(first, Some(Message::Lagged(missed)) if missed > 0));
+    assert!(matches!(first, Some(StreamItem::Lagged(missed)) if missed > 0));
     assert_eq!(next(&mut stream).await, Some(streamed(&event)));
 }
 
@@ -201,6 +201,6 @@ async fn a_stream_ends_with_its_credential_and_with_the_server() {
     assert_eq!(next(&mut of_admin).await, None);
 }
 
-fn streamed(event: &Event) -> Message {
-    Message::Event(Arc::new(StreamedEvent::from(event)))
+fn streamed(event: &Event) -> StreamItem {
+    StreamItem::Event(Arc::new(StreamedEvent::from(event)))
 }

@@ -112,7 +112,7 @@ pub(super) async fn run(store: Store, retention: Retention) {
 #[cfg(test)]
 mod tests {
     use svc_core::{EventId, UserId};
-    use svc_protocol::api::Emitted;
+    use svc_protocol::api::EmittedEvent;
     use svc_store::Hash;
     use uuid::Uuid;
 
@@ -126,7 +126,7 @@ mod tests {
         let at = |millis: i64| Timestamp(1_700_000_000_000 + millis);
         let used = idempotency::Use {
             body_hash: Hash::default(),
-            emitted: Emitted {
+            emitted: EmittedEvent {
                 event_id: EventId(Uuid::from_u128(3)),
                 event_type: "custom.x".to_owned(),
             },

@@ -27,7 +27,7 @@ use svc_protocol::api::{AuditQuery, Delivery, SinkType};
 use svc_store::{
     PageRequest, Store, StoreOptions, audit,
     deliveries::{self, DeliveryPage},
-    lanes::{self, DeliveryKind, Held},
+    lanes::{self, DeliveryKind, LaneLease},
     sinks::{self, GLOBAL, SinkConfig, SinkRow},
 };
 use tokio::{sync::watch, task::JoinHandle};
@@ -307,7 +307,7 @@ impl Fixture {
     }
 
     /// Claims the owner's due webhook lanes as another server.
-    async fn claim(&self, until: Timestamp) -> Vec<Held> {
+    async fn claim(&self, until: Timestamp) -> Vec<LaneLease> {
         let (key, now) = (sinks::owner_key(self.owner), self.now());
         self.write(move |tx| {
             let server = ServerId(Uuid::now_v7());

@@ -8,8 +8,8 @@ use svc_core::{EventId, LaneId, Timestamp, lane::STARTS_MAX};
 use svc_protocol::api::{Attempt, DeliveryState};
 use svc_store::{
     StoreError, Tx, audit,
-    deliveries::{self, Head},
-    lanes::{self, Held, HeldLane, Receiver},
+    deliveries::{self, QueueHead},
+    lanes::{self, LaneLease, LeasedLane, Receiver},
     sinks,
 };
 
@@ -19,7 +19,7 @@ use crate::events::audit::target_of;
 /// A delivery whose start is recorded, and the attempt to make.
 #[derive(Clone, Debug)]
 pub(super) struct StartedDelivery {
-    pub(super) held: Held,
+    pub(super) held: LaneLease,
     pub(super) job: Job,
 }
 
@@ -74,7 +74,7 @@ impl TransactionTime {
 /// Begins the first delivery of a lane that was just claimed; `None` if the lane is no longer held.
 pub(super) fn begin(
     tx: &mut Tx<'_>,
-    held: Held,
+    held: LaneLease,
     time: TransactionTime,
 ) -> Result<Option<LaneProgress>, StoreError> {
     let Some(lane) = lanes::hold(tx, held, time.lease_until)? else {
@@ -87,7 +87,7 @@ pub(super) fn begin(
 /// nothing if the lane is no longer held.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
-    (held, n): (Held, u64),
+    (held, n): (LaneLease, u64),
     ending: &DeliveryEnd,
     time: TransactionTime,
     begin_next: bool,
@@ -99,7 +99,7 @@ pub(super) fn finish(
     let id = held.lane;
     match ending {
         DeliveryEnd::Unattempted { wait } => {
-            lanes::unstart(tx, id)?;
+            lanes::undo_start(tx, id)?;
             lanes::release(tx, id, time.now.plus(*wait))?;
             return Ok(Some(progress));
         }
@@ -133,7 +133,7 @@ pub(super) fn finish(
 /// Begins the next delivery of a lane, or releases the lane.
 fn continue_held(
     tx: &mut Tx<'_>,
-    lane: HeldLane,
+    lane: LeasedLane,
     progress: LaneProgress,
     time: TransactionTime,
     begin_next: bool,
@@ -148,7 +148,7 @@ fn continue_held(
 /// Begins the delivery at the head, or releases the lane if nothing is left to send.
 fn begin_held(
     tx: &mut Tx<'_>,
-    mut lane: HeldLane,
+    mut lane: LeasedLane,
     mut progress: LaneProgress,
     TransactionTime { now, .. }: TransactionTime,
 ) -> Result<LaneProgress, StoreError> {
@@ -188,14 +188,18 @@ fn begin_held(
 }
 
 /// Makes the same changes as [`lanes::advance`] made to the lane's row.
-fn apply_advance(lane: &mut HeldLane) {
+fn apply_advance(lane: &mut LeasedLane) {
     lane.depth = lane.depth.saturating_sub(1);
     lane.failures = 0;
     lane.starts = 0;
 }
 
 /// The attempt to make; `None` if the event or its receiver no longer exists.
-fn make_job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, StoreError> {
+fn make_job(
+    tx: &mut Tx<'_>,
+    lane: &LeasedLane,
+    head: &QueueHead,
+) -> Result<Option<Job>, StoreError> {
     let Some(event) = head.event.clone() else {
         return Ok(None);
     };
@@ -222,8 +226,8 @@ fn make_job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>
 /// Ends the delivery at the head as dead. The delivery is kept, and an audit entry is written.
 fn end_as_dead(
     tx: &mut Tx<'_>,
-    lane: &HeldLane,
-    head: Head,
+    lane: &LeasedLane,
+    head: QueueHead,
     detail: &AttemptDetail,
     now: Timestamp,
 ) -> Result<DeadDelivery, StoreError> {
@@ -264,7 +268,7 @@ fn end_as_dead(
 
 fn record_attempt(
     tx: &mut Tx<'_>,
-    lane: &HeldLane,
+    lane: &LeasedLane,
     n: u64,
     detail: &AttemptDetail,
     now: Timestamp,

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use svc_core::{LaneId, ServerId, lane::AfterFailure};
 use svc_store::{
     Store, StoreError,
-    lanes::{self, DeliveryKind, Held},
+    lanes::{self, DeliveryKind, LaneLease},
 };
 use tokio::time::{Instant, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
@@ -155,7 +155,7 @@ impl<D: Deliver> Slot<D> {
     /// delivered at least once.
     async fn finish(
         &self,
-        held: Held,
+        held: LaneLease,
         n: u64,
         ending: DeliveryEnd,
         began: Instant,

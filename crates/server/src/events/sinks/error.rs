@@ -7,8 +7,8 @@ use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
-    events::deliver::RenderError, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
-    scripts::Untaken,
+    events::deliver::RenderError, fair_pool::PoolError, identity::IdentityError,
+    limits::TestLimitExceeded, scripts::SourceRejected,
 };
 
 #[derive(Debug, Error)]
@@ -27,7 +27,7 @@ pub enum SinkError {
     #[error("{message}")]
     Invalid { code: &'static str, message: String },
     #[error(transparent)]
-    Source(#[from] Untaken),
+    Source(#[from] SourceRejected),
     #[error(
         "the script of this sink runs with the permissions of the user who created the sink, and only this user may change it; create your own sink instead"
     )]
@@ -79,8 +79,8 @@ impl From<StoreError> for SinkError {
     }
 }
 
-impl From<TooOften> for SinkError {
-    fn from(over: TooOften) -> Self {
+impl From<TestLimitExceeded> for SinkError {
+    fn from(over: TestLimitExceeded) -> Self {
         Self::TooManyTests {
             per_minute: over.per_minute,
             retry_after: over.retry_after,

@@ -7,7 +7,7 @@ use svc_core::{
     EventId, Permission, SinkId, Timestamp,
     event::{EmitError, Event, sample},
 };
-use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
+use svc_protocol::api::{Attempt, Preview, PreviewResult, SinkType};
 use svc_store::{
     audit, events,
     sinks::{SinkConfig, SinkRow},
@@ -25,7 +25,11 @@ use crate::{
 
 impl SinksService {
     /// Renders a template that need not belong to a sink. Sends nothing.
-    pub async fn preview(&self, caller: &Caller, request: Preview) -> Result<Previewed, SinkError> {
+    pub async fn preview(
+        &self,
+        caller: &Caller,
+        request: Preview,
+    ) -> Result<PreviewResult, SinkError> {
         let kind = request.r#type.unwrap_or(SinkType::Webhook);
         let source = request.body_template.clone();
         let event = match request.event_id {
@@ -45,7 +49,7 @@ impl SinksService {
             None => None,
         };
         let body = self.body(caller, kind, source.as_deref(), &event).await?;
-        Ok(Previewed {
+        Ok(PreviewResult {
             body,
             event_type: event.r#type,
             matched_patterns,
@@ -60,7 +64,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Preview,
-    ) -> Result<Previewed, SinkError> {
+    ) -> Result<PreviewResult, SinkError> {
         let row = self.read_managed(caller, id).await?;
         if request.r#type.is_some_and(|kind| kind != row.kind) {
             return Err(SinkError::invalid(
@@ -96,7 +100,7 @@ impl SinksService {
             // A dry run, or a json-rpc sink, which only formats.
             _ => None,
         };
-        Ok(Previewed {
+        Ok(PreviewResult {
             body,
             event_type: event.r#type,
             matched_patterns: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, lane::QUEUE_CAPACITY, pattern::Pattern};
-use svc_protocol::api::{Delivery, DeliveryState, Replay, Replayed};
+use svc_protocol::api::{Delivery, DeliveryState, Replay, ReplayResult};
 use svc_store::{
     Page, Tx, audit,
     deliveries::{self, DeliveryPage},
@@ -81,7 +81,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Replay,
-    ) -> Result<Replayed, SinkError> {
+    ) -> Result<ReplayResult, SinkError> {
         check_no_script(caller)?;
         let now = svc_clock::now();
         let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
@@ -124,7 +124,7 @@ impl SinksService {
                     "queued": queued, "dropped": dropped,
                 });
                 audit::append(tx, &entry(caller, "event_sink.replayed", &row, detail))?;
-                Ok(Replayed { queued, dropped })
+                Ok(ReplayResult { queued, dropped })
             })
             .await?;
         self.hub.wake();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::SinkId;
-use svc_protocol::api::{RotateSecret, RotatedSecret, SinkType};
+use svc_protocol::api::{RotateSecret, SecretRotation, SinkType};
 use svc_store::{
     audit,
     sinks::{self, SinkRow},
@@ -27,7 +27,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: RotateSecret,
-    ) -> Result<RotatedSecret, SinkError> {
+    ) -> Result<SecretRotation, SinkError> {
         let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
         if hours > OVERLAP_HOURS_MAX {
             return Err(SinkError::invalid(
@@ -57,7 +57,7 @@ impl SinksService {
             Ok(())
         })
         .await?;
-        Ok(RotatedSecret {
+        Ok(SecretRotation {
             secret,
             previous_until,
         })

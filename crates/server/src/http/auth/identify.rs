@@ -10,13 +10,13 @@ use super::{Gate, Head};
 use crate::{
     http::{cookies::find_session, listen},
     identity::{Caller, Denied, hash_secret},
-    scripts::ActsFor,
+    scripts::ActingUser,
 };
 
 /// Finds the caller. A bearer token wins over a cookie. A script has no credential: its user comes
 /// from a request extension, which no request from outside can have.
 pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
-    if let Some(acts_for) = head.extensions.get::<ActsFor>() {
+    if let Some(acts_for) = head.extensions.get::<ActingUser>() {
         let caller = gate.app.directory.script_caller(acts_for.user());
         return caller.map(Some);
     }

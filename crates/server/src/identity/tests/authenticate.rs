@@ -10,7 +10,9 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
-use crate::identity::{AffectedRecords, Credential, Denied, DirectoryChange, Identity, Secret};
+use crate::identity::{
+    AccessDenied, AffectedRecords, Credential, DirectoryChange, Identity, Secret,
+};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -34,11 +36,11 @@ async fn a_token_lets_its_user_in_until_it_expires() {
     let tomorrow = fixture.now().plus(DAY);
     assert_eq!(
         directory.authenticate(&text, tomorrow).err(),
-        Some(Denied::Expired)
+        Some(AccessDenied::Expired)
     );
     assert_eq!(
         directory.recheck(&caller, tomorrow).err(),
-        Some(Denied::Expired)
+        Some(AccessDenied::Expired)
     );
 }
 
@@ -61,7 +63,7 @@ async fn made_up_and_mistyped_credentials_are_unknown() {
             .identity
             .directory()
             .authenticate(presented, fixture.now());
-        assert_eq!(denied.err(), Some(Denied::Unknown));
+        assert_eq!(denied.err(), Some(AccessDenied::Unknown));
     }
 }
 
@@ -81,7 +83,7 @@ async fn a_revoked_token_is_rejected_at_once_and_reported_to_listeners() {
         directory.authenticate(&text, fixture.now()).err(),
         directory.recheck(&caller, fixture.now()).err(),
     ] {
-        assert_eq!(denied, Some(Denied::Unknown));
+        assert_eq!(denied, Some(AccessDenied::Unknown));
     }
     assert_eq!(
         changes.try_recv(),
@@ -107,7 +109,7 @@ async fn a_change_takes_effect_even_if_its_request_is_dropped() {
     }
     fixture.identity.close().await;
     let denied = directory.authenticate(&text, fixture.now());
-    assert_eq!(denied.err(), Some(Denied::Unknown));
+    assert_eq!(denied.err(), Some(AccessDenied::Unknown));
 }
 
 #[tokio::test]
@@ -223,7 +225,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     let second = issue().await;
     assert_eq!(
         directory.authenticate(&first, fixture.now()).err(),
-        Some(Denied::Unknown)
+        Some(AccessDenied::Unknown)
     );
     assert_eq!(
         changes.try_recv(),
@@ -238,7 +240,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     fixture.identity.change(delete).await.expect("committed");
     assert_eq!(
         directory.authenticate(&second, fixture.now()).err(),
-        Some(Denied::Unknown)
+        Some(AccessDenied::Unknown)
     );
 }
 

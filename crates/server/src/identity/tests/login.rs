@@ -5,7 +5,7 @@ use svc_protocol::api;
 use svc_store::PageRequest;
 
 use super::{Fixture, PASSWORD, assert_code, client, credentials, fresh, log_in};
-use crate::identity::{Caller, Denied, ErrorKind, IdentityError, Secret};
+use crate::identity::{AccessDenied, Caller, ErrorKind, IdentityError, Secret};
 
 #[tokio::test]
 async fn a_setup_token_makes_the_first_administrator_once() {
@@ -105,12 +105,12 @@ async fn a_session_ends_with_its_lifetime_and_is_pruned() {
     fixture.pass(Duration::from_secs(30 * 24 * 60 * 60));
     assert_eq!(
         directory.authenticate(&session.cookie, fixture.now()).err(),
-        Some(Denied::Expired)
+        Some(AccessDenied::Expired)
     );
     fixture.identity.prune().await.expect("pruned");
     assert_eq!(
         directory.authenticate(&session.cookie, fixture.now()).err(),
-        Some(Denied::Unknown)
+        Some(AccessDenied::Unknown)
     );
 }
 

@@ -8,7 +8,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Fixture, assert_code, new_user};
-use crate::identity::{Denied, DirectoryChange, delete_sink};
+use crate::identity::{AccessDenied, DirectoryChange, delete_sink};
 
 fn roles(names: &[&str]) -> api::UserPatch {
     api::UserPatch {
@@ -104,11 +104,11 @@ async fn deactivating_ends_sessions_and_blocks_tokens_at_once() {
     );
     assert_eq!(
         directory.authenticate(&text, fixture.now()).err(),
-        Some(Denied::UserInactive)
+        Some(AccessDenied::UserInactive)
     );
     assert_eq!(
         directory.recheck(&ann, fixture.now()).err(),
-        Some(Denied::Unknown)
+        Some(AccessDenied::Unknown)
     );
     patch(true).await.expect("activated");
     assert!(directory.authenticate(&text, fixture.now()).is_ok());

@@ -11,15 +11,15 @@ fn owner(n: u128) -> UserId {
     UserId(Uuid::from_u128(n))
 }
 
-fn lane(n: u128) -> Waiting {
-    Waiting {
+fn lane(n: u128) -> WaitingDelivery {
+    WaitingDelivery {
         lane: LaneId(Uuid::from_u128(n)),
         failures: 0,
     }
 }
 
 /// Slots, and the lanes that they woke.
-fn slots(capacity: usize) -> (ScriptSlots, Arc<Mutex<Vec<Waiting>>>) {
+fn slots(capacity: usize) -> (ScriptSlots, Arc<Mutex<Vec<WaitingDelivery>>>) {
     let woken = Arc::new(Mutex::new(Vec::new()));
     let waking = woken.clone();
     let slots = ScriptSlots::new(capacity, move |waiting| waking.lock().push(waiting));

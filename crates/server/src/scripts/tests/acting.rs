@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_script::{Exception, worker::JobHost};
 
 use super::*;
-use crate::scripts::{Libraries, Run, Unavailable, What, host::RunHost};
+use crate::scripts::{Libraries, Run, RunInput, Unavailable, host::RunHost};
 
 impl Fixture {
     fn tool_of(&self, caller: &Caller) -> RunHost {
@@ -143,7 +143,7 @@ async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
     let library = host.library("notes").await.expect_err("refused");
     assert_eq!(library.exception, Exception::PermissionError);
     let run = Run {
-        what: What::Tool {
+        what: RunInput::Tool {
             params: "{}".to_owned(),
         },
         user: ann.user.id,

@@ -5,7 +5,7 @@ use svc_protocol::api::{AuditQuery, RunScript, ScriptPatch, ScriptQuery};
 use svc_store::{PageRequest, audit};
 
 use super::*;
-use crate::scripts::Untaken;
+use crate::scripts::SourceRejected;
 
 fn tool(name: &str) -> Value {
     json!({"name": name, "kind": "tool", "source": "def main(params):\n    return params\n"})
@@ -310,7 +310,10 @@ async fn a_source_that_explodes_in_the_compiler_is_refused() {
     );
     let body = json!({"name": "bomb", "kind": "tool", "source": bomb});
     let refused = fixture.create(&ann, body).await.expect_err("too much");
-    assert!(matches!(refused, ScriptsError::Source(Untaken::Source(_))));
+    assert!(matches!(
+        refused,
+        ScriptsError::Source(SourceRejected::Source(_))
+    ));
     let refused = refused.to_string();
     assert!(
         refused.starts_with("the source cannot be compiled within the limits of scripts: "),
@@ -328,7 +331,7 @@ async fn a_source_that_explodes_in_the_compiler_is_refused() {
     // A script holds a worker and would wait for another one.
     let nested = fixture.create(&as_script(&ann.user), tool("u")).await;
     assert!(
-        matches!(nested, Err(ScriptsError::Source(Untaken::OfScript))),
+        matches!(nested, Err(ScriptsError::Source(SourceRejected::OfScript))),
         "{nested:?}"
     );
     fixture.close().await;

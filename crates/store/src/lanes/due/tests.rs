@@ -55,7 +55,7 @@ async fn methods_of(store: &Store, number: u128, methods: usize) -> Vec<LaneId> 
     writing.await.expect("committed")
 }
 
-async fn claims(store: &Store, number: u128, now: Timestamp, limit: usize) -> Vec<Held> {
+async fn claims(store: &Store, number: u128, now: Timestamp, limit: usize) -> Vec<LaneLease> {
     let claiming = store.write(move |tx| {
         let key = user(number).to_string();
         let until = now.plus(Duration::from_secs(30));

@@ -9,7 +9,7 @@ use svc_protocol::jsonrpc::{LINE_BYTES_MAX, Progress, progress_line};
 use svc_script::{
     ErrorKind, Raise, ScriptError, Source,
     worker::{
-        JobHost, NoHost, Patience, Program as WorkerProgram, Surroundings, Worker,
+        JobHost, NoHost, Program as WorkerProgram, WorkTimeout, Worker, WorkerEnvironment,
         protocol::ToWorker,
     },
 };
@@ -101,7 +101,7 @@ impl Seat {
             handler: handler.clone(),
             params: job.params.clone().unwrap_or_else(|| "{}".to_owned()),
         };
-        let patience = Patience {
+        let patience = WorkTimeout {
             time: Some(until.saturating_duration_since(Instant::now())),
             kill_after: Duration::ZERO,
         };
@@ -141,8 +141,9 @@ impl Seat {
             if let Some(former) = self.worker.take() {
                 former.worker.stop().await;
             }
-            let mut worker = Worker::start(&self.shared.worker, Surroundings::Inherited).await?;
-            let patience = Patience {
+            let mut worker =
+                Worker::start(&self.shared.worker, WorkerEnvironment::Inherited).await?;
+            let patience = WorkTimeout {
                 time: Some(LOAD_TIMEOUT),
                 kill_after: Duration::ZERO,
             };

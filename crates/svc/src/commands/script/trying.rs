@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use serde_json::Value;
-use svc_protocol::api::{RanScript, RunScript};
+use svc_protocol::api::{RunScript, ScriptRunResult};
 
 use super::{One, find};
 use crate::{
@@ -70,7 +70,7 @@ fn parse_params(text: &str) -> Result<Option<Value>, Failure> {
     }
 }
 
-fn print(shell: &Shell, ran: &RanScript) -> Result<(), Failure> {
+fn print(shell: &Shell, ran: &ScriptRunResult) -> Result<(), Failure> {
     if shell.output.format != Format::Table {
         return shell.output.document(ran, || Table::new(&[]));
     }

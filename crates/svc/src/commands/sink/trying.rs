@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use svc_core::EventId;
-use svc_protocol::api::{Preview, Previewed};
+use svc_protocol::api::{Preview, PreviewResult};
 
 use super::{One, content::read_text, find};
 use crate::{
@@ -64,7 +64,7 @@ fn read_data(text: &str) -> Result<Value, Failure> {
     }
 }
 
-fn print(shell: &Shell, previewed: &Previewed) -> Result<(), Failure> {
+fn print(shell: &Shell, previewed: &PreviewResult) -> Result<(), Failure> {
     if shell.output.format != Format::Table {
         return shell.output.document(previewed, || Table::new(&[]));
     }
@@ -81,7 +81,7 @@ fn print(shell: &Shell, previewed: &Previewed) -> Result<(), Failure> {
     ]))
 }
 
-fn exit_of(previewed: &Previewed) -> Exit {
+fn exit_of(previewed: &PreviewResult) -> Exit {
     match &previewed.attempt {
         Some(attempt) if attempt.error.is_some() => Exit::Failure,
         // Redirects are failures too.
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn only_an_event_that_arrived_is_a_success() {
         let check = |attempt: Value, exit: Exit| {
-            let previewed: Previewed =
+            let previewed: PreviewResult =
                 serde_json::from_value(json!({"body": "{}", "attempt": attempt})).expect("valid");
             assert_eq!(exit_of(&previewed), exit, "{attempt}");
         };

@@ -7,7 +7,7 @@ use svc_core::{
     lane::{LEASE, STARTS_MAX},
 };
 use svc_protocol::api::DeliveryState;
-use svc_store::lanes::Held;
+use svc_store::lanes::LaneLease;
 
 use super::{Fixture, Receiver, Reply, until};
 use crate::events::lanes::{
@@ -132,7 +132,7 @@ async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>
 }
 
 /// Finishes a delivery; `false` if the lane is no longer held.
-async fn finish(fixture: &Fixture, held: Held, n: u64) -> bool {
+async fn finish(fixture: &Fixture, held: LaneLease, n: u64) -> bool {
     let time = time(fixture);
     let ending = DeliveryEnd::Delivered(AttemptDetail::default());
     fixture
