@@ -1,6 +1,5 @@
-//! The embedded database beside PostgreSQL: emits and deliveries per second, in turns within one
-//! run, on one machine. PostgreSQL is a private one that waits for its disk, as the embedded one
-//! does.
+//! Compares the embedded database with PostgreSQL: emits and deliveries per second, in turns within
+//! one run on one machine. PostgreSQL runs with `fsync`, as durable as the embedded database.
 
 use anyhow::Context;
 use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone};
@@ -11,7 +10,7 @@ const ROUNDS: usize = 3;
 /// Servers of the zone.
 const SERVERS: usize = 3;
 
-/// A target for events, with each of its servers.
+/// The results of one database setup.
 struct Place {
     name: &'static str,
     emits: Vec<f64>,
@@ -50,7 +49,7 @@ fn at_each(user: &TestUser, servers: &[&TestServer]) -> Vec<TestUser> {
 }
 
 pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
-    let postgres = TestPostgres::own_durable().context("PostgreSQL is needed for this")?;
+    let postgres = TestPostgres::own_durable().context("this benchmark requires PostgreSQL")?;
     let configure = |builder: svc_testkit::TestServerBuilder| {
         builder
             .allow_loopback_webhooks()

@@ -1,9 +1,9 @@
-//! How the cores are shared out while calls are measured, by `taskset` and `chrt` of util-linux.
+//! Assigns cores to processes while calls are measured, with `taskset` and `chrt` of util-linux.
 //!
-//! Left alone, the scheduler often puts two processes on one core that could run side by side, and
-//! a case with more processes depends on luck. So the process that serves HTTP has a core
-//! of its own in every case, and everything else shares another: the agent, method servers, and
-//! the load generator with the agents it simulates.
+//! Without it, the scheduler often puts two processes on one core that could run in parallel, and
+//! the result of a case with several processes depends on luck. So in every case the process that
+//! serves HTTP has its own core, and all others share another core: the agent, the method servers,
+//! and the load generator with its simulated agents.
 
 use std::process::{Child, Command, Stdio};
 
@@ -11,16 +11,16 @@ use anyhow::{Context, ensure};
 
 use super::cases::Case;
 
-/// The arrangement, and the parts that were not possible.
+/// The assignment of cores, and notes on what was not possible.
 pub struct Cores {
     pinned: Option<Pinned>,
     keeps_awake: bool,
-    /// Sentences for readers of the figures.
+    /// Sentences for the report.
     pub notes: Vec<String>,
 }
 
 impl Cores {
-    /// Pins the processes of the cases and this one, unless that is not wanted or not possible.
+    /// Pins the processes of the cases and this process, if `pin` is set and pinning is possible.
     pub fn arrange(cases: &[Case], pin: bool) -> Self {
         let (pinned, placing) = match pin.then(|| Pinned::pin(cases)) {
             Some(Ok(pinned)) => {
@@ -41,15 +41,15 @@ impl Cores {
             ),
             None => (
                 None,
-                "Not pinned, as asked: the scheduler placed every process.".to_owned(),
+                "Not pinned, by option: the scheduler placed every process.".to_owned(),
             ),
         };
         let mut notes = vec![placing];
         let can_spin = run("chrt", &["--idle", "0", "true"]);
         if let Err(error) = &can_spin {
             notes.push(format!(
-                "The cores were not kept awake at one connection, and waking them is in its \
-                 times: {error:#}."
+                "The cores were not kept awake at one connection, so its times include waking \
+                 them: {error:#}."
             ));
         }
         Self {
@@ -59,9 +59,8 @@ impl Cores {
         }
     }
 
-    /// Keeps the cores from halting, at the lowest priority there is: waking a halted core of a
-    /// virtual machine takes several times what the wake-up itself does, and every case would be
-    /// measured by how often it sleeps.
+    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of a
+    /// virtual machine is so slow that the results would mainly show how often a case sleeps.
     pub fn keep_awake(&self) -> anyhow::Result<Awake> {
         let mut awake = Awake(Vec::new());
         if !self.keeps_awake {
@@ -78,14 +77,14 @@ impl Cores {
                 .arg("spin")
                 .stdin(Stdio::piped())
                 .spawn()
-                .context("a process that keeps a core awake does not start")?;
+                .context("cannot start a process that keeps a core awake")?;
             awake.0.push(spinner);
         }
         Ok(awake)
     }
 
-    /// What each spinning process is started by: pinned to its core, where a child would
-    /// otherwise have that of its parent.
+    /// The command prefix of each spinning process, which pins it to its core. Without it, a child
+    /// inherits the core of its parent.
     fn spinners(&self) -> Vec<Vec<String>> {
         match &self.pinned {
             Some(Pinned {
@@ -102,7 +101,7 @@ impl Cores {
         }
     }
 
-    /// Gives this process all its cores back, for what comes after the cases.
+    /// Lets this process use all its cores again, for the measurements after the cases.
     pub fn release(&self) -> anyhow::Result<()> {
         match &self.pinned {
             Some(pinned) => place(std::process::id(), &pinned.all),
@@ -111,7 +110,7 @@ impl Cores {
     }
 }
 
-/// The processes that keep the cores awake, until it is dropped.
+/// The processes that keep the cores awake; dropping it kills them.
 pub struct Awake(Vec<Child>);
 
 impl Drop for Awake {
@@ -123,11 +122,11 @@ impl Drop for Awake {
     }
 }
 
-/// Two cores, and all those this process may use otherwise.
+/// The two cores in use, and all cores that this process may use.
 struct Pinned {
     facing_http: usize,
     others: usize,
-    /// As the kernel lists them: `0-3,6`.
+    /// In the kernel's notation: `0-3,6`.
     all: String,
 }
 
@@ -141,10 +140,10 @@ impl Pinned {
             .context("the kernel does not say which cores may be used")?
             .trim()
             .to_owned();
-        let cores = listed(&all).with_context(|| format!("`{all}` is no list of cores"))?;
+        let cores = listed(&all).with_context(|| format!("`{all}` is not a list of cores"))?;
         ensure!(
             cores.len() >= 2,
-            "it takes two cores, and only core {all} may be used"
+            "two cores are required, and this process may use only core {all}"
         );
         let pinned = Self {
             facing_http: cores[0],
@@ -166,14 +165,14 @@ impl Pinned {
     }
 }
 
-/// Puts a process, with all its threads, on some cores.
+/// Pins a process with all its threads to these cores.
 fn place(process: u32, cores: &str) -> anyhow::Result<()> {
     run("taskset", &["-acp", cores, &process.to_string()])
 }
 
 fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
     let output = Command::new(program).args(args).output();
-    let output = output.with_context(|| format!("`{program}` cannot be run"))?;
+    let output = output.with_context(|| format!("cannot run `{program}`"))?;
     ensure!(
         output.status.success(),
         "`{program}` failed: {}",
@@ -182,7 +181,7 @@ fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The numbers in a list of the kernel's.
+/// Parses a list in the kernel's notation.
 fn listed(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.split(',') {

@@ -30,21 +30,22 @@ const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
 
-/// Addresses of wrong passwords: from one address they would delay each other by design.
+/// Source address of wrong passwords. From the victim's address they would delay the victim's logins
+/// by design.
 const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// A request of the attack, and how often.
+/// The request of an attack, and its rate.
 struct Shot {
     per_second: u32,
     method: &'static str,
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
-    /// Another address of this machine than the victim's.
+    /// Source address, if it must differ from the victim's.
     from: Option<IpAddr>,
 }
 
-/// A request on a connection from a given address.
+/// Sends a request on a connection from a given address.
 async fn send_from(
     from: IpAddr,
     to: SocketAddr,
@@ -134,7 +135,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
             get(10, format!("/api/methods?q={words}"), own())
         }
         Attack::Templates => {
-            // The template runs until its work limit.
+            // The template runs until its fuel is used up.
             let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
             let list = numbers.join(",");
             let template = format!(
