@@ -1,4 +1,6 @@
-//! Asks people, and only people: nothing here waits for an answer off a terminal.
+//! Asks the user on a terminal, and reads secrets and texts from stdin.
+//!
+//! Check [`can_ask`] first: without a terminal no question may be asked.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -9,7 +11,7 @@ use crate::{
     runtime::INTERRUPTED,
 };
 
-/// Bytes a secret on stdin may have.
+/// The largest size of a secret on stdin.
 const SECRET_BYTES_MAX: u64 = 4_096;
 
 pub fn can_ask() -> bool {
@@ -31,7 +33,7 @@ pub fn ask(question: &str) -> Result<String, Failure> {
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Asks for something that must not be seen.
+/// Asks for a secret, without echo.
 pub fn ask_secret(question: &str) -> Result<String, Failure> {
     eprint!("{question}: ");
     io::stderr().flush().map_err(unreadable)?;
@@ -46,17 +48,17 @@ pub fn ask_secret(question: &str) -> Result<String, Failure> {
     }
 }
 
-/// What someone typed where it could not be seen.
+/// What the user typed without echo.
 #[derive(PartialEq, Eq, Debug)]
 enum Typed {
     Line(String),
-    /// The end of the input.
+    /// The input ended.
     Nothing,
     /// Ctrl-C.
     Interrupted,
 }
 
-/// Reads a line from a terminal that leaves all keys to us.
+/// Reads a line from a terminal without line editing, and handles the editing keys.
 fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;
@@ -76,7 +78,7 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
             CTRL_D => {}
             CTRL_U => line.clear(),
             BACKSPACE | DELETE => {
-                // A whole character, which may have several bytes.
+                // Remove a whole character, which may have several bytes.
                 while line.pop().is_some_and(|byte| byte & 0xC0 == 0x80) {}
             }
             byte => line.push(byte),
@@ -85,8 +87,8 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
     Ok(Typed::Nothing)
 }
 
-/// The terminal without echo and without signals, so that Ctrl-C cannot leave it silent; its
-/// former state comes back on drop.
+/// Turns echo and signals of the terminal off; the former state is restored on drop. Without
+/// signals, Ctrl-C cannot end the process before that.
 struct Silent {
     former: Termios,
 }
@@ -109,7 +111,7 @@ impl Drop for Silent {
     }
 }
 
-/// A secret piped in: all of stdin but the end of its line.
+/// Reads a secret from stdin: all of it without the final line break.
 pub fn read_secret() -> Result<String, Failure> {
     let mut text = String::new();
     io::stdin()
@@ -126,7 +128,7 @@ pub fn read_secret() -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-/// All of stdin.
+/// Reads all of stdin.
 pub fn read_stdin() -> Result<String, Failure> {
     io::read_to_string(io::stdin().lock()).map_err(unreadable)
 }

@@ -24,21 +24,21 @@ pub enum Command {
     /// Make a context the current one
     #[command(before_help = "  svc context use prod")]
     Use {
-        /// Its name
+        /// Name of the context
         name: String,
     },
-    /// Save a context; the token is read from stdin or asked for
+    /// Save a context; reads the token from stdin, or asks for it on a terminal
     #[command(before_help = "  svc context add prod https://svc.example.com < token.txt")]
     Add {
-        /// Its name
+        /// Name of the context
         name: String,
         /// Address of the server
         url: String,
-        /// PEM file of certificate authorities to trust for it
+        /// PEM file of certificate authorities to trust for this server
         #[arg(long, value_name = "FILE")]
         ca_file: Option<PathBuf>,
     },
-    /// Forget contexts; their tokens stay valid (`svc logout` revokes)
+    /// Remove contexts; their tokens stay valid (`svc logout` revokes a token)
     #[command(before_help = "  svc context rm prod")]
     Rm(Which),
 }

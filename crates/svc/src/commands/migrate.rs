@@ -1,4 +1,4 @@
-//! `svc migrate`: from the embedded database of a single server to PostgreSQL.
+//! `svc migrate`: copies the embedded database of a single server to PostgreSQL.
 
 use std::{
     error::Error,
@@ -18,11 +18,11 @@ use crate::{
     output::Table,
 };
 
-/// What may stand before the path of an embedded database.
+/// Optional prefix of the path of an embedded database.
 const EMBEDDED: &str = "sqlite:";
-/// How a database of PostgreSQL is named.
+/// Prefixes of the URL of a PostgreSQL database.
 const SHARED: [&str; 2] = ["postgres://", "postgresql://"];
-/// Between two lines about the same table.
+/// Time between two progress lines about the same table.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Move a stopped server's data to an empty PostgreSQL database, for a zone
@@ -31,7 +31,7 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
                    svc migrate --from sqlite:/var/lib/svc --to postgres://svc@db.example/svc\n  \
                    SVC_DATABASE_URL=postgres://… svc migrate    keeps a password off the command line")]
 pub struct Args {
-    /// Data folder to read, or the svc.db in it [default: the server's, ~/.local/share/svc]
+    /// Data folder to read, or the file svc.db in it [default: the server's, ~/.local/share/svc]
     #[arg(long, value_name = "sqlite:FOLDER")]
     from: Option<PathBuf>,
     /// Empty database to write [env: SVC_DATABASE_URL]
@@ -60,7 +60,7 @@ fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathB
         return Err(Failure::usage("--from takes an embedded database")
             .hint("--from sqlite:<data folder> --to postgres://…"));
     }
-    // A name that is not UTF-8 has no prefix to take off.
+    // A path that is not UTF-8 has no prefix.
     let path = match from.to_str().and_then(|text| text.strip_prefix(EMBEDDED)) {
         Some(path) => Path::new(path),
         None => &from,
@@ -71,25 +71,26 @@ fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathB
 fn target(to: Option<String>) -> Result<DatabaseUrl, Failure> {
     let form = "postgres://user:password@host:5432/database";
     let Some(to) = to else {
-        return Err(Failure::usage("where to is not said").hint(format!(
+        return Err(Failure::usage("no target database is given").hint(format!(
             "--to {form}, or SVC_DATABASE_URL, which keeps a password off the command line"
         )));
     };
     if !is_shared(&to) {
         return Err(
-            Failure::usage("--to takes a database of PostgreSQL").hint(format!(
-                "--to {form}; a copy of an embedded database is made with `svc backup create`"
+            Failure::usage("--to takes a PostgreSQL database").hint(format!(
+                "--to {form}; `svc backup create` copies an embedded database"
             )),
         );
     }
-    DatabaseUrl::parse(&to).map_err(|error| Failure::usage("--to cannot be used").why(error))
+    DatabaseUrl::parse(&to)
+        .map_err(|error| Failure::usage("--to is not a valid database URL").why(error))
 }
 
 fn is_shared(text: &str) -> bool {
     SHARED.iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// Says on stderr how far it is: each table when it begins, and a long one now and then.
+/// Prints progress on stderr: once when a table begins, and repeatedly for a long table.
 #[derive(Default)]
 struct Teller {
     last: Option<(Progress, Instant)>,
@@ -129,7 +130,7 @@ fn failure(error: MigrateError) -> Failure {
     if let Some(source) = Error::source(&error) {
         failure = failure.why(source);
     }
-    // Tables of somebody else are in the way.
+    // The database has tables of another program.
     if let MigrateError::Transfer(TransferError::Target {
         source: OpenError::Migration { .. },
         ..
@@ -175,7 +176,7 @@ fn table(report: &Report) -> Table {
 fn say_what_is_next(report: &Report) {
     let folder = report.from.parent().unwrap_or(&report.from);
     eprintln!(
-        "everything is in {}, and compared; `{}` is as it was",
+        "all data is in {}, and verified; `{}` is unchanged",
         report.to,
         report.from.display()
     );
@@ -186,16 +187,16 @@ fn say_what_is_next(report: &Report) {
             quoted(file)
         ),
         None => {
-            eprintln!("  SVC_SECRET_KEY as it was until now: the secrets are encrypted with it")
+            eprintln!("  SVC_SECRET_KEY, unchanged: the secrets are encrypted with it")
         }
     }
     eprintln!("  SVC_DATABASE_URL, the address given here");
     eprintln!("and here, where the server keeps its id and its spaces:");
     eprintln!("  svc server start --data-dir {}", quoted(folder));
-    eprintln!("never again without SVC_DATABASE_URL: what waits would be delivered a second time");
+    eprintln!("never start it without SVC_DATABASE_URL: queued events would be delivered twice");
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

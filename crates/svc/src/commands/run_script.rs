@@ -1,9 +1,9 @@
-//! `svc run-script`: Python without a Python, from a file or as a method server.
+//! `svc run-script`: runs a Python script with the embedded engine, or serves methods with one.
 //!
-//! Cast of the method server (spec 4.4): [`setup`] runs the setup script once and freezes what it
-//! made; [`serve`] reads [`requests`] and hands them to seats ([`seat`]) through one queue ([`jobs`]);
-//! each seat has a worker process, which makes a fresh evaluator for every request; what comes
-//! out goes back over [`answers`]. [`watch`] runs the setup again when a file changes.
+//! The parts of the method server (spec 4.4): [`setup`] runs the setup script once and takes a
+//! snapshot; [`serve`] reads [`requests`] and passes them to seats ([`seat`]) through one queue
+//! ([`jobs`]); each seat has a worker process, which creates a new evaluator for every request;
+//! results are written by [`answers`]. [`watch`] runs the setup again when a file changes.
 
 mod answers;
 mod jobs;
@@ -30,25 +30,25 @@ use crate::{
     logging,
 };
 
-/// Run a Python script, or serve methods with one; no Python needs to be installed
+/// Run a Python script, or serve methods with one; needs no installed Python
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc run-script tidy.py --dry-run\n  \
                    svc run-script --json-rpc setup.py --watch")]
 pub struct Args {
-    /// The script and its arguments; `-` reads it from stdin
+    /// The script and its arguments; `-` reads the script from stdin
     #[arg(
         trailing_var_arg = true,
         required_unless_present = "json_rpc",
         value_name = "FILE [ARGS]"
     )]
     script: Vec<String>,
-    /// Be a method server: this script says which handler each method has
+    /// Run as a method server; this setup script assigns a handler to each method
     #[arg(long, value_name = "SETUP", help_heading = SERVING)]
     json_rpc: Option<PathBuf>,
-    /// Run the setup script again when a file it loaded changes
+    /// Run the setup script again when a file that it loaded changes
     #[arg(long, requires = "json_rpc", help_heading = SERVING)]
     watch: bool,
-    /// Seconds a request may take [default: 30]
+    /// Seconds that a request may take [default: 30]
     #[arg(
         long,
         requires = "json_rpc",
@@ -57,7 +57,7 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     timeout: Option<u32>,
-    /// Memory a request may use, in MiB [default: 256]
+    /// Memory that a request may use, in MiB [default: 256]
     #[arg(
         long,
         requires = "json_rpc",
@@ -66,7 +66,7 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(16..=65_536)
     )]
     memory_mb: Option<u32>,
-    /// Requests that run at once, each in a process of its own [default: one per core]
+    /// Requests that run at the same time, each in its own process [default: one per core]
     #[arg(
         long,
         requires = "json_rpc",
@@ -77,13 +77,13 @@ pub struct Args {
     workers: Option<u16>,
 }
 
-/// Heading of what only a method server takes.
+/// Heading of the options for method servers.
 const SERVING: &str = "Options of a method server";
 
-/// What one request may take, and how many run.
+/// Limits of one request, and the number of workers.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// From its arrival, so that it includes waiting for a worker.
+    /// Counted from the arrival of the request: it includes the wait for a worker.
     timeout_seconds: u32,
     memory_mb: u32,
     workers: usize,

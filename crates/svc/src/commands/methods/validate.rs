@@ -1,4 +1,4 @@
-//! `svc methods validate`: what a registration comes to, without an agent or a server.
+//! `svc methods validate`: checks a registration without an agent or a server.
 
 use std::path::Path;
 
@@ -53,8 +53,8 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Every default is written out, and the keys of schemas are in order: equal registrations have
-/// equal texts, whatever they were written in.
+/// The registration with all defaults and with sorted keys in schemas: equal registrations have
+/// equal texts, from TOML and from scripts.
 fn normal_form(mut registration: Registration) -> Registration {
     for method in &mut registration.methods {
         for schema in [&mut method.params_schema, &mut method.result_schema] {

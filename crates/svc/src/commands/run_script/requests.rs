@@ -1,4 +1,4 @@
-//! What comes from the agent: one JSON-RPC request a line.
+//! Requests from the agent: one JSON-RPC request per line.
 
 use std::{
     io::{self, BufRead, Read},
@@ -9,7 +9,7 @@ use svc_protocol::jsonrpc::{Body, Invalid, RpcError, error_response, parse_body}
 
 use super::jobs::{Job, Jobs};
 
-/// A line buffer that grew beyond this is given back.
+/// A line buffer above this size is shrunk after its line.
 const LINE_BUFFER_KEPT: usize = 64 * 1024;
 
 /// Puts every request into the queue, until the input ends or the queue is closed.
@@ -28,7 +28,7 @@ pub fn read(
         }
         if line.len() > line_bytes_max && !line.ends_with(b"\n") {
             skip_line(input)?;
-            eprintln!("a line of more than {line_bytes_max} bytes is discarded");
+            eprintln!("discarded a line of more than {line_bytes_max} bytes");
             continue;
         }
         match take(line.trim_ascii()) {
@@ -38,7 +38,7 @@ pub fn read(
                 }
             }
             Taken::Answer(line) => answer(line),
-            Taken::Noise(why) => eprintln!("a line on standard input is {why}"),
+            Taken::Noise(why) => eprintln!("ignored a line on standard input: it is {why}"),
         }
         line.shrink_to(LINE_BUFFER_KEPT);
     }
@@ -63,10 +63,10 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// What a line is.
+/// A line of the input.
 enum Taken {
     Job(Job),
-    /// No request; this is what to say to it.
+    /// Not a valid request; the error response to send.
     Answer(Vec<u8>),
     Noise(&'static str),
 }
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Methods of the jobs, and the answers.
+    /// Reads the input; returns the jobs as text, and the answers.
     fn talk(input: &str, line_bytes_max: usize) -> (Vec<String>, Vec<String>) {
         let jobs = Jobs::new(1_000_000, 100);
         let answers = RefCell::new(Vec::new());
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told_so() {
+    fn an_invalid_request_gets_an_error_response() {
         let input = concat!(
             "[]\n",
             r#"[{"jsonrpc":"2.0","method":"a","id":1}]"#,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_costs_only_itself() {
+    fn a_line_that_is_too_long_is_discarded_alone() {
         let long = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "x".repeat(200));
         let good = r#"{"jsonrpc":"2.0","method":"a"}"#;
         let (jobs, _) = talk(&format!("{good}\n{long}\n{good}\n{long}"), 100);

@@ -1,7 +1,7 @@
-//! One seat: takes a job, has its worker process do it, and answers.
+//! One seat: takes a job, runs it in its worker process, and sends the answer.
 //!
-//! A handler can at worst end its own worker: the seat answers for it and starts another one with
-//! the next job.
+//! A handler can at worst crash its own worker: the seat answers with an error, and starts a new
+//! worker for the next job.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ use super::{
 };
 use crate::commands::own_script::print_aside;
 
-/// Taking a snapshot is quick; a worker that does not is of no use.
+/// Time for a worker to load a snapshot, which is quick.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What all seats share.
+/// Shared by all seats.
 pub struct Shared {
     pub jobs: Jobs,
     pub worker: WorkerProgram,
@@ -42,7 +42,7 @@ pub struct Seat {
     worker: Option<Loaded>,
 }
 
-/// A worker, and what it has taken.
+/// A worker, and the program that it has loaded.
 struct Loaded {
     worker: Worker,
     program: Arc<Program>,
@@ -62,7 +62,7 @@ impl Seat {
         }
     }
 
-    /// Works until no more jobs come.
+    /// Serves jobs until the queue is closed and empty.
     pub async fn run(mut self) {
         while let Some(job) = self.shared.jobs.next().await {
             let outcome = self.serve(&job).await;
@@ -70,7 +70,7 @@ impl Seat {
                 log(&job, fault);
             }
             let Some(id) = &job.id else { continue };
-            // An error means that nobody reads answers any more, which ends us all.
+            // An error means that stdout is closed, which ends the method server.
             let _ = self.answers.send(answers::line(&outcome, id)).await;
         }
         if let Some(loaded) = self.worker.take() {
@@ -114,7 +114,7 @@ impl Seat {
             Ok(result) => {
                 let result = result.unwrap_or_else(|| "null".to_owned());
                 let bytes = result.len();
-                // The rest of the line is its id and a few words.
+                // The rest of the line is the id and the fixed members.
                 let room =
                     LINE_BYTES_MAX.saturating_sub(job.id.as_ref().map_or(0, String::len) + 64);
                 if bytes > room {
@@ -130,14 +130,14 @@ impl Seat {
         }
     }
 
-    /// A worker that has taken the program.
+    /// A worker that has loaded the program.
     async fn ready(&mut self, program: &Arc<Program>) -> Result<&mut Worker, ScriptError> {
         let usable = match &mut self.worker {
             Some(loaded) => Arc::ptr_eq(&loaded.program, program) && loaded.worker.is_usable(),
             None => false,
         };
         if !usable {
-            // A worker of a former program ends with it: what it loaded goes too.
+            // A worker of an earlier program is stopped, together with the modules it loaded.
             if let Some(former) = self.worker.take() {
                 former.worker.stop().await;
             }
@@ -152,14 +152,14 @@ impl Seat {
                 program: Arc::clone(program),
             });
         }
-        let loaded = self.worker.as_mut().expect("it was just put there");
+        let loaded = self.worker.as_mut().expect("a worker was started above");
         Ok(&mut loaded.worker)
     }
 }
 
-/// Passes on how far a request is, between it and its answer.
+/// Forwards the progress reports of a request.
 struct Reporter<'a> {
-    /// `None` for a notification, of which nobody hears.
+    /// `None` for a notification, whose progress is not reported.
     id: Option<&'a str>,
     lines: mpsc::Sender<Vec<u8>>,
 }
@@ -175,7 +175,7 @@ impl JobHost for Reporter<'_> {
 
     async fn progress(&self, progress: &Progress) {
         if let Some(id) = self.id {
-            // An error means that nobody reads answers any more, which ends us all.
+            // An error means that stdout is closed, which ends the method server.
             let _ = self.lines.send(progress_line(progress, id)).await;
         }
     }
@@ -185,8 +185,8 @@ fn aside(_: svc_script::Stream, text: &str) {
     print_aside(text);
 }
 
-/// Whether what a request printed last has no end yet: the log is kept in lines, and the next
-/// request begins one of its own.
+/// Whether the output of a request ends in the middle of a line. The log is kept in lines, so the
+/// next request must begin a new line.
 #[derive(Default)]
 struct OpenLine(bool);
 
@@ -203,7 +203,8 @@ impl OpenLine {
     }
 }
 
-/// On stderr, which the agent keeps in the space's log. A notification has no other way to tell.
+/// Prints a fault on stderr, which the agent keeps in the space's log. For a notification this is
+/// the only report.
 fn log(job: &Job, fault: &Fault) {
     let text = match (fault.to_log(), &job.id) {
         (Some(text), _) => text,

@@ -1,4 +1,4 @@
-//! What a script would register, without an agent.
+//! Records what a script would register, without an agent.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -8,10 +8,10 @@ use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 
 use super::Names;
 
-/// The script's last registration, as it was made, and what it took back of it afterwards.
+/// The script's last registration, and which of its methods the script unregistered afterwards.
 pub struct Recorded {
     pub registration: Registration,
-    /// Of each method, in the registration's order.
+    /// In the order of the registration.
     methods: Vec<Recall>,
 }
 
@@ -23,7 +23,7 @@ struct Recall {
 
 impl Recorded {
     fn new(registration: Registration, names: &Names) -> Self {
-        // Names of a faulty one are as they were written; its faults are told later.
+        // An invalid registration keeps the names as written; its errors are reported later.
         let checked = registration.clone().check(&names.space, &names.owner);
         let recall = |name: String, local_name: String| Recall {
             name,
@@ -51,7 +51,7 @@ impl Recorded {
         }
     }
 
-    /// Leaves out of a list in the registration's order what the script took back.
+    /// Removes unregistered methods from a list in the order of the registration.
     pub fn retain<T>(&self, list: &mut Vec<T>) {
         let mut kept = self.methods.iter().map(|method| method.is_kept);
         list.retain(|_| kept.next().unwrap_or(true));
@@ -82,7 +82,7 @@ impl Recorded {
     }
 }
 
-/// Keeps what the script would register; the rest is as outside of a space.
+/// Records registrations; every other operation behaves as outside of a space.
 pub(super) struct Recording<'a> {
     pub(super) host: SpaceHost,
     pub(super) names: &'a Names,
@@ -111,7 +111,7 @@ impl Recording<'_> {
             .map_err(|error| Raise::new(Exception::ValueError, error.to_string()))?;
         let unregistered = match &mut self.recorded {
             Some(recorded) => recorded.unregister(local_name.as_deref())?,
-            // What a space has registered before is not known here.
+            // Earlier registrations of a space are not known here.
             None => Unregistered {
                 removed: Vec::new(),
                 remaining: Vec::new(),
