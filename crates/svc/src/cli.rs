@@ -26,7 +26,7 @@ pub struct Cli {
 }
 
 /// Heading of the options that every command accepts.
-const EVERYWHERE: &str = "Global options";
+const GLOBAL_OPTIONS: &str = "Global options";
 
 /// Options that every command accepts.
 #[derive(Args, Clone, Debug, Default)]
@@ -35,20 +35,20 @@ pub struct Globals {
     #[arg(
         short,
         long,
-        global = true, help_heading = EVERYWHERE,
+        global = true, help_heading = GLOBAL_OPTIONS,
         value_enum,
         default_value_t,
         value_name = "FORMAT"
     )]
     pub output: Format,
     /// Saved context to use instead of the current one
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "NAME")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "NAME")]
     pub context: Option<String>,
     /// Configuration file [env: SVC_CONFIG]
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Log format [env: SVC_LOG_FORMAT]
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_enum, value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }
 

@@ -70,7 +70,7 @@ impl Shell {
     /// Starts the logging of a long-running command.
     pub fn start_logs(&self, config: &Config) -> Result<(), Failure> {
         let format = self.globals.log_format.unwrap_or(config.server.log_format);
-        logging::start(format, logging::Default::Info, &self.environment)
+        logging::start(format, logging::DefaultLevel::Info, &self.environment)
     }
 }
 
@@ -99,7 +99,7 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         Command::Migrate(args) => migrate::run(&shell, args),
         command => {
             let format = shell.globals.log_format.unwrap_or_default();
-            logging::start(format, logging::Default::Warn, &shell.environment)?;
+            logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
             runtime::single()?.block_on(run_short(&shell, command))
         }
     }

@@ -21,7 +21,7 @@ const CAPPED: [&str; 2] = ["tungstenite", "tokio_tungstenite"];
 
 /// The log level without `SVC_LOG`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Default {
+pub enum DefaultLevel {
     /// For servers and agents.
     Info,
     /// For commands.
@@ -30,7 +30,7 @@ pub enum Default {
 
 pub fn start(
     format: LogFormat,
-    default: Default,
+    default: DefaultLevel,
     environment: &Environment,
 ) -> Result<(), Failure> {
     let (filter, cap) = filters(environment.get(env::LOG), default)?;
@@ -57,17 +57,20 @@ pub fn start(
 }
 
 /// The filter that `directives` describe, and the cap on it.
-fn filters(directives: Option<&str>, default: Default) -> Result<(EnvFilter, Targets), Failure> {
+fn filters(
+    directives: Option<&str>,
+    default: DefaultLevel,
+) -> Result<(EnvFilter, Targets), Failure> {
     let filter = filter(directives, default)?;
     let cap = cap(filter.max_level_hint().unwrap_or(LevelFilter::TRACE));
     Ok((filter, cap))
 }
 
-fn filter(directives: Option<&str>, default: Default) -> Result<EnvFilter, Failure> {
+fn filter(directives: Option<&str>, default: DefaultLevel) -> Result<EnvFilter, Failure> {
     let Some(directives) = directives else {
         return Ok(EnvFilter::new(match default {
-            Default::Info => "info",
-            Default::Warn => "warn",
+            DefaultLevel::Info => "info",
+            DefaultLevel::Warn => "warn",
         }));
     };
     EnvFilter::try_new(directives).map_err(|error| {
@@ -101,7 +104,7 @@ mod tests {
 
     /// Runs `check` under the filters that `directives` make.
     fn under(directives: Option<&str>, check: impl FnOnce()) {
-        let (filter, cap) = filters(directives, Default::Info).expect("a filter");
+        let (filter, cap) = filters(directives, DefaultLevel::Info).expect("a filter");
         let subscriber = tracing_subscriber::registry().with(filter).with(cap);
         with_default(subscriber, check);
     }
@@ -131,7 +134,7 @@ mod tests {
             assert!(enabled!(target: "svc_server", Level::INFO));
             assert!(!enabled!(target: "svc_server", Level::DEBUG));
         });
-        let failure = filter(Some("svc=loud"), Default::Info).expect_err("no level");
+        let failure = filter(Some("svc=loud"), DefaultLevel::Info).expect_err("no level");
         assert!(failure.to_string().contains("svc=loud"), "{failure}");
     }
 }

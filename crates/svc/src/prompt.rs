@@ -37,20 +37,20 @@ pub fn ask(question: &str) -> Result<String, Failure> {
 pub fn ask_secret(question: &str) -> Result<String, Failure> {
     eprint!("{question}: ");
     io::stderr().flush().map_err(unreadable)?;
-    let silent = Silent::new()?;
+    let no_echo = EchoOff::new()?;
     let typed = read_typed(io::stdin().lock().bytes());
-    drop(silent);
+    drop(no_echo);
     eprintln!();
     match typed.map_err(unreadable)? {
-        Typed::Line(line) => Ok(line),
-        Typed::Nothing => Err(Failure::usage(format!("no answer to `{question}`"))),
-        Typed::Interrupted => std::process::exit(INTERRUPTED),
+        TypedInput::Line(line) => Ok(line),
+        TypedInput::Nothing => Err(Failure::usage(format!("no answer to `{question}`"))),
+        TypedInput::Interrupted => std::process::exit(INTERRUPTED),
     }
 }
 
 /// What the user typed without echo.
 #[derive(PartialEq, Eq, Debug)]
-enum Typed {
+enum TypedInput {
     Line(String),
     /// The input ended.
     Nothing,
@@ -59,7 +59,7 @@ enum Typed {
 }
 
 /// Reads a line from a terminal without line editing, and handles the editing keys.
-fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
+fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<TypedInput> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;
     const CTRL_U: u8 = 21;
@@ -70,11 +70,11 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
         match key? {
             b'\n' | b'\r' => {
                 return String::from_utf8(line)
-                    .map(Typed::Line)
+                    .map(TypedInput::Line)
                     .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
             }
-            CTRL_C => return Ok(Typed::Interrupted),
-            CTRL_D if line.is_empty() => return Ok(Typed::Nothing),
+            CTRL_C => return Ok(TypedInput::Interrupted),
+            CTRL_D if line.is_empty() => return Ok(TypedInput::Nothing),
             CTRL_D => {}
             CTRL_U => line.clear(),
             BACKSPACE | DELETE => {
@@ -84,28 +84,28 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
             byte => line.push(byte),
         }
     }
-    Ok(Typed::Nothing)
+    Ok(TypedInput::Nothing)
 }
 
 /// Turns echo and signals of the terminal off; the former state is restored on drop. Without
 /// signals, Ctrl-C cannot end the process before that.
-struct Silent {
+struct EchoOff {
     former: Termios,
 }
 
-impl Silent {
+impl EchoOff {
     fn new() -> Result<Self, Failure> {
         let former = tcgetattr(io::stdin()).map_err(unreadable)?;
-        let mut silent = former.clone();
-        silent
+        let mut no_echo = former.clone();
+        no_echo
             .local_modes
             .remove(LocalModes::ECHO | LocalModes::ISIG | LocalModes::ICANON);
-        tcsetattr(io::stdin(), OptionalActions::Drain, &silent).map_err(unreadable)?;
+        tcsetattr(io::stdin(), OptionalActions::Drain, &no_echo).map_err(unreadable)?;
         Ok(Self { former })
     }
 }
 
-impl Drop for Silent {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.former);
     }
@@ -143,19 +143,19 @@ mod tests {
 
     #[test]
     fn keys_make_a_line() {
-        let check = |keys: &[u8], expected: Typed| {
+        let check = |keys: &[u8], expected: TypedInput| {
             let typed = read_typed(keys.iter().map(|key| Ok(*key))).expect("readable");
             assert_eq!(typed, expected, "{keys:?}");
         };
-        let line = |text: &str| Typed::Line(text.to_owned());
+        let line = |text: &str| TypedInput::Line(text.to_owned());
         check(b"secret\n", line("secret"));
         check(b"secret\r", line("secret"));
         check(b"\n", line(""));
         check(b"sex\x7fcret\n", line("secret"));
         check("aé\x7f\x7f\x7fb\n".as_bytes(), line("b"));
         check(b"wrong\x15right\n", line("right"));
-        check(b"wro\x03", Typed::Interrupted);
-        check(b"\x04", Typed::Nothing);
-        check(b"", Typed::Nothing);
+        check(b"wro\x03", TypedInput::Interrupted);
+        check(b"\x04", TypedInput::Nothing);
+        check(b"", TypedInput::Nothing);
     }
 }

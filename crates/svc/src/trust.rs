@@ -21,7 +21,7 @@ const STICKY: u32 = 0o1000;
 
 /// Why a found file is not used.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Untrusted {
+pub struct UntrustedFile {
     /// The file that is not used.
     file: PathBuf,
     /// The cause: the file itself, or its folder.
@@ -36,7 +36,7 @@ enum Reason {
     TooLarge,
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for UntrustedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, path, reason } = self;
         write!(f, "`{}` is ignored: ", file.display())?;
@@ -56,14 +56,14 @@ impl fmt::Display for Untrusted {
 }
 
 /// Reads a file that the user did not name. `Ok(Ok(None))` if it does not exist.
-pub fn read_found(file: &Path) -> io::Result<Result<Option<String>, Untrusted>> {
+pub fn read_found(file: &Path) -> io::Result<Result<Option<String>, UntrustedFile>> {
     read_as(file, rustix::process::geteuid().as_raw())
 }
 
-fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, Untrusted>> {
+fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, UntrustedFile>> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let refuse = |path: &Path, reason| {
-        Ok(Err(Untrusted {
+        Ok(Err(UntrustedFile {
             file: file.to_owned(),
             path: path.to_owned(),
             reason,

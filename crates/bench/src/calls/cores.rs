@@ -13,7 +13,7 @@ use super::cases::Case;
 
 /// The assignment of cores, and notes on what was not possible.
 pub struct Cores {
-    pinned: Option<Pinned>,
+    pinned: Option<PinnedCores>,
     keeps_awake: bool,
     /// Sentences for the report.
     pub notes: Vec<String>,
@@ -22,9 +22,9 @@ pub struct Cores {
 impl Cores {
     /// Pins the processes of the cases and this process, if `pin` is set and pinning is possible.
     pub fn arrange(cases: &[Case], pin: bool) -> Self {
-        let (pinned, placing) = match pin.then(|| Pinned::pin(cases)) {
+        let (pinned, placing) = match pin.then(|| PinnedCores::pin(cases)) {
             Some(Ok(pinned)) => {
-                let Pinned {
+                let PinnedCores {
                     facing_http,
                     others,
                     ..
@@ -61,8 +61,8 @@ impl Cores {
 
     /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of a
     /// virtual machine is so slow that the results would mainly show how often a case sleeps.
-    pub fn keep_awake(&self) -> anyhow::Result<Awake> {
-        let mut awake = Awake(Vec::new());
+    pub fn keep_awake(&self) -> anyhow::Result<AwakeCores> {
+        let mut awake = AwakeCores(Vec::new());
         if !self.keeps_awake {
             return Ok(awake);
         }
@@ -87,7 +87,7 @@ impl Cores {
     /// inherits the core of its parent.
     fn spinners(&self) -> Vec<Vec<String>> {
         match &self.pinned {
-            Some(Pinned {
+            Some(PinnedCores {
                 facing_http,
                 others,
                 ..
@@ -111,9 +111,9 @@ impl Cores {
 }
 
 /// The processes that keep the cores awake; dropping it kills them.
-pub struct Awake(Vec<Child>);
+pub struct AwakeCores(Vec<Child>);
 
-impl Drop for Awake {
+impl Drop for AwakeCores {
     fn drop(&mut self) {
         for process in &mut self.0 {
             let _ = process.kill();
@@ -123,14 +123,14 @@ impl Drop for Awake {
 }
 
 /// The two cores in use, and all cores that this process may use.
-struct Pinned {
+struct PinnedCores {
     facing_http: usize,
     others: usize,
     /// In the kernel's notation: `0-3,6`.
     all: String,
 }
 
-impl Pinned {
+impl PinnedCores {
     fn pin(cases: &[Case]) -> anyhow::Result<Self> {
         let status = std::fs::read_to_string("/proc/self/status").context("there is no /proc")?;
         let list = status
@@ -140,7 +140,8 @@ impl Pinned {
             .context("the kernel does not say which cores may be used")?
             .trim()
             .to_owned();
-        let cores = listed(&all).with_context(|| format!("`{all}` is not a list of cores"))?;
+        let cores =
+            parse_core_list(&all).with_context(|| format!("`{all}` is not a list of cores"))?;
         ensure!(
             cores.len() >= 2,
             "two cores are required, and this process may use only core {all}"
@@ -151,8 +152,8 @@ impl Pinned {
             all,
         };
         for case in cases {
-            for (place_in_line, &process) in case.target.processes.iter().enumerate() {
-                let core = if place_in_line == 0 {
+            for (index, &process) in case.target.processes.iter().enumerate() {
+                let core = if index == 0 {
                     pinned.facing_http
                 } else {
                     pinned.others
@@ -182,7 +183,7 @@ fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Parses a list in the kernel's notation.
-fn listed(list: &str) -> Option<Vec<usize>> {
+fn parse_core_list(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -194,14 +195,14 @@ fn listed(list: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::listed;
+    use super::parse_core_list;
 
     #[test]
     fn cores_are_read_as_the_kernel_lists_them() {
-        assert_eq!(listed("0"), Some(vec![0]));
-        assert_eq!(listed("0-1"), Some(vec![0, 1]));
-        assert_eq!(listed("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));
-        assert_eq!(listed(""), None);
-        assert_eq!(listed("all"), None);
+        assert_eq!(parse_core_list("0"), Some(vec![0]));
+        assert_eq!(parse_core_list("0-1"), Some(vec![0, 1]));
+        assert_eq!(parse_core_list("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));
+        assert_eq!(parse_core_list(""), None);
+        assert_eq!(parse_core_list("all"), None);
     }
 }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 use svc_client::Target;
 
-use super::{Shell, records::Which};
+use super::{Shell, records::NameArgs};
 use crate::{
     context::{Context, Contexts},
     exit::{Exit, Failure, Outcome},
@@ -40,7 +40,7 @@ pub enum Command {
     },
     /// Remove contexts; their tokens stay valid (`svc logout` revokes a token)
     #[command(before_help = "  svc context rm prod")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

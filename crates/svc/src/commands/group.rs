@@ -6,7 +6,7 @@ use svc_protocol::api::{Group, GroupBody, Groups};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::exit::Outcome;
 
@@ -40,7 +40,7 @@ pub enum Command {
     },
     /// Remove groups; methods limited to a removed group are no longer visible through it
     #[command(before_help = "  svc group rm ops")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

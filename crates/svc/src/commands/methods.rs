@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Printed if a script unregisters all methods that it registered.
-const TAKEN_BACK: &str = "nothing is registered: the script unregistered all its methods";
+const ALL_UNREGISTERED: &str = "nothing is registered: the script unregistered all its methods";
 /// Names to check a registration with while the space and its owner are not known.
 const ANY_SPACE: &str = "space";
 const ANY_OWNER: &str = "owner";
@@ -141,7 +141,7 @@ impl Source {
     }
 
     fn parse(&self) -> Result<Registration, Failure> {
-        parse(&self.name, &self.text).map_err(|error| faulty(&self.name, &error))
+        parse(&self.name, &self.text).map_err(|error| report_file_errors(&self.name, &error))
     }
 
     fn check(
@@ -151,12 +151,14 @@ impl Source {
     ) -> Result<CheckedRegistration, Failure> {
         registration
             .check(&names.space, &names.owner)
-            .map_err(|violations| faulty(&self.name, &locate(&self.name, &self.text, &violations)))
+            .map_err(|violations| {
+                report_file_errors(&self.name, &locate(&self.name, &self.text, &violations))
+            })
     }
 }
 
 /// Prints every error with its position, ahead of the failure, which has only three lines.
-fn faulty(name: &str, error: &FileError) -> Failure {
+fn report_file_errors(name: &str, error: &FileError) -> Failure {
     eprintln!("{error}");
     let count = error.faults.len();
     let errors = if count == 1 { "error" } else { "errors" };
@@ -210,7 +212,7 @@ async fn register(
         return Ok(Exit::Ok);
     }
     shell.output.document(&registered, || {
-        let mut table = Table::new(&["METHOD"]).or_when_empty(TAKEN_BACK);
+        let mut table = Table::new(&["METHOD"]).or_when_empty(ALL_UNREGISTERED);
         for name in &registered.methods {
             table.row(vec![name.clone()]);
         }

@@ -19,11 +19,11 @@ use crate::{
 };
 
 /// Optional prefix of the path of an embedded database.
-const EMBEDDED: &str = "sqlite:";
+const EMBEDDED_PREFIX: &str = "sqlite:";
 /// Prefixes of the URL of a PostgreSQL database.
-const SHARED: [&str; 2] = ["postgres://", "postgresql://"];
+const POSTGRES_PREFIXES: [&str; 2] = ["postgres://", "postgresql://"];
 /// Time between two progress lines about the same table.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const PRINT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Move a stopped server's data to an empty PostgreSQL database, for a zone
 #[derive(clap::Args, Debug)]
@@ -41,14 +41,15 @@ pub struct Args {
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     let format = shell.globals.log_format.unwrap_or_default();
-    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     let config = shell.config()?;
     let from = source(shell, &config, args.from)?;
     let to = target(args.to.or(config.server.database_url))?;
-    let mut teller = Teller::default();
-    let report = migrate::run(&from, to, &mut |progress| teller.tell(progress)).map_err(failure)?;
+    let mut printer = ProgressPrinter::default();
+    let report =
+        migrate::run(&from, to, &mut |progress| printer.print(progress)).map_err(failure)?;
     shell.output.document(&report, || table(&report))?;
-    say_what_is_next(&report);
+    print_next_steps(&report);
     Ok(Exit::Ok)
 }
 
@@ -56,12 +57,15 @@ fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathB
     let Some(from) = from else {
         return server::data_dir(shell, config);
     };
-    if from.to_str().is_some_and(is_shared) {
+    if from.to_str().is_some_and(is_postgres) {
         return Err(Failure::usage("--from takes an embedded database")
             .hint("--from sqlite:<data folder> --to postgres://…"));
     }
     // A path that is not UTF-8 has no prefix.
-    let path = match from.to_str().and_then(|text| text.strip_prefix(EMBEDDED)) {
+    let path = match from
+        .to_str()
+        .and_then(|text| text.strip_prefix(EMBEDDED_PREFIX))
+    {
         Some(path) => Path::new(path),
         None => &from,
     };
@@ -75,7 +79,7 @@ fn target(to: Option<String>) -> Result<DatabaseUrl, Failure> {
             "--to {form}, or SVC_DATABASE_URL, which keeps a password off the command line"
         )));
     };
-    if !is_shared(&to) {
+    if !is_postgres(&to) {
         return Err(
             Failure::usage("--to takes a PostgreSQL database").hint(format!(
                 "--to {form}; `svc backup create` copies an embedded database"
@@ -86,20 +90,23 @@ fn target(to: Option<String>) -> Result<DatabaseUrl, Failure> {
         .map_err(|error| Failure::usage("--to is not a valid database URL").why(error))
 }
 
-fn is_shared(text: &str) -> bool {
-    SHARED.iter().any(|prefix| text.starts_with(prefix))
+fn is_postgres(text: &str) -> bool {
+    POSTGRES_PREFIXES
+        .iter()
+        .any(|prefix| text.starts_with(prefix))
 }
 
 /// Prints progress on stderr: once when a table begins, and repeatedly for a long table.
 #[derive(Default)]
-struct Teller {
+struct ProgressPrinter {
     last: Option<(Progress, Instant)>,
 }
 
-impl Teller {
-    fn tell(&mut self, progress: Progress) {
+impl ProgressPrinter {
+    fn print(&mut self, progress: Progress) {
         let due = self.last.is_none_or(|(last, at)| {
-            (last.step, last.table) != (progress.step, progress.table) || at.elapsed() >= TELL_EVERY
+            (last.step, last.table) != (progress.step, progress.table)
+                || at.elapsed() >= PRINT_INTERVAL
         });
         if !due {
             return;
@@ -173,7 +180,7 @@ fn table(report: &Report) -> Table {
     table
 }
 
-fn say_what_is_next(report: &Report) {
+fn print_next_steps(report: &Report) {
     let folder = report.from.parent().unwrap_or(&report.from);
     eprintln!(
         "all data is in {}, and verified; `{}` is unchanged",

@@ -139,9 +139,9 @@ pub fn report(error: &ScriptError) -> Exit {
 }
 
 /// A host whose scripts print to stderr: stdout is for the command's data.
-pub struct Aside<H>(pub H);
+pub struct PrintToStderr<H>(pub H);
 
-impl<H: Host> Host for Aside<H> {
+impl<H: Host> Host for PrintToStderr<H> {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         self.0.library(module)
     }
@@ -151,12 +151,12 @@ impl<H: Host> Host for Aside<H> {
     }
 
     fn print(&mut self, _: Stream, text: &str) {
-        print_aside(text);
+        print_to_stderr(text);
     }
 }
 
 /// Prints to stderr. A closed stderr is not an error.
-pub fn print_aside(text: &str) {
+pub fn print_to_stderr(text: &str) {
     let _ = io::Write::write_all(&mut io::stderr().lock(), text.as_bytes());
 }
 

@@ -35,7 +35,7 @@ impl ListArgs {
 
 /// Names or ids to act on.
 #[derive(clap::Args, Debug)]
-pub struct Which {
+pub struct NameArgs {
     /// Names or ids
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
@@ -91,7 +91,7 @@ pub fn with_list_hint<R: Resource>(failure: Failure) -> Failure {
     }
 }
 
-pub async fn remove<R: Resource>(shell: &Shell, which: &Which) -> Outcome {
+pub async fn remove<R: Resource>(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
         let record = client

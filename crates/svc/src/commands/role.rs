@@ -7,7 +7,7 @@ use svc_protocol::api::{NewRole, Role, RolePatch, Roles};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Failure, Outcome},
@@ -62,7 +62,7 @@ pub enum Command {
     },
     /// Remove roles
     #[command(before_help = "  svc role rm caller")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

@@ -43,16 +43,16 @@ pub struct Args {
     )]
     script: Vec<String>,
     /// Run as a method server; this setup script assigns a handler to each method
-    #[arg(long, value_name = "SETUP", help_heading = SERVING)]
+    #[arg(long, value_name = "SETUP", help_heading = METHOD_SERVER_OPTIONS)]
     json_rpc: Option<PathBuf>,
     /// Run the setup script again when a file that it loaded changes
-    #[arg(long, requires = "json_rpc", help_heading = SERVING)]
+    #[arg(long, requires = "json_rpc", help_heading = METHOD_SERVER_OPTIONS)]
     watch: bool,
     /// Seconds that a request may take [default: 30]
     #[arg(
         long,
         requires = "json_rpc",
-        help_heading = SERVING,
+        help_heading = METHOD_SERVER_OPTIONS,
         value_name = "SECONDS",
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(
         long,
         requires = "json_rpc",
-        help_heading = SERVING,
+        help_heading = METHOD_SERVER_OPTIONS,
         value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(16..=65_536)
     )]
@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(
         long,
         requires = "json_rpc",
-        help_heading = SERVING,
+        help_heading = METHOD_SERVER_OPTIONS,
         value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
@@ -78,7 +78,7 @@ pub struct Args {
 }
 
 /// Heading of the options for method servers.
-const SERVING: &str = "Options of a method server";
+const METHOD_SERVER_OPTIONS: &str = "Options of a method server";
 
 /// Limits of one request, and the number of workers.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ impl Bounds {
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     let format = shell.globals.log_format.unwrap_or_default();
-    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     let bounds = Bounds::of(&args);
     match args.json_rpc {
         Some(file) => serve::run(shell, file, args.script, bounds, args.watch),

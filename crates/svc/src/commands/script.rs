@@ -41,7 +41,7 @@ pub enum Command {
         visible_alias = "get",
         before_help = "  svc script show words > words.py\n  svc script show global/words --kind library -o json"
     )]
-    Show(One),
+    Show(ScriptArg),
     Create(change::CreateArgs),
     Update(change::UpdateArgs),
     /// Delete scripts; a script in use is not deleted
@@ -59,7 +59,7 @@ pub enum Command {
 
 /// Selects a script.
 #[derive(clap::Args, Debug)]
-pub struct One {
+pub struct ScriptArg {
     /// Name, global/name or id
     script: String,
     /// Kind of the script, if the name is ambiguous
@@ -128,7 +128,7 @@ async fn list(shell: &Shell, kind: Option<ScriptKind>, page: &ListArgs) -> Outco
     Ok(Exit::Ok)
 }
 
-async fn show(shell: &Shell, one: &One) -> Outcome {
+async fn show(shell: &Shell, one: &ScriptArg) -> Outcome {
     let kind = one.kind.map(Into::into);
     let script = find::find(&shell.client()?, &one.script, kind).await?;
     if shell.output.format == Format::Table {

@@ -14,7 +14,7 @@ use svc_protocol::api::{Replay, RotateSecret, Sink, SinkOwner, SinkPatch, SinkTy
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -34,25 +34,25 @@ pub enum Command {
     List(ListArgs),
     /// Show a sink
     #[command(before_help = "  svc sink get builds\n  svc sink get global/audit -o json")]
-    Get(One),
+    Get(SinkArg),
     Create(change::CreateArgs),
     Update(change::UpdateArgs),
     /// Remove sinks and the events in their queues
     #[command(before_help = "  svc sink rm builds")]
-    Rm(Which),
+    Rm(NameArgs),
     /// Enable sinks: queued events are delivered, and new events match again
     #[command(before_help = "  svc sink enable builds")]
-    Enable(Which),
+    Enable(NameArgs),
     /// Disable sinks: new events no longer match, and queued events stay queued
     #[command(before_help = "  svc sink disable builds")]
-    Disable(Which),
+    Disable(NameArgs),
     Test(trying::Args),
     Deliveries(deliveries::Args),
     /// Queue the event of a delivery again, at the end
     #[command(before_help = "  svc sink resend builds 17")]
     Resend {
         #[command(flatten)]
-        which: One,
+        which: SinkArg,
         /// Number of the delivery, as `svc sink deliveries` shows it
         n: u64,
     },
@@ -62,7 +62,7 @@ pub enum Command {
     )]
     Replay {
         #[command(flatten)]
-        which: One,
+        which: SinkArg,
         /// Only events from this time on, RFC 3339
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         since: Option<Timestamp>,
@@ -74,7 +74,7 @@ pub enum Command {
     #[command(before_help = "  svc sink rotate-secret builds --overlap-hours 48")]
     RotateSecret {
         #[command(flatten)]
-        which: One,
+        which: SinkArg,
         /// Hours in which requests are signed with both secrets [default: 24]
         #[arg(long, value_name = "HOURS")]
         overlap_hours: Option<u32>,
@@ -83,7 +83,7 @@ pub enum Command {
 
 /// Selects a sink.
 #[derive(clap::Args, Debug)]
-pub struct One {
+pub struct SinkArg {
     /// Name, global/name or id
     #[arg(value_name = "SINK")]
     sink: String,
@@ -146,7 +146,7 @@ async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
     .await
 }
 
-async fn remove(shell: &Shell, which: &Which) -> Outcome {
+async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
         let sink = find(&client, name).await?;
@@ -160,7 +160,7 @@ async fn remove(shell: &Shell, which: &Which) -> Outcome {
     Ok(Exit::Ok)
 }
 
-async fn switch(shell: &Shell, which: &Which, active: bool) -> Outcome {
+async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
     let client = shell.client()?;
     let patch = SinkPatch {
         active: Some(active),

@@ -15,7 +15,7 @@ use svc_protocol::api::{RegistrationStatus, Space, Spaces};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -60,7 +60,7 @@ pub enum Command {
     },
     /// Remove spaces
     #[command(before_help = "  svc space rm lab")]
-    Rm(Which),
+    Rm(NameArgs),
     /// Show the log of a space's method server and agent
     #[command(before_help = "  svc space logs lab -f")]
     Logs {
@@ -108,7 +108,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-async fn remove(shell: &Shell, which: &Which) -> Outcome {
+async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
         let space = find(&client, name).await?;

@@ -10,7 +10,7 @@ use svc_protocol::api::{NewTemplate, Port, ScriptKind, Template, Templates};
 
 use super::{
     Shell, health_check,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
     script,
 };
 use crate::{
@@ -52,7 +52,7 @@ pub enum Command {
     },
     /// Remove templates
     #[command(before_help = "  svc template rm web")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 #[derive(clap::Args, Debug)]

@@ -6,7 +6,7 @@ use svc_protocol::api::{NewToken, Token, Tokens};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Outcome},
@@ -43,7 +43,7 @@ pub enum Command {
     },
     /// Revoke tokens; they become invalid at once
     #[command(before_help = "  svc token revoke ci", visible_alias = "rm")]
-    Revoke(Which),
+    Revoke(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

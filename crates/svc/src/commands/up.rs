@@ -68,15 +68,15 @@ struct UpPolicy {
     /// Time for the agent to link and to register its methods.
     ready_within: Duration,
     /// Time between two checks whether the agent is ready.
-    look_every: Duration,
+    poll_interval: Duration,
     /// Time between two checks whether the agent was restarted.
-    watch_every: Duration,
+    restart_check_interval: Duration,
 }
 
 const POLICY: UpPolicy = UpPolicy {
     ready_within: Duration::from_secs(60),
-    look_every: Duration::from_millis(50),
-    watch_every: Duration::from_secs(1),
+    poll_interval: Duration::from_millis(50),
+    restart_check_interval: Duration::from_secs(1),
 };
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
@@ -95,7 +95,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
         config.server.data_dir = Some(data_dir);
     }
     let format = shell.globals.log_format.unwrap_or(config.server.log_format);
-    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     runtime::hide_environment();
     let methods_file = args
         .methods_file

@@ -7,7 +7,7 @@ use svc_protocol::api::{ChangePassword, NewUser, User, UserPatch, Users};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -80,7 +80,7 @@ pub enum Command {
     },
     /// Remove users; a user who owns spaces is not removed
     #[command(before_help = "  svc user rm ann")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 #[derive(clap::Args, Debug)]

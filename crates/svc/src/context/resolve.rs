@@ -20,7 +20,7 @@ use super::file::Contexts;
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
-    trust::{Untrusted, read_found},
+    trust::{UntrustedFile, read_found},
 };
 
 /// A client, and how it was chosen.
@@ -44,7 +44,7 @@ pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Conne
         Some(connection) => Ok(connection),
         None => match saved(environment)? {
             Some(connection) => Ok(connection),
-            None => through_agent(environment).ok_or_else(nobody),
+            None => through_agent(environment).ok_or_else(no_server),
         },
     }
 }
@@ -55,7 +55,7 @@ pub fn for_calls(context: Option<&str>, environment: &Environment) -> Result<Con
         Some(connection) => Ok(connection),
         None => match through_agent(environment) {
             Some(connection) => Ok(connection),
-            None => saved(environment)?.ok_or_else(nobody),
+            None => saved(environment)?.ok_or_else(no_server),
         },
     }
 }
@@ -82,11 +82,11 @@ pub fn for_events(context: Option<&str>, environment: &Environment) -> Result<Em
 pub fn to_server(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
     match explicit(context, environment)? {
         Some(connection) => Ok(connection),
-        None => saved(environment)?.ok_or_else(nobody),
+        None => saved(environment)?.ok_or_else(no_server),
     }
 }
 
-fn nobody() -> Failure {
+fn no_server() -> Failure {
     Failure::new(Exit::Credentials, "no server is configured")
         .why("there is no current context, SVC_URL and SVC_TOKEN are not set, and no agent was found")
         .hint("svc up starts a server here, svc login <url> logs in to another, svc context use <name> selects a saved context")
@@ -190,7 +190,7 @@ pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
 
 /// The socket, and the discovery files that are ignored because another user could have written
 /// them.
-fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<Untrusted>) {
+fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<UntrustedFile>) {
     if let Some(socket) = environment.get(env::AGENT_SOCKET) {
         return (Some(environment.absolute(Path::new(socket))), Vec::new());
     }

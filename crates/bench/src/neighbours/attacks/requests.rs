@@ -35,7 +35,7 @@ const EMIT_BYTES: usize = 64 * 1024;
 const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// The request of an attack, and its rate.
-struct Shot {
+struct AttackRequest {
     per_second: u32,
     method: &'static str,
     path: String,
@@ -70,14 +70,14 @@ async fn send_from(
 }
 
 pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
-    let shot = Arc::new(shot(attack, brief));
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let shot = Arc::new(attack_request(attack, brief));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut ticks = interval(Duration::from_secs(1) / shot.per_second);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let _ = ready.send(());
     loop {
         ticks.tick().await;
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
             continue;
         };
         let (shot, http, address) = (Arc::clone(&shot), brief.http(), brief.address);
@@ -92,17 +92,17 @@ pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> a
                     None => http.try_send(request).await.map(drop),
                 };
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
 
-fn shot(attack: Attack, brief: &Brief) -> Shot {
+fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
     let json = || ("content-type", "application/json".to_owned());
     let own = || ("authorization", format!("Bearer {}", brief.token));
     let call = "/api/methods/call".to_owned();
     let target = format!("user.{}.{METHOD}", brief.victim);
-    let post = |per_second, path: String, body: String| Shot {
+    let post = |per_second, path: String, body: String| AttackRequest {
         per_second,
         method: "POST",
         path,
@@ -110,7 +110,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         body: body.into(),
         from: None,
     };
-    let get = |per_second, path: String, bearer: (&'static str, String)| Shot {
+    let get = |per_second, path: String, bearer: (&'static str, String)| AttackRequest {
         per_second,
         method: "GET",
         path,
@@ -147,7 +147,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         Attack::History => get(20, "/api/events?limit=500".to_owned(), own()),
         Attack::WrongPasswords => {
             let body = json!({"username": brief.victim, "password": "not the password"});
-            Shot {
+            AttackRequest {
                 headers: vec![json()],
                 from: Some(ATTACKER_ADDRESS),
                 ..post(20, "/api/auth/login".to_owned(), body.to_string())

@@ -57,7 +57,7 @@ struct Receiver {
 }
 
 /// The result of posting one event.
-struct Forwarded {
+struct ForwardResult {
     /// The HTTP status, or why there is none.
     answer: Result<u16, String>,
     ms: u128,
@@ -90,7 +90,7 @@ impl Receiver {
         })
     }
 
-    async fn forward(&self, event: &EventRecord) -> Forwarded {
+    async fn forward(&self, event: &EventRecord) -> ForwardResult {
         let body = json!({
             "event_id": event.event_id,
             "event_type": event.event_type,
@@ -115,7 +115,7 @@ impl Receiver {
             .client
             .send_raw(Method::POST, &self.path, headers, Some(body), None)
             .await;
-        Forwarded {
+        ForwardResult {
             answer: answer
                 .map(|answer| answer.status.as_u16())
                 .map_err(|error| error.to_string()),
@@ -124,7 +124,7 @@ impl Receiver {
     }
 }
 
-fn print(shell: &Shell, event: &EventRecord, forwarded: &Forwarded) -> Result<bool, Failure> {
+fn print(shell: &Shell, event: &EventRecord, forwarded: &ForwardResult) -> Result<bool, Failure> {
     let text = match shell.output.format {
         Format::Table => {
             let answer = match &forwarded.answer {

@@ -107,7 +107,7 @@ impl<'a> Tail<'a> {
                     self.stream = Some(stream);
                     return Ok(());
                 }
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_transient(&error) => {
                     delay = (delay * 2).min(self.policy.retry_max);
                 }
                 Err(error) => return Err(error.into()),
@@ -133,7 +133,7 @@ fn read(message: &Message) -> Option<EventRecord> {
 }
 
 /// Whether a retry can help.
-fn is_passing(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } | Error::Timeout { .. } => true,
         Error::Problem { status, .. } => {

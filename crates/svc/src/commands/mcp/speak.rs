@@ -18,7 +18,7 @@ const INVALID_PARAMS: i64 = -32602;
 /// The largest number of pages of tools to read.
 const PAGES_MAX: usize = 1_000;
 
-pub struct Speaker {
+pub struct McpClient {
     client: Client,
 }
 
@@ -42,7 +42,7 @@ struct RpcError {
     message: String,
 }
 
-impl Speaker {
+impl McpClient {
     pub fn new(client: Client) -> Self {
         Self { client }
     }

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json, value::RawValue};
 use svc_protocol::api::MethodQuery;
 
-use super::speak::Speaker;
+use super::speak::McpClient;
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
@@ -37,7 +37,7 @@ pub async fn list(shell: &Shell) -> Outcome {
     let connection = shell.connect()?;
     // A method whose tool name is taken is in the list of methods only.
     let methods = connection.client.methods(&MethodQuery::default()).await;
-    let tools = Speaker::new(connection.client).tools().await?;
+    let tools = McpClient::new(connection.client).tools().await?;
     let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
     shell.output.document(&json!({ "tools": tools }), || {
         let mut table = Table::new(&["NAME", "DESCRIPTION"])
@@ -76,8 +76,8 @@ pub async fn call(shell: &Shell, args: Args) -> Outcome {
             Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
         })
     });
-    let speaker = Speaker::new(shell.client()?);
-    let answer = speaker
+    let client = McpClient::new(shell.client()?);
+    let answer = client
         .call(&args.tool, arguments, within.transpose()?)
         .await?;
     let raw = answer.result()?;

@@ -4,7 +4,7 @@
 
 mod recording;
 
-pub use recording::Recorded;
+pub use recording::RecordedRegistration;
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use svc_script::{
     ErrorKind, Evaluator, Host, Limits, Raise, ScriptError, Source, SpaceHost, Stream,
 };
 
-use self::recording::Recording;
+use self::recording::RecordingHost;
 use super::Names;
 use crate::{
     commands::{
         Shell,
-        own_script::{Aside, OwnScript},
+        own_script::{OwnScript, PrintToStderr},
     },
     context,
     exit::{Exit, Failure},
@@ -52,7 +52,7 @@ pub fn register(
     let host = script
         .host(None, &shell.environment)?
         .replacing_conflicting(replace_conflicting);
-    let mut host = Aside(Registering::new(host));
+    let mut host = PrintToStderr(RegisteringHost::new(host));
     let setting = script.setting(&shell.environment, &[], Limits::OWN);
     let ran = Evaluator::new(&setting).run(&script.source, &mut host);
     let mut registering = host.0;
@@ -95,9 +95,13 @@ fn is_raised_by(error: &ScriptError, refusal: &Error) -> bool {
 }
 
 /// Runs a script without an agent and returns what it would register.
-pub fn record(shell: &Shell, script: &OwnScript, names: &Names) -> Result<Recorded, Failure> {
+pub fn record(
+    shell: &Shell,
+    script: &OwnScript,
+    names: &Names,
+) -> Result<RecordedRegistration, Failure> {
     let host = SpaceHost::new(script.path.clone(), None);
-    let mut host = Aside(Recording {
+    let mut host = PrintToStderr(RecordingHost {
         host,
         names,
         recorded: None,
@@ -159,12 +163,12 @@ fn unreadable(error: serde_json::Error) -> Raise {
 }
 
 /// Keeps the agent's answer to the script's registration.
-struct Registering {
+struct RegisteringHost {
     host: SpaceHost,
     registered: Option<Registered>,
 }
 
-impl Registering {
+impl RegisteringHost {
     fn new(host: SpaceHost) -> Self {
         Self {
             host,
@@ -173,7 +177,7 @@ impl Registering {
     }
 }
 
-impl Host for Registering {
+impl Host for RegisteringHost {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         self.host.library(module)
     }

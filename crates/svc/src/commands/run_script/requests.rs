@@ -31,14 +31,14 @@ pub fn read(
             eprintln!("discarded a line of more than {line_bytes_max} bytes");
             continue;
         }
-        match take(line.trim_ascii()) {
-            Taken::Job(job) => {
+        match parse_line(line.trim_ascii()) {
+            InputLine::Job(job) => {
                 if !jobs.put(job) {
                     return Ok(());
                 }
             }
-            Taken::Answer(line) => answer(line),
-            Taken::Noise(why) => eprintln!("ignored a line on standard input: it is {why}"),
+            InputLine::Rejected(line) => answer(line),
+            InputLine::Ignored(why) => eprintln!("ignored a line on standard input: it is {why}"),
         }
         line.shrink_to(LINE_BUFFER_KEPT);
     }
@@ -64,19 +64,19 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 }
 
 /// A line of the input.
-enum Taken {
+enum InputLine {
     Job(Job),
     /// Not a valid request; the error response to send.
-    Answer(Vec<u8>),
-    Noise(&'static str),
+    Rejected(Vec<u8>),
+    Ignored(&'static str),
 }
 
-fn take(line: &[u8]) -> Taken {
+fn parse_line(line: &[u8]) -> InputLine {
     if line.is_empty() {
-        return Taken::Noise("empty");
+        return InputLine::Ignored("empty");
     }
     match parse_body(line) {
-        Ok(Body::Single(Ok(request))) => Taken::Job(Job {
+        Ok(Body::Single(Ok(request))) => InputLine::Job(Job {
             method: request.method.into_owned(),
             params: request.params.map(str::to_owned),
             id: request.id.map(str::to_owned),
@@ -87,16 +87,16 @@ fn take(line: &[u8]) -> Taken {
             &RpcError::InvalidRequest("a method server takes no batches".into()),
             None,
         ),
-        Err(RpcError::Parse) => Taken::Noise("not JSON"),
+        Err(RpcError::Parse) => InputLine::Ignored("not JSON"),
         Err(error) => refuse(&error, None),
     }
 }
 
-fn refuse(error: &RpcError, id: Option<&str>) -> Taken {
+fn refuse(error: &RpcError, id: Option<&str>) -> InputLine {
     let mut line = Vec::new();
     error_response(&mut line, &error.to_object().to_bytes(), id);
     line.push(b'\n');
-    Taken::Answer(line)
+    InputLine::Rejected(line)
 }
 
 #[cfg(test)]

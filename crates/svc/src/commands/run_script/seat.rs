@@ -23,34 +23,34 @@ use super::{
     jobs::{Job, Jobs},
     setup::Program,
 };
-use crate::commands::own_script::print_aside;
+use crate::commands::own_script::print_to_stderr;
 
 /// Time for a worker to load a snapshot, which is quick.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Shared by all seats.
-pub struct Shared {
+pub struct SeatContext {
     pub jobs: Jobs,
     pub worker: WorkerProgram,
     pub timeout_seconds: u32,
 }
 
 pub struct Seat {
-    shared: Arc<Shared>,
+    shared: Arc<SeatContext>,
     program: watch::Receiver<Arc<Program>>,
     answers: mpsc::Sender<Vec<u8>>,
-    worker: Option<Loaded>,
+    worker: Option<LoadedWorker>,
 }
 
 /// A worker, and the program that it has loaded.
-struct Loaded {
+struct LoadedWorker {
     worker: Worker,
     program: Arc<Program>,
 }
 
 impl Seat {
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SeatContext>,
         program: watch::Receiver<Arc<Program>>,
         answers: mpsc::Sender<Vec<u8>>,
     ) -> Self {
@@ -146,8 +146,10 @@ impl Seat {
                 time: Some(LOAD_TIMEOUT),
                 kill_after: Duration::ZERO,
             };
-            worker.run(&program.load, &NoHost, aside, patience).await?;
-            self.worker = Some(Loaded {
+            worker
+                .run(&program.load, &NoHost, print_output, patience)
+                .await?;
+            self.worker = Some(LoadedWorker {
                 worker,
                 program: Arc::clone(program),
             });
@@ -181,8 +183,8 @@ impl JobHost for Reporter<'_> {
     }
 }
 
-fn aside(_: svc_script::Stream, text: &str) {
-    print_aside(text);
+fn print_output(_: svc_script::Stream, text: &str) {
+    print_to_stderr(text);
 }
 
 /// Whether the output of a request ends in the middle of a line. The log is kept in lines, so the
@@ -192,13 +194,13 @@ struct OpenLine(bool);
 
 impl OpenLine {
     fn print(&mut self, text: &str) {
-        print_aside(text);
+        print_to_stderr(text);
         self.0 = !text.ends_with('\n');
     }
 
     fn end(self) {
         if self.0 {
-            print_aside("\n");
+            print_to_stderr("\n");
         }
     }
 }
@@ -213,5 +215,5 @@ fn log(job: &Job, fault: &Fault) {
     };
     let mut name = job.method.clone();
     name.retain(|character| !character.is_control());
-    print_aside(&format!("`{name}` failed: {text}\n"));
+    print_to_stderr(&format!("`{name}` failed: {text}\n"));
 }

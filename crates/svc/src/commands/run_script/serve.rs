@@ -21,7 +21,7 @@ use super::{
     Bounds, answers,
     jobs::Jobs,
     requests,
-    seat::{Seat, Shared},
+    seat::{Seat, SeatContext},
     setup::{Program, Setup},
     watch::watch,
 };
@@ -94,7 +94,7 @@ impl MethodServer {
     async fn serve(self, program: Program) -> Outcome {
         let shutdown = runtime::shutdown_on_signals()?;
         let bounds = self.bounds;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SeatContext {
             jobs: Jobs::new(QUEUE_BYTES_MAX, JOBS_PER_WORKER * bounds.workers),
             worker: self.worker,
             timeout_seconds: bounds.timeout_seconds,
@@ -125,14 +125,14 @@ impl MethodServer {
         // The reader closes the queue when stdin ends.
         tokio::select! {
             () = &mut all_served => {}
-            _ = &mut written => return Err(nobody_reads()),
+            _ = &mut written => return Err(stdout_closed()),
             () = shutdown.cancelled() => {
                 shared.jobs.close();
                 // No request takes longer than the timeout.
                 let all = timeout(bounds.timeout() + END_TIMEOUT, &mut all_served);
                 tokio::select! {
                     _ = all => {}
-                    _ = &mut written => return Err(nobody_reads()),
+                    _ = &mut written => return Err(stdout_closed()),
                 }
             }
         }
@@ -140,13 +140,13 @@ impl MethodServer {
         // Without a sender, the writer writes the remaining answers and ends.
         drop(answers);
         match timeout(END_TIMEOUT, written).await {
-            Ok(Ok(false)) => Err(nobody_reads()),
+            Ok(Ok(false)) => Err(stdout_closed()),
             _ => Ok(Exit::Ok),
         }
     }
 }
 
-fn nobody_reads() -> Failure {
+fn stdout_closed() -> Failure {
     Failure::new(
         Exit::Failure,
         "stdout is closed: the answers cannot be written",
@@ -166,7 +166,7 @@ fn write_on_a_thread(lines: mpsc::Receiver<Vec<u8>>) -> oneshot::Receiver<bool> 
 
 /// Reads stdin to its end, then closes the queue. After a signal the thread stays blocked until the
 /// process ends: a read of stdin cannot be cancelled.
-fn read_on_a_thread(shared: Arc<Shared>, answers: mpsc::WeakSender<Vec<u8>>) {
+fn read_on_a_thread(shared: Arc<SeatContext>, answers: mpsc::WeakSender<Vec<u8>>) {
     thread::spawn(move || {
         let answer = |line| {
             if let Some(answers) = answers.upgrade() {

@@ -11,7 +11,7 @@ use svc_script::{Evaluator, Limits, ScriptError, worker::protocol::ToWorker};
 
 use super::Bounds;
 use crate::{
-    commands::own_script::{self, Aside, OwnScript},
+    commands::own_script::{self, OwnScript, PrintToStderr},
     environment::Environment,
     exit::{Exit, Failure},
 };
@@ -37,7 +37,7 @@ pub struct Setup {
 }
 
 /// The result of one run of the setup.
-pub struct Ran {
+pub struct SetupRun {
     pub outcome: Result<Program, SetupError>,
     /// The files that the run loaded, also if it failed.
     pub files: Vec<PathBuf>,
@@ -74,12 +74,12 @@ impl Setup {
     }
 
     /// Runs the setup on this thread, which must not belong to an async runtime.
-    pub fn run(&self) -> Ran {
+    pub fn run(&self) -> SetupRun {
         let mut files = vec![self.environment.absolute(&self.file)];
         let outcome = self.program(&mut files);
         files.sort();
         files.dedup();
-        Ran { outcome, files }
+        SetupRun { outcome, files }
     }
 
     fn program(&self, files: &mut Vec<PathBuf>) -> Result<Program, SetupError> {
@@ -97,7 +97,7 @@ impl Setup {
         };
         let setting = script.setting(&self.environment, &self.args, limits);
         let mut evaluator = Evaluator::new(&setting);
-        let mut host = Aside(host);
+        let mut host = PrintToStderr(host);
         let ran = evaluator
             .run(&script.source, &mut host)
             .and_then(|()| evaluator.load_routes(&mut host));

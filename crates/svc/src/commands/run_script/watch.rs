@@ -16,20 +16,20 @@ use tokio::{
 
 use super::setup::{Program, Setup};
 
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 /// Limits of the search for Python files after a failed setup: files, and levels of folders.
 const FOUND_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 3;
 
 /// The watched files and their last known stamps.
-struct Look {
+struct WatchedFiles {
     files: Vec<(PathBuf, Stamp)>,
 }
 
 /// Modification time and size of a file; `None` if the file does not exist.
 type Stamp = Option<(SystemTime, u64)>;
 
-impl Look {
+impl WatchedFiles {
     fn at(files: Vec<PathBuf>) -> Self {
         let files = files
             .into_iter()
@@ -103,14 +103,14 @@ fn python_files(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
 /// Watches until cancelled. If the setup fails, the error is printed and the previous program stays
 /// in service.
 pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sender<Arc<Program>>) {
-    let mut look = Look::at(files);
+    let mut watched = WatchedFiles::at(files);
     let folder = setup.folder();
     // The Python files before the last run, if it failed: any new file may be the missing one.
     // Listed before the run, so that a change during the run is noticed.
     let mut failed: Option<BTreeMap<PathBuf, Stamp>> = None;
     loop {
-        sleep(LOOK_EVERY).await;
-        let has_changed = look.changed();
+        sleep(POLL_INTERVAL).await;
+        let has_changed = watched.changed();
         if !has_changed
             && failed
                 .as_ref()
@@ -129,14 +129,14 @@ pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sende
         let Ok(ran) = ran.await else { continue };
         match ran.outcome {
             Ok(new) => {
-                look.add(ran.files.clone());
-                look.keep(&ran.files);
+                watched.add(ran.files.clone());
+                watched.keep(&ran.files);
                 failed = None;
                 program.send_replace(Arc::new(new));
                 eprintln!("reloaded `{}`", setup.file.display());
             }
             Err(error) => {
-                look.add(ran.files);
+                watched.add(ran.files);
                 failed = Some(before);
                 error.report();
                 eprintln!("the previous setup stays in service");
@@ -176,18 +176,18 @@ mod tests {
         fs::create_dir_all(&folder).expect("a folder for the test");
         let (one, two) = (folder.join("one.py"), folder.join("two.py"));
         fs::write(&one, "1").expect("writable");
-        let mut look = Look::at(vec![one.clone(), two.clone()]);
-        assert!(!look.changed());
+        let mut watched = WatchedFiles::at(vec![one.clone(), two.clone()]);
+        assert!(!watched.changed());
         fs::write(&one, "12").expect("writable");
-        assert!(look.changed() && !look.changed());
+        assert!(watched.changed() && !watched.changed());
         fs::write(&two, "").expect("writable");
-        assert!(look.changed() && !look.changed());
-        look.keep(std::slice::from_ref(&two));
+        assert!(watched.changed() && !watched.changed());
+        watched.keep(std::slice::from_ref(&two));
         fs::write(&one, "123").expect("writable");
-        assert!(!look.changed(), "it is not watched any more");
-        look.add(vec![one.clone()]);
+        assert!(!watched.changed(), "it is not watched any more");
+        watched.add(vec![one.clone()]);
         fs::remove_file(&one).expect("removable");
-        assert!(look.changed());
+        assert!(watched.changed());
         fs::remove_dir_all(&folder).expect("removable");
     }
 }

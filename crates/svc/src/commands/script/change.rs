@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_client::Resource;
 use svc_protocol::api::{NewScript, Script, ScriptOwner, ScriptPatch};
 
-use super::{Kind, One, fields, find};
+use super::{Kind, ScriptArg, fields, find};
 use crate::{
     commands::{Shell, own_script, records, sink::read_text},
     environment::Environment,
@@ -41,7 +41,7 @@ pub struct CreateArgs {
 )]
 pub struct UpdateArgs {
     #[command(flatten)]
-    which: One,
+    which: ScriptArg,
     /// New name
     #[arg(long)]
     name: Option<String>,

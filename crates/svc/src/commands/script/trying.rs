@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use serde_json::Value;
 use svc_protocol::api::{RanScript, RunScript};
 
-use super::{One, find};
+use super::{ScriptArg, find};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
@@ -19,7 +19,7 @@ use crate::{
                    svc script run alarm --event-type space.unhealthy")]
 pub struct Args {
     #[command(flatten)]
-    which: One,
+    which: ScriptArg,
     /// Params of a tool as a JSON object; `-`, or no argument with redirected stdin, reads stdin
     #[arg(allow_hyphen_values = true)]
     params: Option<String>,

@@ -12,7 +12,7 @@ use svc_protocol::api::{
 };
 
 use super::{
-    One,
+    SinkArg,
     content::{Content, read_text},
     fields, find,
 };
@@ -61,7 +61,7 @@ pub struct CreateArgs {
 )]
 pub struct UpdateArgs {
     #[command(flatten)]
-    which: One,
+    which: SinkArg,
     /// New name
     #[arg(long)]
     name: Option<String>,

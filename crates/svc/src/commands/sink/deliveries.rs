@@ -7,7 +7,7 @@ use svc_client::Client;
 use svc_core::SinkId;
 use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState};
 
-use super::{One, find};
+use super::{SinkArg, find};
 use crate::{
     commands::{Shell, records::ListArgs},
     exit::{Exit, Failure, Outcome},
@@ -28,7 +28,7 @@ const FOLLOW_LIMIT: u32 = 200;
 )]
 pub struct Args {
     #[command(flatten)]
-    which: One,
+    which: SinkArg,
     /// Only deliveries in this state
     #[arg(long, value_enum)]
     state: Option<StateFilter>,
@@ -139,7 +139,7 @@ async fn follow(
         limit: Some(FOLLOW_LIMIT),
         ..DeliveryQuery::default()
     };
-    let mut seen = Seen::default();
+    let mut seen = ShownDeliveries::default();
     let mut first = true;
     loop {
         let latest = client.deliveries(sink, &query).await?.deliveries;
@@ -160,11 +160,11 @@ async fn follow(
 
 /// State and number of attempts of each delivery, as shown last.
 #[derive(Default)]
-struct Seen {
+struct ShownDeliveries {
     shown: BTreeMap<u64, (DeliveryState, usize)>,
 }
 
-impl Seen {
+impl ShownDeliveries {
     /// New and changed deliveries, oldest first.
     fn changes(&mut self, latest: Vec<Delivery>) -> Vec<Delivery> {
         let now: BTreeMap<u64, (DeliveryState, usize)> = latest
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn only_changes_are_shown_oldest_first() {
-        let mut seen = Seen::default();
+        let mut seen = ShownDeliveries::default();
         let mut check = |latest: Vec<Delivery>, expected: &[u64]| {
             let changed: Vec<u64> = seen.changes(latest).iter().map(|each| each.n).collect();
             assert_eq!(changed, expected);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use svc_core::EventId;
 use svc_protocol::api::{Preview, Previewed};
 
-use super::{One, content::read_text, find};
+use super::{SinkArg, content::read_text, find};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
@@ -18,7 +18,7 @@ use crate::{
                    svc sink test builds --dry-run --body-template @new.json --event-id 0197a1b2-…")]
 pub struct Args {
     #[command(flatten)]
-    which: One,
+    which: SinkArg,
     /// Only show the body, send nothing
     #[arg(long)]
     dry_run: bool,

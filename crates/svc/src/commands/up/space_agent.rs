@@ -49,7 +49,7 @@ impl SpaceAgent {
             if let Some((discovery, agent)) = self.find_linked().await {
                 return self.register_with(discovery, &agent).await;
             }
-            sleep(self.policy.look_every).await;
+            sleep(self.policy.poll_interval).await;
         }
         Err(
             Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
@@ -61,7 +61,7 @@ impl SpaceAgent {
     /// Registers again whenever the server has started a new agent. Never returns.
     pub async fn keep_registered(&mut self) {
         loop {
-            sleep(self.policy.watch_every).await;
+            sleep(self.policy.restart_check_interval).await;
             if self
                 .find()
                 .is_none_or(|found| Some(found.pid) == self.registered_pid)
@@ -120,7 +120,7 @@ pub async fn wait_for_calls(ready: &Ready, policy: UpPolicy) -> Result<(), Failu
         if begun.elapsed() > policy.ready_within {
             return Err(failure.doing("the demo space's methods cannot be called"));
         }
-        sleep(policy.look_every).await;
+        sleep(policy.poll_interval).await;
     }
 }
 

@@ -9,23 +9,23 @@ use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 use super::Names;
 
 /// The script's last registration, and which of its methods the script unregistered afterwards.
-pub struct Recorded {
+pub struct RecordedRegistration {
     pub registration: Registration,
     /// In the order of the registration.
-    methods: Vec<Recall>,
+    methods: Vec<RecordedMethod>,
 }
 
-struct Recall {
+struct RecordedMethod {
     name: String,
     local_name: String,
     is_kept: bool,
 }
 
-impl Recorded {
+impl RecordedRegistration {
     fn new(registration: Registration, names: &Names) -> Self {
         // An invalid registration keeps the names as written; its errors are reported later.
         let checked = registration.clone().check(&names.space, &names.owner);
-        let recall = |name: String, local_name: String| Recall {
+        let recorded_method = |name: String, local_name: String| RecordedMethod {
             name,
             local_name,
             is_kept: true,
@@ -34,14 +34,14 @@ impl Recorded {
             Ok(checked) => checked
                 .methods
                 .into_iter()
-                .map(|method| recall(method.name.to_string(), method.local_name))
+                .map(|method| recorded_method(method.name.to_string(), method.local_name))
                 .collect(),
             Err(_) => registration
                 .methods
                 .iter()
                 .map(|method| {
                     let local_name = method.local_name.as_ref().unwrap_or(&method.name);
-                    recall(method.name.clone(), local_name.clone())
+                    recorded_method(method.name.clone(), local_name.clone())
                 })
                 .collect(),
         };
@@ -83,18 +83,18 @@ impl Recorded {
 }
 
 /// Records registrations; every other operation behaves as outside of a space.
-pub(super) struct Recording<'a> {
+pub(super) struct RecordingHost<'a> {
     pub(super) host: SpaceHost,
     pub(super) names: &'a Names,
-    pub(super) recorded: Option<Recorded>,
+    pub(super) recorded: Option<RecordedRegistration>,
 }
 
-impl Recording<'_> {
+impl RecordingHost<'_> {
     fn register(&mut self, argument: &str) -> Result<String, Raise> {
         let registration = svc_script::read_registration(argument)?;
         let recorded = self
             .recorded
-            .insert(Recorded::new(registration, self.names));
+            .insert(RecordedRegistration::new(registration, self.names));
         let registered = Registered {
             methods: recorded.names(),
             warnings: Vec::new(),
@@ -121,7 +121,7 @@ impl Recording<'_> {
     }
 }
 
-impl Host for Recording<'_> {
+impl Host for RecordingHost<'_> {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         self.host.library(module)
     }
