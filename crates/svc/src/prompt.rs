@@ -128,6 +128,25 @@ pub fn read_secret() -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
+/// The text of an argument. `-`, or no argument with redirected stdin, reads stdin.
+pub fn argument_or_stdin(argument: Option<String>) -> Result<String, Failure> {
+    match argument {
+        Some(text) if text != "-" => Ok(text),
+        None if io::stdin().is_terminal() => Ok(String::new()),
+        _ => read_stdin(),
+    }
+}
+
+/// Asks for a new secret twice, without echo.
+pub fn ask_twice(question: &str) -> Result<String, Failure> {
+    let first = ask_secret(question)?;
+    if ask_secret("once more")? == first {
+        Ok(first)
+    } else {
+        Err(Failure::usage("the two passwords differ"))
+    }
+}
+
 /// Reads all of stdin.
 pub fn read_stdin() -> Result<String, Failure> {
     io::read_to_string(io::stdin().lock()).map_err(unreadable)

@@ -9,7 +9,7 @@ use svc_client::Target;
 use super::{Shell, records::NameArgs};
 use crate::{
     context::{Context, Contexts},
-    exit::{Exit, Failure, Outcome},
+    exit::{Exit, Outcome},
     output::{Table, or_dash},
     prompt,
 };
@@ -76,10 +76,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         }
         Command::Rm(which) => {
             for name in &which.names {
-                contexts.remove(name).ok_or_else(|| {
-                    Failure::new(Exit::NotFound, format!("context `{name}` does not exist"))
-                        .hint("svc context list")
-                })?;
+                contexts.get(name)?;
+                contexts.remove(name);
                 eprintln!("removed context `{name}`");
             }
         }

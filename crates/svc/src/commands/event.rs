@@ -1,7 +1,5 @@
 //! `svc event`: emits one custom event.
 
-use std::io::{self, IsTerminal};
-
 use clap::ValueEnum;
 use serde_json::Value;
 use svc_core::event::{check_payload, custom_type};
@@ -58,12 +56,7 @@ fn parse_key(text: &str) -> Result<String, String> {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let payload = match args.payload.as_deref() {
-        Some("-") => prompt::read_stdin()?,
-        Some(payload) => payload.to_owned(),
-        None if io::stdin().is_terminal() => String::new(),
-        None => prompt::read_stdin()?,
-    };
+    let payload = prompt::argument_or_stdin(args.payload)?;
     let emit = read(args.r#type, &payload)?;
     let key = args.idempotency_key.as_deref();
     let emitted = emit_by(shell, args.via, &emit, key).await?;

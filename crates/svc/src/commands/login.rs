@@ -130,11 +130,7 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
     let password = if args.password_stdin {
         prompt::read_secret()?
     } else if can_ask && is_setup {
-        let password = prompt::ask_secret(&format!("new password of {username}"))?;
-        if prompt::ask_secret("once more")? != password {
-            return Err(Failure::usage("the two passwords differ"));
-        }
-        password
+        prompt::ask_twice(&format!("new password of {username}"))?
     } else if can_ask {
         prompt::ask_secret("password")?
     } else {

@@ -215,7 +215,7 @@ async fn change_own_password(shell: &Shell, from_stdin: bool) -> Outcome {
         must_be_asked()?;
         ChangePassword {
             current_password: prompt::ask_secret("current password")?,
-            new_password: ask_twice("new password")?,
+            new_password: prompt::ask_twice("new password")?,
         }
     };
     client.change_password(&change).await?;
@@ -228,16 +228,7 @@ fn new_password(user: &str, from_stdin: bool) -> Result<String, Failure> {
         return prompt::read_secret();
     }
     must_be_asked()?;
-    ask_twice(&format!("password of {user}"))
-}
-
-fn ask_twice(question: &str) -> Result<String, Failure> {
-    let first = prompt::ask_secret(question)?;
-    if prompt::ask_secret("once more")? == first {
-        Ok(first)
-    } else {
-        Err(Failure::usage("the two passwords differ"))
-    }
+    prompt::ask_twice(&format!("password of {user}"))
 }
 
 fn must_be_asked() -> Result<(), Failure> {

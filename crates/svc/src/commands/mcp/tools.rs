@@ -1,10 +1,6 @@
 //! `svc mcp tools` and `svc mcp call`.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
 use svc_protocol::api::MethodQuery;
@@ -64,12 +60,7 @@ pub async fn list(shell: &Shell) -> Outcome {
 }
 
 pub async fn call(shell: &Shell, args: Args) -> Outcome {
-    let arguments = match args.arguments.as_deref() {
-        Some("-") => prompt::read_stdin()?,
-        Some(arguments) => arguments.to_owned(),
-        None if io::stdin().is_terminal() => String::new(),
-        None => prompt::read_stdin()?,
-    };
+    let arguments = prompt::argument_or_stdin(args.arguments)?;
     let arguments = check(&arguments)?;
     let within = args.timeout.map(|seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|error| {

@@ -1,9 +1,6 @@
 //! `svc method call`: sends one call or a batch, and prints the answers unchanged.
 
-use std::{
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::value::RawValue;
@@ -51,12 +48,7 @@ pub struct Args {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let params = match args.params.as_deref() {
-        Some("-") => prompt::read_stdin()?,
-        Some(params) => params.to_owned(),
-        None if io::stdin().is_terminal() => String::new(),
-        None => prompt::read_stdin()?,
-    };
+    let params = prompt::argument_or_stdin(args.params)?;
     let within = args
         .timeout
         .map(|seconds| {

@@ -32,7 +32,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let request = RunScript {
         params: match &args.event_type {
             Some(_) => None,
-            None => read_params(args.params)?,
+            None => parse_params(&prompt::argument_or_stdin(args.params)?)?,
         },
         event_type: args.event_type,
     };
@@ -45,15 +45,6 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         Some(_) => Exit::Failure,
         None => Exit::Ok,
     })
-}
-
-fn read_params(given: Option<String>) -> Result<Option<Value>, Failure> {
-    let text = match given {
-        Some(text) if text != "-" => text,
-        None if io::stdin().is_terminal() => return Ok(None),
-        _ => prompt::read_stdin()?,
-    };
-    parse_params(&text)
 }
 
 fn parse_params(text: &str) -> Result<Option<Value>, Failure> {
