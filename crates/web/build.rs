@@ -1,5 +1,5 @@
-//! Writes the table of the files in `web/app`, each with its hash and, where that is smaller, its
-//! gzip form: nothing is hashed or compressed while serving.
+//! Writes the table of the files in `web/app`. Each file has its hash and, if that is smaller, its
+//! gzip form, so that the server never hashes or compresses a file.
 
 use std::{
     env, fs,
@@ -11,14 +11,15 @@ use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
 fn main() -> io::Result<()> {
-    let variable = |name| PathBuf::from(env::var_os(name).expect("cargo sets it"));
+    let variable = |name| PathBuf::from(env::var_os(name).expect("cargo sets this variable"));
     let folder = variable("CARGO_MANIFEST_DIR").join("../../web/app");
     let out = variable("OUT_DIR");
     println!("cargo::rerun-if-changed={}", folder.display());
 
     let mut files = Vec::new();
     list(&folder, &mut files)?;
-    // As texts, by which they are looked up: as paths, `a/b.js` would stand before `a.js`.
+    // Sorted as texts, because the server looks them up as texts: as paths, `a/b.js` would come
+    // before `a.js`.
     let mut files: Vec<(String, PathBuf)> = files
         .into_iter()
         .map(|file| (shown(&folder, &file), file))
@@ -47,10 +48,10 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The path in the address.
+/// The path of a file in its URL.
 fn shown(folder: &Path, file: &Path) -> String {
     file.strip_prefix(folder)
-        .expect("files of a folder lie in it")
+        .expect("the file was found in this folder")
         .display()
         .to_string()
         .replace('\\', "/")

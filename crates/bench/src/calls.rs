@@ -1,10 +1,10 @@
-//! What a call costs: `svc` beside the parts it is made of, in one run on one machine.
+//! The cost of a call: `svc` compared with references, in one run on one machine.
 //!
-//! Everything is up together: the real server, a real agent, an echo method server, and the
-//! references that bound what can be reached: **B**, a bare axum echo; **C**, HTTP to a stdio
-//! program without an agent; **A**, a parent and a child over stdio. Slices of 250 ms are taken in
-//! shuffled order, so that whatever else the machine does disturbs all of them alike, and every
-//! answer is compared with what it must be.
+//! All programs run at the same time: the real server, a real agent, an echo method server, and the
+//! references, which show the limits of the machine: **B**, a bare axum echo; **C**, HTTP to a stdio
+//! program without an agent; **A**, a parent and a child over stdio. Slices of 250 ms are measured in
+//! shuffled order, so that other work on the machine disturbs all of them alike. Every answer is
+//! compared with the only correct one.
 
 mod cases;
 pub mod compare;
@@ -32,11 +32,11 @@ use self::{
 };
 use crate::links;
 
-/// The folder for the figures of a run.
+/// Folder for the results of a run.
 const FOLDER: &str = "target/bench";
-/// Gates and goals use the last of them.
+/// Numbers of idle links to measure. Gates and goals apply to the last one.
 const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
-/// How long the pipe alone is measured, in each of its two ways.
+/// Length of each of the two measurements of the pipe alone.
 const STDIO_TIME: Duration = Duration::from_secs(1);
 
 pub async fn run(settings: Settings) -> anyhow::Result<()> {
@@ -58,7 +58,7 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     for round in 0..=settings.rounds {
         for index in shuffle.order(cases.len()) {
             let slice = cases[index].slice(&cores).await?;
-            // The first round warms up.
+            // The first round is a warm-up.
             if round > 0 {
                 slices[index].push(slice);
             }
@@ -86,17 +86,17 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     println!("\nwritten to {FOLDER}/calls.json and {FOLDER}/calls.md");
     if let Some(document) = &settings.document {
         report::renew(document, &report.markdown())
-            .with_context(|| format!("`{}` cannot be renewed", document.display()))?;
+            .with_context(|| format!("cannot update `{}`", document.display()))?;
     }
     Ok(())
 }
 
-/// System calls of one call after another, if this machine can count them.
+/// System calls per call on one connection; `None` if this machine cannot count them.
 pub async fn serial_system_calls() -> anyhow::Result<Option<f64>> {
     stage::serial_case().await?.system_calls().await
 }
 
-/// Counted apart from the rounds: counting costs time.
+/// Counts system calls of each case, separately from the rounds, because counting costs time.
 async fn system_calls(cases: &[Case]) -> anyhow::Result<Vec<Option<f64>>> {
     let mut counted = Vec::new();
     for case in cases {

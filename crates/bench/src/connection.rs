@@ -1,4 +1,4 @@
-//! A persistent connection, as programs use that call or emit often.
+//! A persistent connection, as used by programs that call or emit often.
 
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
@@ -37,7 +37,7 @@ impl Connection {
         })
     }
 
-    /// Sent with every request from now on.
+    /// Sets the headers of all later requests.
     pub fn headers(&mut self, headers: &[(&'static str, &'static str)]) {
         self.headers = headers.to_vec();
     }

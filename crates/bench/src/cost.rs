@@ -1,7 +1,7 @@
-//! The check against slow growth: the system calls of a call, compared with the number when the
-//! baseline was written.
+//! The check against growing costs: compares the system calls per call with the baseline.
 //!
-//! System calls and not time: they are the same on a busy machine, and the same in a debug build.
+//! It counts system calls and not time, because their number does not depend on the load of the
+//! machine or on the build profile.
 
 use anyhow::{bail, ensure};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ const BASELINE: &str = include_str!("../baseline.json");
 
 #[derive(Deserialize)]
 struct Baseline {
-    /// Of server, agent and method server together, for one call after another.
+    /// Of server, agent and method server together, with one call at a time.
     system_calls_per_call: f64,
     /// The tolerated difference, as a fraction.
     tolerance: f64,
@@ -35,14 +35,14 @@ pub async fn check(required: bool) -> anyhow::Result<()> {
     compare(counted, &baseline)
 }
 
-/// Far fewer also fail: either the counter missed a process, or the baseline no longer protects
-/// the improvement.
+/// Far fewer system calls fail too: either the counter missed a process, or the baseline must be
+/// lowered to protect the improvement.
 fn compare(counted: f64, baseline: &Baseline) -> anyhow::Result<()> {
     let expected = baseline.system_calls_per_call;
     if counted > expected * (1.0 + baseline.tolerance) {
         bail!(
             "a call takes {counted:.2} system calls, {expected:.2} when the baseline was written; \
-             if that is meant, change crates/bench/baseline.json and say why"
+             if that is intended, change crates/bench/baseline.json and say why"
         );
     }
     if counted < expected * (1.0 - baseline.tolerance) {

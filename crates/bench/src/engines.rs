@@ -1,6 +1,5 @@
-//! The embedded database beside PostgreSQL: emits and deliveries per second, in turns within one
-//! run, on one machine. PostgreSQL is a private one that waits for its disk, as the embedded one
-//! does.
+//! Compares the embedded database with PostgreSQL: emits and deliveries per second, in turns within
+//! one run on one machine. PostgreSQL runs with `fsync`, as durable as the embedded database.
 
 use anyhow::Context;
 use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone};
@@ -11,14 +10,14 @@ const ROUNDS: usize = 3;
 /// Servers of the zone.
 const SERVERS: usize = 3;
 
-/// A target for events, with each of its servers.
-struct Place {
+/// The results of one database setup.
+struct EngineResults {
     name: &'static str,
     emits: Vec<f64>,
     deliveries: Vec<f64>,
 }
 
-impl Place {
+impl EngineResults {
     fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -50,7 +49,7 @@ fn at_each(user: &TestUser, servers: &[&TestServer]) -> Vec<TestUser> {
 }
 
 pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
-    let postgres = TestPostgres::own_durable().context("PostgreSQL is needed for this")?;
+    let postgres = TestPostgres::own_durable().context("this benchmark requires PostgreSQL")?;
     let configure = |builder: svc_testkit::TestServerBuilder| {
         builder
             .allow_loopback_webhooks()
@@ -60,26 +59,26 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
     let single = TestZone::start_with(&postgres, 1, configure).await;
     let zone = TestZone::start_with(&postgres, SERVERS, configure).await;
     let members: Vec<_> = (0..SERVERS).map(|member| zone.server(member)).collect();
-    let mut places = [
-        Place::new("embedded"),
-        Place::new("PostgreSQL, 1 server"),
-        Place::new("PostgreSQL, 3 servers"),
+    let mut results = [
+        EngineResults::new("embedded"),
+        EngineResults::new("PostgreSQL, 1 server"),
+        EngineResults::new("PostgreSQL, 3 servers"),
     ];
     let load = (clients, receivers);
     for round in 0..ROUNDS {
-        places[0].measure(&[&embedded], round, load).await?;
-        places[1].measure(&[single.server(0)], round, load).await?;
-        places[2].measure(&members, round, load).await?;
+        results[0].measure(&[&embedded], round, load).await?;
+        results[1].measure(&[single.server(0)], round, load).await?;
+        results[2].measure(&members, round, load).await?;
     }
-    let base = (median(&places[0].emits), median(&places[0].deliveries));
+    let base = (median(&results[0].emits), median(&results[0].deliveries));
     println!("{clients} clients, {receivers} receivers, medians of {ROUNDS} rounds in turns");
     println!("| | emits/s | of embedded | deliveries/s | of embedded |");
     println!("|---|---|---|---|---|");
-    for place in &places {
-        let (emits, deliveries) = (median(&place.emits), median(&place.deliveries));
+    for result in &results {
+        let (emits, deliveries) = (median(&result.emits), median(&result.deliveries));
         println!(
             "| {} | {emits:.0} | {:.2} | {deliveries:.0} | {:.2} |",
-            place.name,
+            result.name,
             emits / base.0,
             deliveries / base.1
         );

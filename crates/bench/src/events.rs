@@ -1,6 +1,6 @@
 //! The cost of events: emits under load, deliveries to many receivers, and the time from a commit
-//! to the first attempt. For comparison, a loop measures the disk: it appends one record and waits
-//! until it is durable.
+//! to the first attempt. For comparison, a loop measures the disk: it appends one record at a time
+//! and waits until the record is durable.
 
 use std::{
     io::Write,
@@ -65,11 +65,11 @@ pub struct Deliveries {
     pub total: usize,
     /// Per second, from the first emit on.
     pub rate: f64,
-    /// After how long all emits were acknowledged.
+    /// Time until all emits were acknowledged.
     pub emitted: Duration,
 }
 
-/// Appends of one record per second, each synced: what one writer without group commit could do.
+/// Synced appends per second: the limit of a writer without group commit.
 fn bare_commits() -> anyhow::Result<f64> {
     let folder = TempDir::with_prefix("svc-bench-")?;
     let mut file = std::fs::File::create(folder.path().join("log"))?;
@@ -94,8 +94,8 @@ async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Many clients, each with one emit in flight, and no sink. `users` is one user, at each of
-/// the servers that share the work.
+/// Measures emits of many clients without a sink, each with one emit in flight. `users` is one user
+/// at each of the servers.
 pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> {
     let mut running = JoinSet::new();
     let begun = Instant::now();
@@ -124,7 +124,7 @@ pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> 
     })
 }
 
-/// Fills the lane of every receiver, and times how long the deliveries take.
+/// Fills the lane of every receiver, and measures the time of the deliveries.
 pub async fn deliveries(
     users: &[TestUser],
     clients: usize,
@@ -173,7 +173,8 @@ pub async fn deliveries(
     })
 }
 
-/// One event at a time on an idle server: from its acknowledgement to its arrival.
+/// Measures the time from the acknowledgement of an event to its arrival, one event at a time on an
+/// idle server.
 async fn first_attempts(user: &TestUser) -> anyhow::Result<()> {
     let hook = TestReceiver::start().await;
     user.webhook("first", "custom.bench.first", &hook.url("/hook"))

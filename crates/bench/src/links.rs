@@ -1,5 +1,4 @@
-//! The cost of many idle links, and the time until all of them are back after
-//! a crash.
+//! The cost of many idle links, and the time until all of them are back after a crash.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +14,11 @@ const STORM_AT_ONCE: usize = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Links {
     pub count: usize,
-    /// Of the server with all links up, in bytes.
+    /// Memory of the server with all links, in bytes.
     pub memory: u64,
     pub memory_before: u64,
     pub linking: Duration,
-    /// From the first log line of the restarted server until every link is back.
+    /// From the start of the restarted server until every link is back.
     pub storm: Duration,
 }
 
@@ -62,7 +61,7 @@ pub async fn run(count: usize, methods: usize) -> anyhow::Result<()> {
 pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
     ensure!(
         count > 0 && methods > 0,
-        "at least one link with one method is needed"
+        "at least one link with one method is required"
     );
     raise_open_files_limit();
     let mut server = TestServer::builder().large_quotas().start().await;
@@ -91,7 +90,7 @@ pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
     })
 }
 
-/// A call through the last of the links.
+/// Checks a call through the last link.
 async fn check(user: &TestUser, count: usize) -> anyhow::Result<()> {
     let method = format!("s{}.m0", count - 1);
     let answer = user.call(&method, json!({"x": 1})).await;

@@ -1,5 +1,5 @@
-//! Measurements of the product, as commands: each starts the real `svc` program and prints what it
-//! saw. One of them decides a test: `cost`, which counts and keeps no time.
+//! Benchmarks of the product, as commands. Each starts the real `svc` program and prints the results.
+//! Only `cost` is used by a test: it counts system calls and measures no time.
 //!
 //! ```sh
 //! cargo build --profile dist --ignore-rust-version -p svc -p svc-bench --bins --examples
@@ -29,7 +29,7 @@ use anyhow::{Context, bail};
 /// Usage of the commands other than `calls`.
 const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | engines [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
-/// The allocator of the product, so that the references use the same.
+/// The allocator of the product, so that the references use the same one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -51,7 +51,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Busy until its parent is gone.
+/// Keeps a core busy until stdin ends.
 fn spin() -> anyhow::Result<()> {
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

@@ -1,6 +1,6 @@
-//! What MCP costs over the plain API: `tools/call` beside `POST /api/methods/call`, both through to
-//! the same stdio method server, and `tools/list` of 1,000 tools beside a bare axum route that
-//! answers the same bytes. Ratios of slices taken in turn in one run.
+//! The cost of MCP compared with the plain API: `tools/call` and `POST /api/methods/call` of the same
+//! method, and `tools/list` of 1,000 tools compared with a bare axum route that returns the same
+//! bytes. The results are ratios of slices that alternate within one run.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -215,7 +215,7 @@ impl Drop for BareRoute {
     }
 }
 
-/// The bare route itself: `svc-bench bare-route`, with its answer on stdin.
+/// `svc-bench bare-route`: serves the bytes from stdin as the answer to every request.
 pub async fn bare_route() -> anyhow::Result<()> {
     let mut answer = Vec::new();
     std::io::Read::read_to_end(&mut std::io::stdin(), &mut answer)?;

@@ -1,10 +1,10 @@
 //! The effect of an attack by one user on another user.
 //!
-//! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in a process of
-//! its own, does one harmful thing at a fixed rate. Each attack is measured in three windows, one
-//! after the other: quiet, attacked, and beside a control that only burns as much CPU as the attack
-//! took (in the attacker and in the server). On two cores the control tells what is lost to the
-//! scheduler anyway.
+//! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in its own process,
+//! does one harmful thing at a fixed rate. Each attack is measured in three windows, one after the
+//! other: quiet, under attack, and beside a control that only burns as much CPU as the attack took
+//! (in the attacker and in the server). On two cores, the control shows the effect of the lost CPU
+//! alone.
 
 mod attacker;
 mod attacks;
@@ -78,7 +78,7 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
     raise_open_files_limit();
     let mut rows = Vec::new();
     for attack in attacks {
-        // A server of its own for each, so that no attack benefits from the one before.
+        // Each attack has its own server, so that attacks do not influence each other.
         let row = measure(attack, settings.window)
             .await
             .with_context(|| format!("attack `{}`", attack.name()))?;
@@ -108,7 +108,7 @@ async fn measure(attack: Attack, window: Duration) -> anyhow::Result<Row> {
     let victim = Victim::start(&server).await?;
     let hanging = TcpListener::bind("127.0.0.1:0")?;
     let brief = Brief::prepare(attack, &server, &victim, &hanging).await?;
-    // The first calls and logins are slower than the rest.
+    // Warm-up: the first calls and logins are slower than the rest.
     victim.measure(WARM_UP).await;
     let (quiet, server_quiet) = timed(&server, victim.measure(window)).await?;
     let attacker = Attacker::start(attack, &brief).await?;
@@ -131,7 +131,7 @@ async fn measure(attack: Attack, window: Duration) -> anyhow::Result<Row> {
     })
 }
 
-/// The measurements, and the cores that the server used.
+/// Returns the measurements, and the number of cores that the server used.
 async fn timed(
     server: &TestServer,
     measuring: impl Future<Output = Measured>,

@@ -1,7 +1,7 @@
-//! The cost of a script method server: the same handler served by the embedded engine (a fresh
-//! evaluator per request), by CPython, and a Rust echo that does nothing, side by side in one run.
+//! The cost of a script method server: the same handler in the embedded engine (a new evaluator per
+//! request) and in CPython, compared with an echo in Rust, in one run.
 //!
-//! Short slices of each case in turn, so that a noisy machine is noisy for all of them alike.
+//! Short slices of the cases alternate, so that other work on the machine disturbs all of them alike.
 
 use std::{
     sync::Arc,
@@ -38,7 +38,7 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
         space.write("setup.py", SETUP);
         space.write("cpython.py", CPYTHON);
         let agent = space.publish(registration).await;
-        // Its folder is removed with it.
+        // Keep the space: dropping it removes its folder.
         agents.push((space, agent));
     }
     let space = ann.space("rust").await;
@@ -93,7 +93,7 @@ fn serving(command: &str, args: &[&str]) -> String {
     text
 }
 
-/// Calls of one method by some callers for some time; every response is checked.
+/// Calls one method from several callers for some time, and checks every response.
 async fn slice(
     user: &TestUser,
     method: &str,
@@ -175,7 +175,7 @@ fn fresh_evaluators() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has one library.
+/// A host with one library, `handlers`.
 struct Handlers;
 
 impl Host for Handlers {

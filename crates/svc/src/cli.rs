@@ -1,4 +1,4 @@
-//! The command tree. Each command's own arguments stand beside the command.
+//! The command tree and the global options. The arguments of a command are defined in its module.
 
 use std::path::PathBuf;
 
@@ -25,30 +25,30 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Heading of what every command takes, apart from its own options.
-const EVERYWHERE: &str = "Options everywhere";
+/// Heading of the options that every command accepts.
+const GLOBAL_OPTIONS: &str = "Global options";
 
-/// Options every command takes.
+/// Options that every command accepts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Globals {
-    /// Form of the output
+    /// Output format
     #[arg(
         short,
         long,
-        global = true, help_heading = EVERYWHERE,
+        global = true, help_heading = GLOBAL_OPTIONS,
         value_enum,
         default_value_t,
-        value_name = "FORM"
+        value_name = "FORMAT"
     )]
     pub output: Format,
     /// Saved context to use instead of the current one
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "NAME")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "NAME")]
     pub context: Option<String>,
     /// Configuration file [env: SVC_CONFIG]
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Form of the logs on stderr [env: SVC_LOG_FORMAT]
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_enum, value_name = "FORM")]
+    /// Log format [env: SVC_LOG_FORMAT]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 }
 
@@ -100,7 +100,7 @@ pub enum Command {
     Version(commands::version::Args),
     #[command(hide = true)]
     ScriptWorker(commands::script_worker::Args),
-    /// Ends the children of an agent that was killed; the agent starts it
+    /// Kill the children of an agent that was killed; the agent starts this process
     #[command(hide = true)]
     AgentGuard,
 }

@@ -1,4 +1,5 @@
-//! One file per command. A command reads its arguments, makes its requests and prints.
+//! One file per command. A command reads its arguments, sends requests and prints the result. No
+//! rule of the product is decided here.
 
 pub mod agent;
 pub mod api;
@@ -45,7 +46,7 @@ use crate::{
     runtime,
 };
 
-/// What every command has at hand.
+/// The inputs and the output that every command uses.
 pub struct Shell {
     pub globals: Globals,
     pub environment: Environment,
@@ -53,7 +54,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// The server to speak to, for everything but calls.
+    /// Connects to the server, for all commands except calls and emits.
     pub fn connect(&self) -> Result<Connection, Failure> {
         contexts::connect(self.globals.context.as_deref(), &self.environment)
     }
@@ -66,10 +67,10 @@ impl Shell {
         Config::load(self.globals.config.as_deref(), &self.environment)
     }
 
-    /// Starts the logs of a long-running command.
+    /// Starts the logging of a long-running command.
     pub fn start_logs(&self, config: &Config) -> Result<(), Failure> {
         let format = self.globals.log_format.unwrap_or(config.server.log_format);
-        logging::start(format, logging::Default::Info, &self.environment)
+        logging::start(format, logging::DefaultLevel::Info, &self.environment)
     }
 }
 
@@ -81,7 +82,8 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         output,
     };
     match cli.command {
-        // These run long, choose their own runtime and log what they do.
+        // Long-running commands, and commands without requests: each chooses its own runtime and
+        // logging.
         Command::Up(args) => up::run(&shell, args),
         Command::Server(server::Command::Start(args)) => server::start(&shell, *args),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
@@ -93,17 +95,17 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         }
         Command::Completions(args) => completions::run(&shell, &args),
         Command::Version(_) => version::run(&shell),
-        // Drives its connections itself.
+        // Blocks, so it must not run inside a runtime.
         Command::Migrate(args) => migrate::run(&shell, args),
         command => {
             let format = shell.globals.log_format.unwrap_or_default();
-            logging::start(format, logging::Default::Warn, &shell.environment)?;
+            logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
             runtime::single()?.block_on(run_short(&shell, command))
         }
     }
 }
 
-/// Everything that makes its requests and ends.
+/// Commands that send a few requests and end.
 async fn run_short(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::Agent(command) => agent::run(shell, command).await,
@@ -134,6 +136,6 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         | Command::AgentGuard
         | Command::Migrate(_)
         | Command::Completions(_)
-        | Command::Version(_) => unreachable!("`run` takes these itself"),
+        | Command::Version(_) => unreachable!("`run` handles these commands"),
     }
 }

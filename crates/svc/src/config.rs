@@ -1,7 +1,7 @@
-//! The layered configuration: flag > environment > file > default.
+//! The configuration in layers: environment over file over default.
 //!
-//! Flags are applied by the commands that have them. `config.default.toml` *is* the defaults: it
-//! is the lowest layer, read like any other file.
+//! Flags are above these layers; the commands apply them. `config.default.toml` holds all defaults:
+//! it is the lowest layer, read like any other file.
 
 mod addresses;
 mod section;
@@ -23,10 +23,10 @@ pub use addresses::Addresses;
 use section::section;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
-/// Name of the file in this folder and in the user's config folder.
+/// Name of the file in the current folder and in the user's config folder.
 const FILE_NAME: &str = "svc.toml";
 
-/// Less would refuse ordinary requests.
+/// A smaller budget would refuse ordinary requests.
 const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, clap::ValueEnum)]
@@ -37,7 +37,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// All settings, every layer below the flags applied.
+/// All settings, from every layer below the flags.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     pub server: Server,
@@ -142,7 +142,7 @@ section! {
     }
 }
 
-/// One layer: only what it says.
+/// One layer, with only the keys that it sets.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Layer {
@@ -182,7 +182,7 @@ impl Layer {
         })
     }
 
-    /// Paths in a file are relative to the file, so that it means the same from anywhere.
+    /// Paths in a file are relative to the file's folder, not to the current folder.
     fn relative_to(&mut self, folder: &Path) {
         let paths = [
             &mut self.server.data_dir,
@@ -212,7 +212,7 @@ impl Layer {
 }
 
 impl Config {
-    /// Reads every layer. `file` is what `--config` says.
+    /// Reads every layer. `file` is the value of `--config`.
     pub fn load(file: Option<&Path>, environment: &Environment) -> Result<Self, Failure> {
         let mut layers = Layer::of_text("config.default.toml", DEFAULTS)?;
         if let Some(file) = find_file(file, environment)? {
@@ -254,7 +254,7 @@ impl Config {
         }
         if server.tls_cert.is_some() != server.tls_key.is_some() {
             return Err(Failure::usage(
-                "`tls_cert` and `tls_key` are only of use together: give both, or none",
+                "`tls_cert` and `tls_key` require each other: set both, or neither",
             ));
         }
         for (key, seconds) in [
@@ -283,7 +283,7 @@ impl Config {
         if server.calls_per_second == Some(0) {
             return Err(
                 Failure::usage("`calls_per_second` is 0, which would refuse every call")
-                    .hint("leave it out for no limit"),
+                    .hint("remove it for no limit"),
             );
         }
         self.scripts.check()?;
@@ -354,14 +354,14 @@ impl Scripts {
     }
 }
 
-/// The configuration file, read.
+/// The configuration file and its text.
 struct File {
     path: PathBuf,
     text: String,
 }
 
-/// A file that the user names is used as it is. One that is found in the current folder, which can
-/// be another user's, must be safe from other users.
+/// A file that the user names is used without further checks. A file that is found must not be
+/// writable by other users: the current folder can belong to one of them.
 fn find_file(flag: Option<&Path>, environment: &Environment) -> Result<Option<File>, Failure> {
     let named = flag
         .map(Path::to_owned)
@@ -386,7 +386,7 @@ fn find_file(flag: Option<&Path>, environment: &Environment) -> Result<Option<Fi
             Ok(Some(text)) => return Ok(Some(File { path, text })),
             Ok(None) => {}
             Err(untrusted) => {
-                eprintln!("warning: {untrusted}; `--config` uses a file in any case");
+                eprintln!("warning: {untrusted}; `--config <file>` uses a file without this check");
             }
         }
     }

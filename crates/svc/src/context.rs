@@ -1,4 +1,5 @@
-//! Whom the CLI speaks to: saved contexts, the environment, or the agent of the space it runs in.
+//! Chooses the server and the credential of a command: from saved contexts, from the environment, or
+//! through the agent of the space.
 
 mod file;
 mod resolve;

@@ -1,4 +1,5 @@
-//! The process environment, read once, so that everything below takes it as an argument.
+//! The process environment. It is read once at the start and then passed as an argument; no other
+//! module reads it.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,7 @@ pub struct Environment {
 impl Environment {
     pub fn of_process() -> Result<Self, Failure> {
         let working_folder = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::Failure, "cannot tell the current folder").why(error)
+            Failure::new(Exit::Failure, "cannot determine the current folder").why(error)
         })?;
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -40,7 +41,7 @@ impl Environment {
         }
     }
 
-    /// A variable's text; set but empty counts as absent.
+    /// A variable's text; `None` if the variable is empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables
             .get(name)?
@@ -63,16 +64,18 @@ impl Environment {
         self.xdg("XDG_DATA_HOME", ".local/share")
     }
 
-    /// The XDG rule: a relative path in the variable counts as absent.
+    /// By the XDG rule a relative path in the variable is ignored.
     fn xdg(&self, variable: &str, default: &str) -> Result<PathBuf, Failure> {
         if let Some(folder) = self.path(variable).filter(|folder| folder.is_absolute()) {
             return Ok(folder.join("svc"));
         }
         match self.path("HOME") {
             Some(home) => Ok(home.join(default).join("svc")),
-            None => Err(Failure::new(Exit::Failure, "cannot tell your home folder")
-                .why("HOME is not set")
-                .hint(format!("set HOME or {variable}"))),
+            None => Err(
+                Failure::new(Exit::Failure, "cannot determine your home folder")
+                    .why("HOME is not set")
+                    .hint(format!("set HOME or {variable}")),
+            ),
         }
     }
 

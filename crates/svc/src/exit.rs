@@ -1,4 +1,4 @@
-//! How a command ends: exit codes, and failures in three lines at most.
+//! Exit codes, and failures, which are printed in at most three lines.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ pub enum Exit {
     Ok,
     Failure,
     Usage,
-    /// The method answered an error.
+    /// The method returned an error.
     MethodError,
     Credentials,
     NotFound,
-    /// Conflict, invalid; every refused registration.
+    /// A conflict, an invalid request, or a refused registration.
     Refused,
     Unreachable,
     Timeout,
-    /// As the script that was run said.
+    /// The exit code of the script that was run.
     Script(u8),
 }
 
@@ -47,7 +47,7 @@ impl Exit {
         }
     }
 
-    /// What a problem's status means for whoever asked.
+    /// The exit code for the HTTP status of an error.
     pub fn of_status(status: StatusCode) -> Self {
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Self::Credentials,
@@ -60,8 +60,8 @@ impl Exit {
         }
     }
 
-    /// What a JSON-RPC error means. `reason` is its `data.reason`: method servers use these
-    /// codes for errors of their own, and only ours carry one.
+    /// The exit code for a JSON-RPC error. `reason` is its `data.reason`: method servers may use the
+    /// same codes, but only errors of svc have these reasons.
     pub fn of_rpc_error(code: i64, reason: Option<&str>) -> Self {
         let is = |ours: i32| code == i64::from(ours);
         match reason {
@@ -75,7 +75,7 @@ impl Exit {
     }
 }
 
-/// Why a command failed, for people: what, why, and the next command.
+/// Why a command failed, for people: what happened, why, and what to do.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -112,7 +112,7 @@ impl Failure {
         self
     }
 
-    /// Puts what was being done before what went wrong.
+    /// Puts a more general message in front; the former message becomes the reason.
     #[must_use]
     pub fn doing(mut self, what: impl Into<String>) -> Self {
         let inner = std::mem::replace(&mut self.what, what.into());
@@ -211,7 +211,7 @@ mod tests {
         check(-32000, Some("unavailable"), Exit::Unreachable);
         check(-32002, Some("interrupted"), Exit::Unreachable);
         check(-32001, Some("timeout"), Exit::Timeout);
-        // A method server's own error under a code of ours.
+        // An error of a method server with a code that svc uses too.
         check(-32000, None, Exit::MethodError);
         check(-32000, Some("disk full"), Exit::MethodError);
         check(7, None, Exit::MethodError);

@@ -1,6 +1,6 @@
-//! Logs go to stderr, for people or as JSON; `SVC_LOG` filters them.
+//! Logs on stderr, for people or as JSON, filtered by `SVC_LOG`.
 //!
-//! A record is one line, whatever its fields hold: text of users cannot forge another one.
+//! A record is always one line: text of users in its fields cannot forge another record.
 
 mod escaped_fields;
 
@@ -19,18 +19,18 @@ use crate::{config::LogFormat, environment::Environment, exit::Failure};
 /// Libraries that log whole requests at trace level, credentials included.
 const CAPPED: [&str; 2] = ["tungstenite", "tokio_tungstenite"];
 
-/// What is logged unless `SVC_LOG` says otherwise.
+/// The log level without `SVC_LOG`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Default {
-    /// Servers and agents tell what they do.
+pub enum DefaultLevel {
+    /// For servers and agents.
     Info,
-    /// Commands tell only what is wrong.
+    /// For commands.
     Warn,
 }
 
 pub fn start(
     format: LogFormat,
-    default: Default,
+    default: DefaultLevel,
     environment: &Environment,
 ) -> Result<(), Failure> {
     let (filter, cap) = filters(environment.get(env::LOG), default)?;
@@ -56,23 +56,26 @@ pub fn start(
     Ok(())
 }
 
-/// What is asked for, and the cap on it.
-fn filters(directives: Option<&str>, default: Default) -> Result<(EnvFilter, Targets), Failure> {
+/// The filter that `directives` describe, and the cap on it.
+fn filters(
+    directives: Option<&str>,
+    default: DefaultLevel,
+) -> Result<(EnvFilter, Targets), Failure> {
     let filter = filter(directives, default)?;
     let cap = cap(filter.max_level_hint().unwrap_or(LevelFilter::TRACE));
     Ok((filter, cap))
 }
 
-fn filter(directives: Option<&str>, default: Default) -> Result<EnvFilter, Failure> {
+fn filter(directives: Option<&str>, default: DefaultLevel) -> Result<EnvFilter, Failure> {
     let Some(directives) = directives else {
         return Ok(EnvFilter::new(match default {
-            Default::Info => "info",
-            Default::Warn => "warn",
+            DefaultLevel::Info => "info",
+            DefaultLevel::Warn => "warn",
         }));
     };
     EnvFilter::try_new(directives).map_err(|error| {
         Failure::usage(format!(
-            "{} is `{directives}`, which is no filter",
+            "{} is `{directives}`, which is not a valid filter",
             env::LOG
         ))
         .why(error)
@@ -84,9 +87,9 @@ fn filter(directives: Option<&str>, default: Default) -> Result<EnvFilter, Failu
     })
 }
 
-/// A second filter beside the first: no directive, however exact, reaches past it. It lets nothing
-/// through that the first would not: the most it says is what libraries prepare records for, and
-/// one of them does so a dozen times for each message on a link.
+/// A second filter, which no directive can override. Its level is never above the level of the
+/// first filter: libraries prepare records for the highest level of all filters, and one library
+/// prepares a dozen for each message on a link.
 fn cap(most: LevelFilter) -> Targets {
     Targets::new()
         .with_default(most)
@@ -101,13 +104,13 @@ mod tests {
 
     /// Runs `check` under the filters that `directives` make.
     fn under(directives: Option<&str>, check: impl FnOnce()) {
-        let (filter, cap) = filters(directives, Default::Info).expect("a filter");
+        let (filter, cap) = filters(directives, DefaultLevel::Info).expect("a filter");
         let subscriber = tracing_subscriber::registry().with(filter).with(cap);
         with_default(subscriber, check);
     }
 
     #[test]
-    fn what_logs_credentials_stays_at_debug_whatever_is_asked() {
+    fn libraries_that_log_credentials_never_log_at_trace() {
         for directives in [
             "trace",
             "tungstenite=trace,tokio_tungstenite=trace",
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_as_asked() {
+    fn other_targets_follow_the_directives() {
         under(Some("svc_agent=trace,warn"), || {
             assert!(enabled!(target: "svc_agent::link", Level::TRACE));
             assert!(!enabled!(target: "svc_server", Level::INFO));
@@ -131,7 +134,7 @@ mod tests {
             assert!(enabled!(target: "svc_server", Level::INFO));
             assert!(!enabled!(target: "svc_server", Level::DEBUG));
         });
-        let failure = filter(Some("svc=loud"), Default::Info).expect_err("no level");
+        let failure = filter(Some("svc=loud"), DefaultLevel::Info).expect_err("no level");
         assert!(failure.to_string().contains("svc=loud"), "{failure}");
     }
 }

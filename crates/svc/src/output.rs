@@ -1,7 +1,7 @@
-//! What goes to stdout: tables for people, JSON and YAML for programs.
+//! Writes a command's data to stdout: tables for people, JSON and YAML for programs.
 //!
-//! stdout is data; everything else goes to stderr. Text from elsewhere never reaches a terminal
-//! with its control characters.
+//! stdout is for data; everything else goes to stderr. Text of other users never reaches a terminal
+//! with control characters.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -22,12 +22,12 @@ pub enum Format {
     Yaml,
 }
 
-/// Where a command's data goes, and in what form.
+/// The format of a command's data, and the properties of stdout.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     pub format: Format,
     colour: bool,
-    /// Columns of the terminal; `None` off a terminal, where nothing is cut.
+    /// Columns of the terminal; `None` if stdout is not a terminal, where no line is cut.
     width: Option<usize>,
     terminal: bool,
 }
@@ -48,7 +48,7 @@ impl Output {
         }
     }
 
-    /// A document: as a table for people, whole for programs.
+    /// Prints a document: as a table for people, complete for programs.
     pub fn document<T: Serialize>(
         &self,
         document: &T,
@@ -62,7 +62,7 @@ impl Output {
                 write(text.as_bytes())
             }
             Format::Yaml => {
-                // By way of a value: JSON that is kept as its text is none to YAML.
+                // Through a JSON value: the YAML writer does not accept raw JSON text.
                 let document = serde_json::to_value(document).map_err(unwritable)?;
                 let mut text = serde_saphyr::to_string(&document).map_err(unwritable)?;
                 if !text.ends_with('\n') {
@@ -77,17 +77,17 @@ impl Output {
         write(table.render(self.width, self.colour).as_bytes())
     }
 
-    /// One line of text.
+    /// Prints one line.
     pub fn line(&self, text: impl AsRef<str>) -> Result<(), Failure> {
         write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
-    /// One line of text among many; whether anyone still reads.
+    /// Prints one of many lines. `false` if stdout is closed.
     pub fn next_line(&self, text: impl AsRef<str>) -> Result<bool, Failure> {
         try_write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
-    /// A text of many lines, with the end of its last one.
+    /// Prints a text of several lines, and ends the last line.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         if self.terminal {
             self.raw(clean_text(text).as_bytes())
@@ -96,7 +96,7 @@ impl Output {
         }
     }
 
-    /// Bytes as they came, and the end of the line.
+    /// Prints unchanged bytes, and ends the last line.
     pub fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = Vec::with_capacity(bytes.len() + 1);
         out.extend_from_slice(bytes);
@@ -108,14 +108,14 @@ impl Output {
 }
 
 fn unwritable(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Failure, "cannot write the answer in this form").why(error)
+    Failure::new(Exit::Failure, "cannot write the data in this format").why(error)
 }
 
 fn write(bytes: &[u8]) -> Result<(), Failure> {
     try_write(bytes).map(drop)
 }
 
-/// Whether anyone reads: `svc … | head` has had enough, and that is no failure.
+/// `false` if stdout is closed, as after `svc … | head`; that is not an error.
 fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -127,12 +127,12 @@ fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Rows under a head, or fields of one record.
+/// Rows under a head, or the fields of one record.
 #[derive(Clone, Debug)]
 pub struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    /// What to say instead of an empty table.
+    /// Printed instead of an empty table.
     empty: Option<String>,
 }
 
@@ -145,7 +145,7 @@ impl Table {
         }
     }
 
-    /// Name and value, one field a line.
+    /// A record: name and value, one field per line.
     pub fn record(fields: Vec<(&'static str, String)>) -> Self {
         let rows = fields
             .into_iter()
@@ -209,7 +209,7 @@ impl Table {
         }
         for row in &rows {
             let line = pad(row, &widths);
-            // A record's value is never cut: it is what was asked for.
+            // A value of a record is never cut.
             out.push_str(&if self.head.is_empty() {
                 line
             } else {
@@ -244,13 +244,13 @@ fn cut(line: &str, width: Option<usize>) -> String {
     }
 }
 
-/// Control characters could move the cursor or recolour the terminal, others turn text around.
+/// Replaces characters that could move the cursor, change colours or reverse the text.
 pub fn clean(cell: &str) -> String {
     let clean = |character| if is_unsafe(character) { ' ' } else { character };
     cell.chars().map(clean).collect()
 }
 
-/// The same for a text of many lines, whose breaks and tabs stay.
+/// As [`clean`], but keeps line breaks and tabs.
 pub fn clean_text(text: &str) -> String {
     text.chars()
         .map(|character| match character {
@@ -261,7 +261,7 @@ pub fn clean_text(text: &str) -> String {
         .collect()
 }
 
-/// `a, b`, or a dash for nothing.
+/// `a, b`, or a dash for an empty list.
 pub fn joined<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let text = items
         .into_iter()
@@ -275,7 +275,7 @@ pub fn joined<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     }
 }
 
-/// The value, or a dash for nothing.
+/// The value, or a dash for `None`.
 pub fn or_dash<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }

@@ -1,4 +1,6 @@
-//! Asks people, and only people: nothing here waits for an answer off a terminal.
+//! Asks the user on a terminal, and reads secrets and texts from stdin.
+//!
+//! Check [`can_ask`] first: without a terminal no question may be asked.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -9,7 +11,7 @@ use crate::{
     runtime::INTERRUPTED,
 };
 
-/// Bytes a secret on stdin may have.
+/// The largest size of a secret on stdin.
 const SECRET_BYTES_MAX: u64 = 4_096;
 
 pub fn can_ask() -> bool {
@@ -31,33 +33,33 @@ pub fn ask(question: &str) -> Result<String, Failure> {
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Asks for something that must not be seen.
+/// Asks for a secret, without echo.
 pub fn ask_secret(question: &str) -> Result<String, Failure> {
     eprint!("{question}: ");
     io::stderr().flush().map_err(unreadable)?;
-    let silent = Silent::new()?;
+    let no_echo = EchoOff::new()?;
     let typed = read_typed(io::stdin().lock().bytes());
-    drop(silent);
+    drop(no_echo);
     eprintln!();
     match typed.map_err(unreadable)? {
-        Typed::Line(line) => Ok(line),
-        Typed::Nothing => Err(Failure::usage(format!("no answer to `{question}`"))),
-        Typed::Interrupted => std::process::exit(INTERRUPTED),
+        TypedInput::Line(line) => Ok(line),
+        TypedInput::Nothing => Err(Failure::usage(format!("no answer to `{question}`"))),
+        TypedInput::Interrupted => std::process::exit(INTERRUPTED),
     }
 }
 
-/// What someone typed where it could not be seen.
+/// What the user typed without echo.
 #[derive(PartialEq, Eq, Debug)]
-enum Typed {
+enum TypedInput {
     Line(String),
-    /// The end of the input.
+    /// The input ended.
     Nothing,
     /// Ctrl-C.
     Interrupted,
 }
 
-/// Reads a line from a terminal that leaves all keys to us.
-fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
+/// Reads a line from a terminal without line editing, and handles the editing keys.
+fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<TypedInput> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;
     const CTRL_U: u8 = 21;
@@ -68,48 +70,48 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
         match key? {
             b'\n' | b'\r' => {
                 return String::from_utf8(line)
-                    .map(Typed::Line)
+                    .map(TypedInput::Line)
                     .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
             }
-            CTRL_C => return Ok(Typed::Interrupted),
-            CTRL_D if line.is_empty() => return Ok(Typed::Nothing),
+            CTRL_C => return Ok(TypedInput::Interrupted),
+            CTRL_D if line.is_empty() => return Ok(TypedInput::Nothing),
             CTRL_D => {}
             CTRL_U => line.clear(),
             BACKSPACE | DELETE => {
-                // A whole character, which may have several bytes.
+                // Remove a whole character, which may have several bytes.
                 while line.pop().is_some_and(|byte| byte & 0xC0 == 0x80) {}
             }
             byte => line.push(byte),
         }
     }
-    Ok(Typed::Nothing)
+    Ok(TypedInput::Nothing)
 }
 
-/// The terminal without echo and without signals, so that Ctrl-C cannot leave it silent; its
-/// former state comes back on drop.
-struct Silent {
+/// Turns echo and signals of the terminal off; the former state is restored on drop. Without
+/// signals, Ctrl-C cannot end the process before that.
+struct EchoOff {
     former: Termios,
 }
 
-impl Silent {
+impl EchoOff {
     fn new() -> Result<Self, Failure> {
         let former = tcgetattr(io::stdin()).map_err(unreadable)?;
-        let mut silent = former.clone();
-        silent
+        let mut no_echo = former.clone();
+        no_echo
             .local_modes
             .remove(LocalModes::ECHO | LocalModes::ISIG | LocalModes::ICANON);
-        tcsetattr(io::stdin(), OptionalActions::Drain, &silent).map_err(unreadable)?;
+        tcsetattr(io::stdin(), OptionalActions::Drain, &no_echo).map_err(unreadable)?;
         Ok(Self { former })
     }
 }
 
-impl Drop for Silent {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.former);
     }
 }
 
-/// A secret piped in: all of stdin but the end of its line.
+/// Reads a secret from stdin: all of it without the final line break.
 pub fn read_secret() -> Result<String, Failure> {
     let mut text = String::new();
     io::stdin()
@@ -126,7 +128,26 @@ pub fn read_secret() -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-/// All of stdin.
+/// The text of an argument. `-`, or no argument with redirected stdin, reads stdin.
+pub fn argument_or_stdin(argument: Option<String>) -> Result<String, Failure> {
+    match argument {
+        Some(text) if text != "-" => Ok(text),
+        None if io::stdin().is_terminal() => Ok(String::new()),
+        _ => read_stdin(),
+    }
+}
+
+/// Asks for a new secret twice, without echo.
+pub fn ask_twice(question: &str) -> Result<String, Failure> {
+    let first = ask_secret(question)?;
+    if ask_secret("once more")? == first {
+        Ok(first)
+    } else {
+        Err(Failure::usage("the two passwords differ"))
+    }
+}
+
+/// Reads all of stdin.
 pub fn read_stdin() -> Result<String, Failure> {
     io::read_to_string(io::stdin().lock()).map_err(unreadable)
 }
@@ -141,19 +162,19 @@ mod tests {
 
     #[test]
     fn keys_make_a_line() {
-        let check = |keys: &[u8], expected: Typed| {
+        let check = |keys: &[u8], expected: TypedInput| {
             let typed = read_typed(keys.iter().map(|key| Ok(*key))).expect("readable");
             assert_eq!(typed, expected, "{keys:?}");
         };
-        let line = |text: &str| Typed::Line(text.to_owned());
+        let line = |text: &str| TypedInput::Line(text.to_owned());
         check(b"secret\n", line("secret"));
         check(b"secret\r", line("secret"));
         check(b"\n", line(""));
         check(b"sex\x7fcret\n", line("secret"));
         check("aé\x7f\x7f\x7fb\n".as_bytes(), line("b"));
         check(b"wrong\x15right\n", line("right"));
-        check(b"wro\x03", Typed::Interrupted);
-        check(b"\x04", Typed::Nothing);
-        check(b"", Typed::Nothing);
+        check(b"wro\x03", TypedInput::Interrupted);
+        check(b"\x04", TypedInput::Nothing);
+        check(b"", TypedInput::Nothing);
     }
 }

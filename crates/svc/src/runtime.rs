@@ -1,4 +1,4 @@
-//! The runtime a command runs on, and the signals that end it.
+//! The async runtime of a command, and the signals that end it.
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
 
-/// Exit code of a process ended by Ctrl-C without an orderly end, as shells count it.
+/// Exit code of a process that Ctrl-C ended at once, by the convention of shells.
 pub const INTERRUPTED: i32 = 130;
 
-/// Keeps other processes of the same user from reading this one's environment and memory, where
-/// credentials are: above all the programs that it starts for users. Root can still read them.
+/// Prevents other processes of the same user from reading the environment and memory of this
+/// process, which contain credentials: above all programs that it starts for users. Root can still
+/// read them.
 pub fn hide_environment() {
     #[cfg(target_os = "linux")]
     {
@@ -25,14 +26,14 @@ pub fn hide_environment() {
     }
 }
 
-/// The file of this very program.
+/// The path of this program.
 pub fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Failure, "cannot tell where this program is").why(error)
+        Failure::new(Exit::Failure, "cannot determine the path of this program").why(error)
     })
 }
 
-/// One thread: what the agent and every short command run on.
+/// A runtime with one thread, for the agent and for short commands.
 pub fn single() -> Result<Runtime, Failure> {
     Builder::new_current_thread()
         .enable_all()
@@ -40,7 +41,7 @@ pub fn single() -> Result<Runtime, Failure> {
         .map_err(unstartable)
 }
 
-/// As many threads as the server is to have.
+/// A runtime with this many threads, for the server.
 pub fn with_workers(workers: usize) -> Result<Runtime, Failure> {
     if workers <= 1 {
         return single();
@@ -56,8 +57,8 @@ fn unstartable(error: std::io::Error) -> Failure {
     Failure::new(Exit::Failure, "cannot start the runtime").why(error)
 }
 
-/// 0 means: one on a small machine, where a second costs more than it gives (measured), else one
-/// per core.
+/// 0 means one thread on a machine with up to two cores, where a second thread costs more than it
+/// gains (measured), else one per core.
 pub fn workers_or_default(configured: usize) -> usize {
     if configured > 0 {
         return configured;
@@ -68,9 +69,9 @@ pub fn workers_or_default(configured: usize) -> usize {
     }
 }
 
-/// A token that is cancelled by SIGTERM or Ctrl-C; a second Ctrl-C ends the process at once.
+/// A token that SIGTERM or Ctrl-C cancels; a Ctrl-C after that ends the process at once.
 ///
-/// The task that watches lives as long as the runtime: it owns nothing that needs an orderly end.
+/// The task that waits for signals runs as long as the runtime, and is not awaited: it owns nothing.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
     let listen = |kind| {
         signal(kind)

@@ -1,4 +1,4 @@
-//! Decides whether a file that was found by its place, and not named by the user, may be used.
+//! Decides whether a file may be used that the user did not name, but that was found in a folder.
 //!
 //! A folder above the current one can belong to another user. A file found there could send the
 //! command's parameters or a credential to that user. So a found file is used only if the file and
@@ -12,19 +12,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A found file is configuration or a few lines of JSON; a larger one is not ours.
+/// The largest size of a found file: a configuration or a few lines of JSON.
 const BYTES_MAX: u64 = 1024 * 1024;
 
 const OTHERS_MAY_WRITE: u32 = 0o022;
-/// In a folder with this bit only its owner replaces a file.
+/// In a folder with this bit, only the owner of a file can replace it.
 const STICKY: u32 = 0o1000;
 
 /// Why a found file is not used.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Untrusted {
+pub struct UntrustedFile {
     /// The file that is not used.
     file: PathBuf,
-    /// The file, or its folder.
+    /// The cause: the file itself, or its folder.
     path: PathBuf,
     reason: Reason,
 }
@@ -36,7 +36,7 @@ enum Reason {
     TooLarge,
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for UntrustedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, path, reason } = self;
         write!(f, "`{}` is ignored: ", file.display())?;
@@ -55,15 +55,15 @@ impl fmt::Display for Untrusted {
     }
 }
 
-/// Reads a file that was found and not named. `Ok(None)` if there is none.
-pub fn read_found(file: &Path) -> io::Result<Result<Option<String>, Untrusted>> {
+/// Reads a file that the user did not name. `Ok(Ok(None))` if it does not exist.
+pub fn read_found(file: &Path) -> io::Result<Result<Option<String>, UntrustedFile>> {
     read_as(file, rustix::process::geteuid().as_raw())
 }
 
-fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, Untrusted>> {
+fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, UntrustedFile>> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let refuse = |path: &Path, reason| {
-        Ok(Err(Untrusted {
+        Ok(Err(UntrustedFile {
             file: file.to_owned(),
             path: path.to_owned(),
             reason,
@@ -74,7 +74,7 @@ fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, Untruste
         Err(error) if is_absent(&error) => return Ok(Ok(None)),
         Err(error) => return Err(error),
     };
-    // Of what was opened: the name can mean another file by now.
+    // The metadata of the opened file: the path may lead to another file by now.
     let found = opened.metadata()?;
     if !found.is_file() {
         return Ok(Ok(None));
@@ -86,7 +86,7 @@ fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, Untruste
     if let Some(reason) = judge(&folder_found, user, true) {
         return refuse(folder, reason);
     }
-    // A symbolic link is a choice of its maker, even if it leads to a safe file.
+    // The owner of a symbolic link chooses its target, so the owner must be trusted too.
     for link in [file, folder] {
         let itself = fs::symlink_metadata(link)?;
         if itself.is_symlink()
@@ -193,7 +193,7 @@ mod tests {
         let refusal = read_as(&file, own_id()).expect("readable");
         let refusal = refusal.expect_err("a stranger's").to_string();
         assert!(refusal.contains("user id 54321"), "{refusal}");
-        // A stranger's link to a file of ours is theirs too.
+        // A link of another user is not trusted, even if its target is.
         let (ours, link) = (root.path().join("ours"), root.path().join("link"));
         fs::write(&ours, TEXT).expect("written");
         symlink(&ours, &link).expect("a link");

@@ -1,5 +1,5 @@
-//! The web interface, `web/app`, inside the binary: a table of its files, made when this crate is
-//! built. A crate of its own, above the server, so that a change to a page rebuilds nothing else.
+//! The files of the web interface, `web/app`, as a table inside the binary. `build.rs` writes the
+//! table. This is a separate crate, so that a change to a page rebuilds only it and the binary.
 
 use svc_server::web::WebFile;
 

@@ -16,7 +16,7 @@ const SLICE: Duration = Duration::from_millis(250);
 /// How long system calls are counted.
 const COUNTING: Duration = Duration::from_millis(1_500);
 
-/// A server that takes calls, and the processes that work for them.
+/// A server, and the processes that handle its calls.
 #[derive(Clone)]
 pub struct Target {
     pub address: SocketAddr,
@@ -62,8 +62,8 @@ impl Case {
     }
 
     pub async fn slice(&self, cores: &Cores) -> anyhow::Result<Slice> {
-        // With one connection every step waits for the one before it, and the cores would halt in
-        // between; with many they have no time to.
+        // With one connection, every step waits for the step before it, and the cores would halt in
+        // between. With many connections, the cores are always busy.
         let awake = (self.connections == 1).then(|| cores.keep_awake());
         let _awake = awake.transpose()?;
         let before = processes::cpu_times(&self.target.processes)?;
@@ -84,7 +84,7 @@ impl Case {
         })
     }
 
-    /// System calls per call of all the processes, if this machine can count them.
+    /// System calls per call of all processes; `None` if this machine cannot count them.
     pub async fn system_calls(&self) -> anyhow::Result<Option<f64>> {
         let Some(counter) = processes::Counter::start(&self.target.processes).await? else {
             return Ok(None);

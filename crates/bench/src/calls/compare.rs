@@ -1,7 +1,7 @@
-//! One build of `svc` beside another: CPU per call at 64 connections, in interleaved rounds.
+//! Compares two builds of `svc`: CPU per call at 64 connections, in interleaved rounds.
 //!
-//! Three services are up together: the old build twice and this build once. A difference between
-//! the two old ones is noise, so that the difference to the new one can be judged.
+//! Three services run at the same time: the old build twice and this build once. The difference
+//! between the two old ones is noise; the difference to the new one is compared with it.
 
 use std::{
     io::{BufRead, BufReader},
@@ -23,7 +23,7 @@ use super::{
 pub const USAGE: &str = "compare OLD_SVC [ROUNDS]";
 const CONNECTIONS: usize = 64;
 const ROUNDS_MIN: usize = 9;
-/// Slices of a round; a round's figure is their sum.
+/// Slices of a round; the result of a round is their mean.
 const SLICES: usize = 4;
 
 const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
@@ -31,7 +31,7 @@ const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
 /// Microseconds of CPU of each process, per call.
 type PerCall = [f64; PROCESSES.len()];
 
-/// Where a service of another process is reached.
+/// A service in another process: its address, token and processes.
 #[derive(Serialize, Deserialize)]
 struct Host {
     address: std::net::SocketAddr,
@@ -39,7 +39,7 @@ struct Host {
     processes: Vec<u32>,
 }
 
-/// `svc-bench compare-host`: a service until its stdin ends.
+/// `svc-bench compare-host`: runs a service until stdin ends.
 pub async fn host() -> anyhow::Result<()> {
     let service = Service::start(1_000).await?;
     let Target {
@@ -62,7 +62,7 @@ pub async fn host() -> anyhow::Result<()> {
 pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
     ensure!(
         rounds >= ROUNDS_MIN,
-        "at least {ROUNDS_MIN} rounds are needed"
+        "at least {ROUNDS_MIN} rounds are required"
     );
     ensure!(old.is_file(), "`{}` is not a program", old.display());
     let new = svc_testkit::svc_program();
@@ -92,7 +92,7 @@ pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
                 }
             }
         }
-        // The first round warms up.
+        // The first round is a warm-up.
         if round > 0 {
             for (sum, all) in sums.into_iter().zip(&mut per_call) {
                 all.push(sum);

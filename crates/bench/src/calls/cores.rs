@@ -1,9 +1,9 @@
-//! How the cores are shared out while calls are measured, by `taskset` and `chrt` of util-linux.
+//! Assigns cores to processes while calls are measured, with `taskset` and `chrt` of util-linux.
 //!
-//! Left alone, the scheduler often puts two processes on one core that could run side by side, and
-//! a case with more processes depends on luck. So the process that serves HTTP has a core
-//! of its own in every case, and everything else shares another: the agent, method servers, and
-//! the load generator with the agents it simulates.
+//! Without it, the scheduler often puts two processes on one core that could run in parallel, and
+//! the result of a case with several processes depends on luck. So in every case the process that
+//! serves HTTP has its own core, and all others share another core: the agent, the method servers,
+//! and the load generator with its simulated agents.
 
 use std::process::{Child, Command, Stdio};
 
@@ -11,20 +11,20 @@ use anyhow::{Context, ensure};
 
 use super::cases::Case;
 
-/// The arrangement, and the parts that were not possible.
+/// The assignment of cores, and notes on what was not possible.
 pub struct Cores {
-    pinned: Option<Pinned>,
+    pinned: Option<PinnedCores>,
     keeps_awake: bool,
-    /// Sentences for readers of the figures.
+    /// Sentences for the report.
     pub notes: Vec<String>,
 }
 
 impl Cores {
-    /// Pins the processes of the cases and this one, unless that is not wanted or not possible.
+    /// Pins the processes of the cases and this process, if `pin` is set and pinning is possible.
     pub fn arrange(cases: &[Case], pin: bool) -> Self {
-        let (pinned, placing) = match pin.then(|| Pinned::pin(cases)) {
+        let (pinned, placing) = match pin.then(|| PinnedCores::pin(cases)) {
             Some(Ok(pinned)) => {
-                let Pinned {
+                let PinnedCores {
                     facing_http,
                     others,
                     ..
@@ -41,15 +41,15 @@ impl Cores {
             ),
             None => (
                 None,
-                "Not pinned, as asked: the scheduler placed every process.".to_owned(),
+                "Not pinned, by option: the scheduler placed every process.".to_owned(),
             ),
         };
         let mut notes = vec![placing];
         let can_spin = run("chrt", &["--idle", "0", "true"]);
         if let Err(error) = &can_spin {
             notes.push(format!(
-                "The cores were not kept awake at one connection, and waking them is in its \
-                 times: {error:#}."
+                "The cores were not kept awake at one connection, so its times include waking \
+                 them: {error:#}."
             ));
         }
         Self {
@@ -59,11 +59,10 @@ impl Cores {
         }
     }
 
-    /// Keeps the cores from halting, at the lowest priority there is: waking a halted core of a
-    /// virtual machine takes several times what the wake-up itself does, and every case would be
-    /// measured by how often it sleeps.
-    pub fn keep_awake(&self) -> anyhow::Result<Awake> {
-        let mut awake = Awake(Vec::new());
+    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of a
+    /// virtual machine is so slow that the results would mainly show how often a case sleeps.
+    pub fn keep_awake(&self) -> anyhow::Result<AwakeCores> {
+        let mut awake = AwakeCores(Vec::new());
         if !self.keeps_awake {
             return Ok(awake);
         }
@@ -78,17 +77,17 @@ impl Cores {
                 .arg("spin")
                 .stdin(Stdio::piped())
                 .spawn()
-                .context("a process that keeps a core awake does not start")?;
+                .context("cannot start a process that keeps a core awake")?;
             awake.0.push(spinner);
         }
         Ok(awake)
     }
 
-    /// What each spinning process is started by: pinned to its core, where a child would
-    /// otherwise have that of its parent.
+    /// The command prefix of each spinning process, which pins it to its core. Without it, a child
+    /// inherits the core of its parent.
     fn spinners(&self) -> Vec<Vec<String>> {
         match &self.pinned {
-            Some(Pinned {
+            Some(PinnedCores {
                 facing_http,
                 others,
                 ..
@@ -102,7 +101,7 @@ impl Cores {
         }
     }
 
-    /// Gives this process all its cores back, for what comes after the cases.
+    /// Lets this process use all its cores again, for the measurements after the cases.
     pub fn release(&self) -> anyhow::Result<()> {
         match &self.pinned {
             Some(pinned) => place(std::process::id(), &pinned.all),
@@ -111,10 +110,10 @@ impl Cores {
     }
 }
 
-/// The processes that keep the cores awake, until it is dropped.
-pub struct Awake(Vec<Child>);
+/// The processes that keep the cores awake; dropping it kills them.
+pub struct AwakeCores(Vec<Child>);
 
-impl Drop for Awake {
+impl Drop for AwakeCores {
     fn drop(&mut self) {
         for process in &mut self.0 {
             let _ = process.kill();
@@ -123,15 +122,15 @@ impl Drop for Awake {
     }
 }
 
-/// Two cores, and all those this process may use otherwise.
-struct Pinned {
+/// The two cores in use, and all cores that this process may use.
+struct PinnedCores {
     facing_http: usize,
     others: usize,
-    /// As the kernel lists them: `0-3,6`.
+    /// In the kernel's notation: `0-3,6`.
     all: String,
 }
 
-impl Pinned {
+impl PinnedCores {
     fn pin(cases: &[Case]) -> anyhow::Result<Self> {
         let status = std::fs::read_to_string("/proc/self/status").context("there is no /proc")?;
         let list = status
@@ -141,10 +140,11 @@ impl Pinned {
             .context("the kernel does not say which cores may be used")?
             .trim()
             .to_owned();
-        let cores = listed(&all).with_context(|| format!("`{all}` is no list of cores"))?;
+        let cores =
+            parse_core_list(&all).with_context(|| format!("`{all}` is not a list of cores"))?;
         ensure!(
             cores.len() >= 2,
-            "it takes two cores, and only core {all} may be used"
+            "two cores are required, and this process may use only core {all}"
         );
         let pinned = Self {
             facing_http: cores[0],
@@ -152,8 +152,8 @@ impl Pinned {
             all,
         };
         for case in cases {
-            for (place_in_line, &process) in case.target.processes.iter().enumerate() {
-                let core = if place_in_line == 0 {
+            for (index, &process) in case.target.processes.iter().enumerate() {
+                let core = if index == 0 {
                     pinned.facing_http
                 } else {
                     pinned.others
@@ -166,14 +166,14 @@ impl Pinned {
     }
 }
 
-/// Puts a process, with all its threads, on some cores.
+/// Pins a process with all its threads to these cores.
 fn place(process: u32, cores: &str) -> anyhow::Result<()> {
     run("taskset", &["-acp", cores, &process.to_string()])
 }
 
 fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
     let output = Command::new(program).args(args).output();
-    let output = output.with_context(|| format!("`{program}` cannot be run"))?;
+    let output = output.with_context(|| format!("cannot run `{program}`"))?;
     ensure!(
         output.status.success(),
         "`{program}` failed: {}",
@@ -182,8 +182,8 @@ fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The numbers in a list of the kernel's.
-fn listed(list: &str) -> Option<Vec<usize>> {
+/// Parses a list in the kernel's notation.
+fn parse_core_list(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -195,14 +195,14 @@ fn listed(list: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::listed;
+    use super::parse_core_list;
 
     #[test]
     fn cores_are_read_as_the_kernel_lists_them() {
-        assert_eq!(listed("0"), Some(vec![0]));
-        assert_eq!(listed("0-1"), Some(vec![0, 1]));
-        assert_eq!(listed("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));
-        assert_eq!(listed(""), None);
-        assert_eq!(listed("all"), None);
+        assert_eq!(parse_core_list("0"), Some(vec![0]));
+        assert_eq!(parse_core_list("0-1"), Some(vec![0, 1]));
+        assert_eq!(parse_core_list("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));
+        assert_eq!(parse_core_list(""), None);
+        assert_eq!(parse_core_list("all"), None);
     }
 }

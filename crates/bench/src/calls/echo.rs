@@ -1,7 +1,7 @@
 //! The echo method server of the benchmarks: `svc-bench echo-method-server`.
 //!
-//! As lean as possible, so that the path to it is measured: lines are
-//! answered in order, and those read together in one write.
+//! It does as little as possible, so that the path to it is measured. Lines are answered in order;
+//! lines that were read together are answered in one write.
 
 use std::io::{Read, Write};
 
@@ -32,7 +32,7 @@ pub fn serve() -> anyhow::Result<()> {
     }
 }
 
-/// Both sides of a line are known: `…,"params":<params>,"id":<id>}`, as agents write it.
+/// Relies on the form in which agents write a line: `…,"params":<params>,"id":<id>}`.
 fn answer(line: &[u8], answers: &mut Vec<u8>) -> anyhow::Result<()> {
     let params = memchr::memmem::find(line, b"\"params\":").context("a line without params")?;
     let id = memchr::memmem::rfind(line, b",\"id\":").context("a line without an id")?;

@@ -1,15 +1,15 @@
-//! A request and its only correct response, both with a number that is different
-//! each time, so that a response of another request is detected.
+//! A request and its only correct response. Both contain a number that is different each time, so
+//! that a response to another request is detected.
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 /// Digits of the number.
 const DIGITS: usize = 12;
-/// The first number: numbers never begin with a zero, which JSON does not allow.
+/// The first number. It has no leading zero, which JSON does not allow.
 pub const FIRST: u64 = 100_000_000_000;
 
-/// Bytes with places for the number.
+/// Bytes that contain the number, and its positions.
 #[derive(Clone)]
 pub struct Template {
     bytes: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// The bytes hold [`FIRST`] at each place of the number.
+    /// The bytes must contain [`FIRST`] at each position of the number.
     pub fn new(bytes: Vec<u8>) -> Self {
         let places = memchr::memmem::find_iter(&bytes, FIRST.to_string().as_bytes()).collect();
         Self { bytes, places }
@@ -40,7 +40,7 @@ pub struct Exchange {
     pub calls: usize,
 }
 
-/// The JSON body of a request; params of `size` bytes or a little more.
+/// The JSON body of a request, with params of at least `size` bytes.
 pub fn body(method: &str, size: usize, batch: usize) -> String {
     let padding = "x".repeat(size.saturating_sub(36));
     let one = |id: usize| {
@@ -68,7 +68,7 @@ impl Exchange {
     /// Learns the correct response from the first one, which is checked in full.
     pub fn learn(request: Vec<u8>, body: &str, answer: &[u8]) -> anyhow::Result<Self> {
         let asked: Value = serde_json::from_str(body)?;
-        let answered: Value = serde_json::from_slice(answer).context("the answer is no JSON")?;
+        let answered: Value = serde_json::from_slice(answer).context("the answer is not JSON")?;
         // The bare echo returns the request itself.
         let echo = asked == answered;
         let (asked, answered) = (listed(asked), listed(answered));
@@ -76,7 +76,7 @@ impl Exchange {
         for (asked, answered) in asked.iter().zip(&answered) {
             let is_right = answered["result"] == asked["params"] && answered["id"] == asked["id"];
             if !echo && !is_right {
-                bail!("{answered} is no answer to {asked}");
+                bail!("{answered} is not the answer to {asked}");
             }
         }
         Ok(Self {

@@ -1,5 +1,5 @@
-//! Instructions per call, counted by callgrind: the figure that other work on the machine does not
-//! change. Slow, and only on request.
+//! Counts instructions per call with callgrind: other work on the machine does not change the
+//! result. It is slow, so it runs only with `--instructions`.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::{
     load,
 };
 
-/// Two runs that differ only in their calls: other work of the process cancels out.
+/// Numbers of calls of two runs. The difference of the runs is the cost of the calls alone.
 const FEW: usize = 500;
 const MANY: usize = 2_500;
 

@@ -1,7 +1,7 @@
-//! The load generator: connections that send, compare the answer and send again.
+//! The load generator: connections that send a request, compare the answer and send the next one.
 //!
-//! It writes HTTP by hand on its own single-threaded runtime, so that it uses as little of
-//! the machine as it can, and the same for every case.
+//! It writes HTTP by hand on its own single-threaded runtime, so that it uses little CPU, and the
+//! same for every case.
 
 use std::{
     net::SocketAddr,
@@ -19,19 +19,20 @@ use super::exchange::Exchange;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The measurements of a short time.
+/// The measurements of one slice.
 #[derive(Clone, Debug)]
 pub struct Slice {
     pub calls: usize,
     pub seconds: f64,
-    /// Of one request, in microseconds.
+    /// Latency of a request, in microseconds.
     pub p50: f64,
     pub p99: f64,
     /// CPU time of each process, in microseconds per call.
     pub cpu: Vec<f64>,
 }
 
-/// Requests of some connections for some time; returns all their durations.
+/// Sends requests on several connections for some time. Returns the latency of each request, and the
+/// whole time.
 pub fn run(
     address: SocketAddr,
     exchange: &Exchange,
@@ -67,7 +68,7 @@ pub fn run(
     })
 }
 
-/// This many requests in sequence on one connection.
+/// Sends this many requests one after the other on one connection.
 pub fn run_many(address: SocketAddr, exchange: &Exchange, count: usize) -> anyhow::Result<usize> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! Costs of processes: CPU time from `/proc`, system calls from `perf` or `strace`.
+//! The cost of processes: CPU time from `/proc`, system calls from `perf` or `strace`.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// The CPU time each process has had so far, with all its threads.
+/// The CPU time of each process so far, with all its threads.
 pub fn cpu_times(processes: &[u32]) -> anyhow::Result<Vec<Duration>> {
     processes.iter().map(|&id| cpu_time(id)).collect()
 }
@@ -19,7 +19,7 @@ fn cpu_time(id: u32) -> anyhow::Result<Duration> {
     let mut nanos = 0;
     for task in tasks {
         let file = task?.path().join("schedstat");
-        // A thread may just have ended.
+        // The thread may have ended since the listing.
         let text = std::fs::read_to_string(file).unwrap_or_default();
         nanos += text
             .split_whitespace()
@@ -38,7 +38,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// `None` where neither `perf` (which is exact and costs little) nor `strace` may count.
+    /// Uses `perf`, which is exact and cheap, else `strace`. `None` if neither works here.
     pub async fn start(processes: &[u32]) -> anyhow::Result<Option<Self>> {
         for tool in ["perf", "strace"] {
             if let Some(counter) = Self::with(tool, processes).await? {
@@ -107,7 +107,7 @@ impl Counter {
 /// Waits until the tool has attached to the processes; false if it is not allowed.
 async fn is_counting(tool: &str, child: &mut Child, processes: usize) -> bool {
     if tool == "perf" {
-        // The tool prints nothing at its start: it must only not end.
+        // `perf` prints nothing when it starts. It works if it is still running after a while.
         let ended = tokio::time::timeout(Duration::from_millis(300), child.wait()).await;
         return ended.is_err();
     }
@@ -123,7 +123,7 @@ async fn is_counting(tool: &str, child: &mut Child, processes: usize) -> bool {
             _ => return false,
         }
     }
-    // The rest of its output must not fill its pipe.
+    // Read the rest of the output, so that the pipe does not fill up.
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     true
 }

@@ -1,7 +1,7 @@
-//! References for `svc`, each a separate process with one thread.
+//! The references that `svc` is compared with, each a separate process with one thread.
 //!
-//! **B** is the minimum of an HTTP server in Rust; **C** is a program for users
-//! who need no agent, no names and no access control.
+//! **B** is the minimum that an HTTP server in Rust does. **C** passes calls to a stdio program
+//! without agents, names and access control.
 
 use std::{
     collections::HashMap,
@@ -36,7 +36,7 @@ use tokio::{
 
 const PATH: &str = "/api/methods/call";
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Lines gathered into one write.
+/// The largest number of lines in one write.
 const LINES_PER_WRITE: usize = 256;
 
 /// A running reference.
@@ -77,7 +77,7 @@ pub async fn bare_echo() -> anyhow::Result<()> {
     serve(Router::new().route(PATH, post(echo))).await
 }
 
-/// C: hands each call to one stdio program.
+/// C: passes each call to one stdio program.
 pub async fn http_to_stdio() -> anyhow::Result<()> {
     let mut child = tokio::process::Command::new(std::env::current_exe()?)
         .arg("echo-method-server")

@@ -1,4 +1,4 @@
-//! Registering on a server that has many methods.
+//! Measures registrations on a server with many methods.
 
 use std::time::Instant;
 
@@ -8,8 +8,7 @@ use svc_testkit::{RawLink, TestServer, TestUser, simulated_registration};
 
 const REGISTRATIONS: usize = 300;
 
-/// Times to register ten methods on a link of a server with many, in microseconds,
-/// including the round trip.
+/// Microseconds of each registration of ten methods, including the round trip.
 pub async fn measure(server: &TestServer, owner: &TestUser) -> anyhow::Result<Vec<f64>> {
     let space = owner.space("registering").await;
     let mut link = RawLink::connect(server.address(), &space.agent_token).await;

@@ -6,15 +6,15 @@ use anyhow::{Context, bail};
 
 pub struct Settings {
     pub rounds: usize,
-    /// Only cases with this in their name, to profile one.
+    /// Measures only cases with this text in their name.
     pub only: Option<String>,
     /// Also measures many methods, many links and a reconnect storm.
     pub scale: bool,
-    /// Gives the process that faces HTTP a core of its own.
+    /// Pins the process that serves HTTP to its own core.
     pub pin: bool,
     /// Counts instructions per call instead, by callgrind.
     pub instructions: bool,
-    /// A document whose marks enclose the tables.
+    /// A document in which the tables are replaced.
     pub document: Option<PathBuf>,
 }
 
@@ -43,7 +43,7 @@ impl Settings {
                 "--no-scale" => settings.scale = false,
                 "--no-pin" => settings.pin = false,
                 "--instructions" => settings.instructions = true,
-                _ => bail!("`{arg}` is not known; {USAGE}"),
+                _ => bail!("unknown option `{arg}`; {USAGE}"),
             }
         }
         Ok(settings)

@@ -1,7 +1,7 @@
-//! Orders of cases, another one for every round.
+//! A different order of the cases for every round.
 
-/// A small generator (xorshift): good enough to keep neighbours from being the same, and the same
-/// in every run, so that two runs differ by the machine alone.
+/// A small generator (xorshift). Its orders are the same in every run, so that two runs differ only
+/// by the machine.
 pub struct Shuffle(u64);
 
 impl Shuffle {

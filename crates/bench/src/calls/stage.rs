@@ -1,4 +1,4 @@
-//! Everything that runs while calls are measured.
+//! Starts the services and references whose calls are measured.
 
 use svc_testkit::{
     RegistrationToml, SimulatedAgents, TestAgent, TestServer, TestSpace, TestUser, method,
@@ -15,7 +15,7 @@ use super::{
 
 pub const SMALL: usize = 100;
 const LARGE: usize = 16 * 1024;
-/// Within the quotas of a user.
+/// More methods need larger quotas than the default.
 const FEW_METHODS: usize = 10_000;
 /// Methods of one simulated agent.
 const METHODS_PER_LINK: usize = 1_000;
@@ -23,9 +23,9 @@ const METHODS_PER_LINK: usize = 1_000;
 pub struct Stage {
     bare: Reference,
     stdio: Reference,
-    /// With the measured methods and a thousand others.
+    /// With the measured methods and 1,000 others.
     few: Service,
-    /// The same, among a hundred thousand.
+    /// With the measured methods and 100,000 others.
     many: Option<Service>,
 }
 
@@ -42,7 +42,7 @@ pub struct Service {
 impl Service {
     pub async fn start(others: usize) -> anyhow::Result<Self> {
         let server = TestServer::builder();
-        // A build from before quotas, which `compare` starts too, does not know the setting.
+        // Only if required: `compare` may start an old build that rejects the setting.
         let server = match others > FEW_METHODS {
             true => server.large_quotas(),
             false => server,
@@ -136,7 +136,7 @@ impl Stage {
         Ok(cases)
     }
 
-    /// Microseconds that registering ten methods among a hundred thousand takes.
+    /// Microseconds of each registration of ten methods on the server with 100,000 methods.
     pub async fn registration(&self) -> anyhow::Result<Option<Vec<f64>>> {
         match &self.many {
             Some(many) => Ok(Some(registering::measure(&many.server, &many.owner).await?)),
@@ -145,7 +145,7 @@ impl Stage {
     }
 }
 
-/// One connection to its own service, which lives as long as the case.
+/// A case with one connection, and its own service.
 pub struct Serial {
     case: Case,
     _service: Service,

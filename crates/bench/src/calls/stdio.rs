@@ -1,4 +1,4 @@
-//! A: a parent and a child over stdio, which is as much as any method server can take.
+//! A: a parent and a child over stdio. No method server can be faster.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -13,7 +13,7 @@ use super::exchange::{FIRST, Template};
 /// Lines in flight at one time.
 const WINDOW: u64 = 64;
 
-/// The result of the pipe alone.
+/// The results of the pipe alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
     /// Microseconds of one round trip, one at a time.
@@ -81,7 +81,7 @@ fn rate(time: Duration) -> anyhow::Result<f64> {
     let mut stdout = child.stdout.take().context("a pipe")?;
     let (mut line, mut answer) = templates();
     let (mut buffer, mut requests) = (vec![0; 256 * 1024], Vec::new());
-    // The expected responses, in this order: the child responds in the order of lines.
+    // The expected responses, in the order of the requests.
     let mut expected = Vec::new();
     let (mut sent, mut received, mut more) = (0, 0, WINDOW);
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! The attacker: a separate process, so that its own cost is not counted as its effect.
+//! The attacker: a separate process, so that its own CPU time is not counted as its effect.
 
 use std::{
     io::BufRead,
@@ -20,7 +20,7 @@ use crate::calls::processes::cpu_times;
 /// Name of the attacker.
 const NAME: &str = "mallory";
 
-/// The data of an attacker.
+/// The inputs of the attacker's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Brief {
     pub url: String,
@@ -96,7 +96,7 @@ impl Attacker {
     }
 }
 
-/// `svc-bench attack NAME BRIEF`: attacks until its stdin ends.
+/// `svc-bench attack NAME BRIEF`: attacks until stdin ends.
 pub async fn attack(name: &str, brief: &str) -> anyhow::Result<()> {
     let brief: Brief = serde_json::from_str(brief)?;
     let attack = Attack::ALL

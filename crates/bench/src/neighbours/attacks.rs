@@ -1,7 +1,7 @@
 //! The attacks: what an ordinary user, or a client without a credential, can do to a server.
 //!
-//! Each runs at a fixed rate until its process ends. None of them waits for the server: a server
-//! that becomes slow gets no fewer requests.
+//! Each attack runs at a fixed rate until its process ends. No attack waits for answers: a slow
+//! server gets as many requests as a fast one.
 
 mod connections;
 mod links;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::attacker::Brief;
 
-/// An attack that is not stopped ends by itself.
+/// An attack that is not stopped ends after this time.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 macro_rules! attacks {
@@ -65,7 +65,7 @@ impl Attack {
     }
 }
 
-/// Records that the attack needs.
+/// Creates the records that the attack needs.
 pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
     match attack {
         Attack::StuckWebhooks => requests::make_stuck_webhooks(brief).await,
@@ -74,7 +74,7 @@ pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
     }
 }
 
-/// Reports that the attack has begun.
+/// Runs the attack; sends on `ready` once it has begun.
 pub async fn run(attack: Attack, brief: Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let attacking = async {
         match attack {

@@ -8,13 +8,13 @@ use std::{
 
 use anyhow::Context;
 
-/// Work and rest follow each other in slices of this length.
+/// Each slice of this length has one busy and one idle part.
 const SLICE: Duration = Duration::from_millis(10);
 
 pub struct Burner(Vec<Child>);
 
 impl Burner {
-    /// Burns this many cores, with one process for each started core.
+    /// Burns this many cores, with one process for each core or part of one.
     pub fn start(cores: f64) -> anyhow::Result<Self> {
         let mut children = Vec::new();
         let mut left = cores;
@@ -40,7 +40,7 @@ impl Burner {
     }
 }
 
-/// `svc-bench burn SHARE`: until its stdin ends.
+/// `svc-bench burn SHARE`: uses this share of a core until stdin ends.
 pub fn burn(share: &str) -> anyhow::Result<()> {
     let share: f64 = share.parse().context("a share of a core")?;
     std::thread::spawn(|| {

@@ -1,4 +1,4 @@
-//! The table of a run.
+//! Prints the results of a run.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use super::{
     victim::{Measured, Times},
 };
 
-/// The victim may notice an attack by this much: the larger of three times the quiet value, and
-/// the quiet value plus 25 ms.
+/// Limit of the victim's p99 under attack: the larger of three times the quiet value, and the quiet
+/// value plus 25 ms.
 const TIMES: u32 = 3;
 const PLUS: Duration = Duration::from_millis(25);
 
@@ -17,7 +17,7 @@ type Kind = fn(&Measured) -> &Times;
 
 pub struct Row {
     pub attack: Attack,
-    /// What the attack took, in cores: the control burns as much.
+    /// Cores that the attack used; the control burns as many.
     pub cores: f64,
     pub quiet: Measured,
     pub attacked: Measured,

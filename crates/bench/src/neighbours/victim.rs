@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::connection::Connection;
 
-/// Name of the victim, and of the shared method that attackers may call too.
+/// Name of the victim, and of the victim's shared method, which attackers may call too.
 pub const NAME: &str = "vera";
 pub const METHOD: &str = "echo";
 
@@ -70,7 +70,7 @@ impl Victim {
         })
     }
 
-    /// Makes all requests at their rates for the length of a window.
+    /// Sends all requests at their rates for the length of a window.
     pub async fn measure(&self, window: Duration) -> Measured {
         let until = Instant::now() + window;
         let (calls, attempts, lists, logins) = tokio::join!(
@@ -187,7 +187,7 @@ impl Victim {
                 .map(|arrived| arrived.saturating_duration_since(*sent))
                 .ok_or_else(|| format!("no attempt within {LIMIT:?}"))
         });
-        // A refused emit has no attempt, and counts once.
+        // A refused emit has no attempt, so it counts as one failure here.
         times.collect()
     }
 

@@ -1,4 +1,4 @@
-//! `svc agent`: runs the agent of a space, and asks one that runs.
+//! `svc agent`: runs the agent of a space, and sends requests to a running agent.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -16,7 +16,7 @@ use crate::{
     runtime,
 };
 
-/// Run a space's agent, or ask the one that runs
+/// Start, inspect and stop a space's agent
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  SVC_URL=https://svc.example.com SVC_AGENT_TOKEN=svc_agt_… svc agent start\n  svc agent status"
@@ -39,8 +39,8 @@ pub enum Command {
                    svc agent start --methods-file methods.toml"
 )]
 pub struct StartArgs {
-    /// Server to link to, or several of one zone, separated by commas: one at a time, another when
-    /// it fails or stops [env: SVC_URL]
+    /// Server to link to. Several servers of one zone are separated by commas: the agent links to
+    /// one at a time, and to another if that one fails or stops [env: SVC_URL]
     #[arg(long, value_name = "ADDRESSES")]
     url: Option<String>,
     /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]
@@ -52,10 +52,10 @@ pub struct StartArgs {
     /// Unix socket to listen on [env: SVC_AGENT_SOCKET]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
-    /// PEM file of certificate authorities to trust beside the machine's own [env: SVC_CA_FILE]
+    /// PEM file of certificate authorities to trust in addition to the machine's own [env: SVC_CA_FILE]
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// End when stdin ends: the server's own agents must not outlive it
+    /// Exit when stdin closes: agents that the server starts must not outlive it
     #[arg(long, hide = true)]
     exit_on_stdin_eof: bool,
 }
@@ -71,11 +71,11 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
             Ok(svc_agent::Exit::Stopped) => Ok(Exit::Ok),
             Ok(svc_agent::Exit::Replaced) => Err(Failure::new(
                 Exit::Refused,
-                "another agent has taken this space",
+                "another agent has linked with this agent token",
             )
-            .hint("only one agent may run with an agent token")),
+            .hint("run only one agent per agent token")),
             Ok(svc_agent::Exit::Credentials(why)) => Err(Failure::new(Exit::Credentials, why)
-                .hint("svc space agent-token <space> makes a new one for SVC_AGENT_TOKEN")),
+                .hint("svc space agent-token <space> creates a new one for SVC_AGENT_TOKEN")),
             Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
         }
     })
@@ -91,11 +91,11 @@ fn exit_of(error: &svc_agent::Error) -> Exit {
 
 fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Failure> {
     let missing = |what: &str, variable: &str| {
-        Failure::usage(format!("the agent does not know {what}"))
+        Failure::usage(format!("the agent's {what} is not set"))
             .why(format!(
-                "neither {variable} nor the configuration file says it"
+                "neither {variable} nor the configuration file sets it"
             ))
-            .hint("svc space create <name> makes a space and shows both")
+            .hint("svc space create <name> creates a space and shows server and token")
     };
     let environment = &shell.environment;
     let path = |path: PathBuf| environment.absolute(&path);
@@ -104,8 +104,8 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         server_urls: args
             .url
             .or(config.agent.url.map(Addresses::into_text))
-            .ok_or_else(|| missing("its server", env::URL))?,
-        agent_token: token.ok_or_else(|| missing("its token", env::AGENT_TOKEN))?,
+            .ok_or_else(|| missing("server", env::URL))?,
+        agent_token: token.ok_or_else(|| missing("token", env::AGENT_TOKEN))?,
         ca_file: args.ca_file.or(config.agent.ca_file).map(path),
         listen: args.listen.or(config.agent.listen),
         socket: args.socket.or(config.agent.socket).map(path),
@@ -117,7 +117,7 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
     })
 }
 
-/// The token itself, or the content of its file. Two different tokens would be a mistake.
+/// The token from the setting, or from its file. An error if both are set.
 fn agent_token(
     config: &config::Agent,
     environment: &Environment,
@@ -130,7 +130,7 @@ fn agent_token(
         return Err(Failure::usage(format!(
             "the agent token is given twice: by {token} and by {file}, or their settings"
         ))
-        .hint("give one of them"));
+        .hint("set only one of them"));
     }
     let file = environment.absolute(file);
     let text = std::fs::read_to_string(&file).map_err(|error| {
@@ -145,7 +145,7 @@ fn agent_token(
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::Start(_) => unreachable!("it runs on a runtime of its own"),
+        Command::Start(_) => unreachable!("`commands::run` handles it"),
         Command::Status => {
             let status = context::find_agent(&shell.environment)?.status().await?;
             shell
@@ -155,7 +155,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         }
         Command::Stop => {
             context::find_agent(&shell.environment)?.stop().await?;
-            eprintln!("the agent stops");
+            eprintln!("the agent is stopping");
             Ok(Exit::Ok)
         }
     }

@@ -1,4 +1,4 @@
-//! `svc api`: any request, with the credential of the context.
+//! `svc api`: sends any request with the credential of the context.
 
 use http::{HeaderMap, Method};
 
@@ -8,7 +8,7 @@ use crate::{
     prompt,
 };
 
-/// Send any request to the server's API and print the answer as it came
+/// Send any request to the server's API and print the unchanged answer
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc api GET /api/spaces\n  \
                    svc api PATCH /api/users/$ID '{\"active\":false}'\n  \

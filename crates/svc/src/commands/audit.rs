@@ -9,7 +9,7 @@ use crate::{
     output::Table,
 };
 
-/// Entries shown unless more are asked for.
+/// Entries shown without `--limit`.
 const LIMIT_DEFAULT: u32 = 50;
 
 /// Read the audit log
@@ -28,19 +28,19 @@ pub enum Command {
     },
 }
 
-/// Which entries; all that is given must match, exactly.
+/// An entry must match every given option exactly.
 #[derive(clap::Args, Debug)]
 pub struct Filter {
-    /// Only what this user did, by name
+    /// Only actions of this user, by name
     #[arg(long, value_name = "NAME")]
     actor: Option<String>,
     /// Only this action, such as token.created
     #[arg(long)]
     action: Option<String>,
-    /// Only what was done to this kind of thing, such as token
+    /// Only actions on this type of target, such as token
     #[arg(long, value_name = "TYPE")]
     target_type: Option<String>,
-    /// Only what was done to this one
+    /// Only actions on this target
     #[arg(long, value_name = "ID")]
     target_id: Option<String>,
 }

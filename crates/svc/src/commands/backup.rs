@@ -1,4 +1,4 @@
-//! `svc backup`: of the embedded database, while the server runs.
+//! `svc backup`: backs up the embedded database of a running server, and restores it.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::{
     before_help = "  svc backup create svc.backup\n  svc backup verify svc.backup\n  svc backup restore svc.backup"
 )]
 pub enum Command {
-    /// Write a backup; the server may go on
+    /// Write a backup; the server may keep running
     #[command(before_help = "  svc backup create svc-$(date +%F).backup")]
     Create {
         /// File to write
@@ -25,18 +25,18 @@ pub enum Command {
         #[command(flatten)]
         folder: Folder,
     },
-    /// Put a backup into a data folder that no server uses
+    /// Restore a backup into a data folder that no server uses
     #[command(before_help = "  svc backup restore svc.backup --data-dir /var/lib/svc")]
     Restore {
         /// File to read
         file: PathBuf,
         #[command(flatten)]
         folder: Folder,
-        /// Replace a database that is there; it is kept aside
+        /// Replace an existing database; the old files are renamed
         #[arg(long)]
         force: bool,
     },
-    /// Check that a backup is whole
+    /// Check that a backup is complete and undamaged
     #[command(before_help = "  svc backup verify svc.backup")]
     Verify {
         /// File to read

@@ -16,7 +16,7 @@ use crate::{
                    svc completions zsh > ~/.zfunc/_svc"
 )]
 pub struct Args {
-    /// Which shell
+    /// Shell to print the script for
     shell: ShellKind,
 }
 

@@ -6,10 +6,10 @@ use clap::Subcommand;
 use serde_json::json;
 use svc_client::Target;
 
-use super::{Shell, records::Which};
+use super::{Shell, records::NameArgs};
 use crate::{
     context::{Context, Contexts},
-    exit::{Exit, Failure, Outcome},
+    exit::{Exit, Outcome},
     output::{Table, or_dash},
     prompt,
 };
@@ -24,23 +24,23 @@ pub enum Command {
     /// Make a context the current one
     #[command(before_help = "  svc context use prod")]
     Use {
-        /// Its name
+        /// Name of the context
         name: String,
     },
-    /// Save a context; the token is read from stdin or asked for
+    /// Save a context; reads the token from stdin, or asks for it on a terminal
     #[command(before_help = "  svc context add prod https://svc.example.com < token.txt")]
     Add {
-        /// Its name
+        /// Name of the context
         name: String,
         /// Address of the server
         url: String,
-        /// PEM file of certificate authorities to trust for it
+        /// PEM file of certificate authorities to trust for this server
         #[arg(long, value_name = "FILE")]
         ca_file: Option<PathBuf>,
     },
-    /// Forget contexts; their tokens stay valid (`svc logout` revokes)
+    /// Remove contexts; their tokens stay valid (`svc logout` revokes a token)
     #[command(before_help = "  svc context rm prod")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
@@ -76,10 +76,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         }
         Command::Rm(which) => {
             for name in &which.names {
-                contexts.remove(name).ok_or_else(|| {
-                    Failure::new(Exit::NotFound, format!("context `{name}` does not exist"))
-                        .hint("svc context list")
-                })?;
+                contexts.get(name)?;
+                contexts.remove(name);
                 eprintln!("removed context `{name}`");
             }
         }

@@ -1,6 +1,4 @@
-//! `svc event`.
-
-use std::io::{self, IsTerminal};
+//! `svc event`: emits one custom event.
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -15,26 +13,28 @@ use crate::{
     prompt,
 };
 
-/// Characters of an idempotency key.
+/// The largest number of characters in an idempotency key.
 const KEY_MAX: usize = 255;
 
-/// Raise a custom event; prints its id
+/// Emit a custom event and print its id
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc event build.done '{\"commit\":\"4f2a\"}'\n  \
                    echo '{\"commit\":\"4f2a\"}' | svc event build.done",
-    after_help = "`custom.` is put before the type. Inside a space the event is the space's; from elsewhere it is\nyours and has no space. To see events: svc events list, svc events tail."
+    after_help = "The type gets the prefix `custom.`. Inside a space, the event belongs to that space; elsewhere it\nbelongs to you and to no space. To see events: svc events list, svc events tail."
 )]
 pub struct Args {
-    /// Its type; `custom.` is put before it
+    /// Event type; the prefix `custom.` is added
     r#type: String,
-    /// Payload as a JSON object; `-`, or nothing off a terminal, reads stdin; empty means {}
+    /// Payload as a JSON object; `-`, or no argument with redirected stdin, reads stdin; empty
+    /// means {}
     #[arg(allow_hyphen_values = true)]
     payload: Option<String>,
-    /// Whom to tell: the agent of the space, or the server [default: the agent if there is one]
+    /// Where to send the event: to the space's agent or to the server [default: the agent, if one is
+    /// found]
     #[arg(long, value_enum)]
     via: Option<Route>,
-    /// Sent again with the same key within 24 hours it is the same event
+    /// Commands with the same key within 24 hours emit one event only
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
     idempotency_key: Option<String>,
 }
@@ -45,7 +45,7 @@ pub enum Route {
     Server,
 }
 
-/// A header's value, and one that can be told from nothing.
+/// The key must be a valid header value and must not be empty.
 fn parse_key(text: &str) -> Result<String, String> {
     if !(1..=KEY_MAX).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
@@ -56,17 +56,12 @@ fn parse_key(text: &str) -> Result<String, String> {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let payload = match args.payload.as_deref() {
-        Some("-") => prompt::read_stdin()?,
-        Some(payload) => payload.to_owned(),
-        None if io::stdin().is_terminal() => String::new(),
-        None => prompt::read_stdin()?,
-    };
+    let payload = prompt::argument_or_stdin(args.payload)?;
     let emit = read(args.r#type, &payload)?;
     let key = args.idempotency_key.as_deref();
     let emitted = emit_by(shell, args.via, &emit, key).await?;
     match shell.output.format {
-        // The id alone: it is meant for `$(…)`.
+        // Only the id, for use in `$(…)`.
         Format::Table => shell.output.line(emitted.event_id.to_string())?,
         Format::Json | Format::Yaml => shell.output.document(&emitted, || Table::new(&[]))?,
     }
@@ -90,7 +85,7 @@ async fn emit_by(
         Emitter::Agent(agent) => agent.emit(emit, key).await.map_err(|error| {
             let failure = Failure::from(error);
             if failure.exit == Exit::Unreachable {
-                failure.hint("svc agent status shows how it stands; --via server goes past it")
+                failure.hint("svc agent status shows its state; --via server bypasses the agent")
             } else {
                 failure
             }
@@ -98,7 +93,7 @@ async fn emit_by(
     }
 }
 
-/// What would be refused is a usage error before any request.
+/// Checks type and payload before any request: an invalid event is a usage error.
 fn read(r#type: String, payload: &str) -> Result<Emit, Failure> {
     custom_type(&r#type).map_err(|error| Failure::usage(error.to_string()))?;
     let payload: Value = if payload.trim().is_empty() {

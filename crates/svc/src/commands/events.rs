@@ -1,4 +1,4 @@
-//! `svc events`: what happened, and what happens.
+//! `svc events`: lists past events and follows new ones.
 
 mod listen;
 mod tail;
@@ -13,19 +13,19 @@ use crate::{
     output::{Format, Table, clean, joined},
 };
 
-/// Events shown unless more are asked for.
+/// Events shown without `--limit`.
 const LIMIT_DEFAULT: u32 = 50;
 
-/// Look at events: those of the past, and new ones as they come
+/// List past events, and follow new ones
 #[derive(Subcommand, Debug)]
 #[command(before_help = "  svc events list --type 'space.*'\n  svc events tail")]
 pub enum Command {
-    /// List events of the past, newest first
+    /// List past events, newest first
     #[command(
         before_help = "  svc events list --limit 20\n  svc events list --type 'custom.build.*' --space lab -o json"
     )]
     List {
-        /// Only types this pattern matches: exact, or with a `*` at its end
+        /// Only types that match this pattern: exact, or with a `*` at the end
         #[arg(long = "type", value_name = "PATTERN", value_parser = parse_pattern)]
         pattern: Option<String>,
         /// Only events of this space: name, owner/name or id
@@ -37,14 +37,14 @@ pub enum Command {
     /// Show an event, with its data
     #[command(before_help = "  svc events get 0197a1b2-…")]
     Get {
-        /// Its id
+        /// Id of the event
         id: EventId,
     },
     Tail(tail::Args),
     Listen(listen::Args),
 }
 
-/// A pattern, checked before any request.
+/// Checks a pattern before any request.
 fn parse_pattern(text: &str) -> Result<String, String> {
     match Pattern::parse(text, 1) {
         Ok(pattern) => Ok(pattern.to_string()),
@@ -52,7 +52,7 @@ fn parse_pattern(text: &str) -> Result<String, String> {
     }
 }
 
-/// Several of them, separated by commas.
+/// Checks several patterns, separated by commas, before any request.
 pub fn parse_patterns(text: &str) -> Result<String, String> {
     Pattern::parse_list(text)
         .map(joined)
@@ -92,7 +92,7 @@ async fn list(
     let document: Events = client.events(&page, &query).await?;
     shell.output.document(&document, || {
         let mut table = Table::new(&["AT", "TYPE", "ACTOR", "ID", "DATA"])
-            .or_when_empty("no events; raise one with: svc event <type> '{\"key\": \"value\"}'");
+            .or_when_empty("no events; emit one with: svc event <type> '{\"key\": \"value\"}'");
         for event in &document.events {
             table.row(vec![
                 event.event_ts.to_string(),
@@ -138,7 +138,7 @@ fn fields(event: &EventRecord) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// One event on one line, whatever the form; whether anyone still reads.
+/// Prints an event on one line, in every format. `false` if stdout is closed.
 fn print_line(shell: &Shell, event: &EventRecord) -> Result<bool, Failure> {
     let text = match shell.output.format {
         Format::Table => clean(&format!(

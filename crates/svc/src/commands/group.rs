@@ -6,11 +6,11 @@ use svc_protocol::api::{Group, GroupBody, Groups};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::exit::Outcome;
 
-/// Manage the groups shared methods can be limited to
+/// Manage groups of users; a shared method can be limited to groups
 #[derive(Subcommand, Debug)]
 #[command(before_help = "  svc group create ops\n  svc user update ann --group ops")]
 pub enum Command {
@@ -26,7 +26,7 @@ pub enum Command {
     /// Create a group
     #[command(before_help = "  svc group create ops")]
     Create {
-        /// Its name
+        /// Name of the group
         name: String,
     },
     /// Rename a group
@@ -34,13 +34,13 @@ pub enum Command {
     Update {
         /// Name or id
         group: String,
-        /// Its new name
+        /// New name
         #[arg(long)]
         name: String,
     },
-    /// Remove groups; methods limited to one then match nobody by it
+    /// Remove groups; methods limited to a removed group are no longer visible through it
     #[command(before_help = "  svc group rm ops")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

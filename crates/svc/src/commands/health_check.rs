@@ -1,18 +1,18 @@
-//! `--health-check`: a short form for people, JSON for all the settings.
+//! Parses `--health-check`: short forms, or JSON for all settings.
 
 use serde_json::{Value, json};
 use svc_core::space::HealthCheck;
 
 use crate::exit::Failure;
 
-/// The forms, for help and errors.
+/// The accepted forms, for error messages.
 pub const FORMS: &str = "none, tcp:<port>, http://<address>, command:<shell command>, or JSON \
      such as {\"type\":\"tcp\",\"port\":3000,\"interval_seconds\":30}";
 
-/// `null` is `None`: whatever stands behind it counts again.
+/// `None` for `null`: the template's check, or the default, applies.
 pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
     let refuse = |why: String| {
-        Failure::usage(format!("health check `{text}` cannot be used"))
+        Failure::usage(format!("health check `{text}` is not valid"))
             .why(why)
             .hint(format!("the forms are {FORMS}"))
     };
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
         }
         Some(("http" | "https", _)) => json!({"type": "http", "url": trimmed}),
         Some(("command", command)) => json!({"type": "command", "command": command.trim()}),
-        _ => return Err(refuse("it has none of the known forms".to_owned())),
+        _ => return Err(refuse("it has none of the accepted forms".to_owned())),
     };
     match written {
         Value::Null => Ok(None),

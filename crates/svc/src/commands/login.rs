@@ -1,4 +1,4 @@
-//! `svc login`: makes an API token for this machine and saves it as a context.
+//! `svc login`: creates an API token for this machine and saves it as a context.
 
 use std::path::PathBuf;
 
@@ -30,10 +30,10 @@ pub struct Args {
     /// Read an API token from stdin and save it, instead of logging in
     #[arg(long)]
     token_stdin: bool,
-    /// Name of the context; the host when absent
+    /// Name of the context [default: the server's host]
     #[arg(long)]
     name: Option<String>,
-    /// PEM file of certificate authorities to trust beside the machine's own
+    /// PEM file of certificate authorities to trust in addition to the machine's own
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         let secret = token.token.ok_or_else(|| {
             Failure::new(
                 Exit::Failure,
-                "the server made a token, but did not show it",
+                "the server created a token but did not return it",
             )
         })?;
         Context {
@@ -122,31 +122,27 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
         None if can_ask => prompt::ask("user name")?,
         None => {
             return Err(Failure::usage(
-                "a user name is needed, and there is no terminal to ask on",
+                "a user name is required, and there is no terminal to ask on",
             )
-            .hint("--username says it"));
+            .hint("give it with --username"));
         }
     };
     let password = if args.password_stdin {
         prompt::read_secret()?
     } else if can_ask && is_setup {
-        let password = prompt::ask_secret(&format!("new password of {username}"))?;
-        if prompt::ask_secret("once more")? != password {
-            return Err(Failure::usage("the two passwords differ"));
-        }
-        password
+        prompt::ask_twice(&format!("new password of {username}"))?
     } else if can_ask {
         prompt::ask_secret("password")?
     } else {
         return Err(
-            Failure::usage("a password is needed, and there is no terminal to ask on")
+            Failure::usage("a password is required, and there is no terminal to ask on")
                 .hint("--password-stdin reads it from stdin; --token-stdin reads a token instead"),
         );
     };
     Ok(Login { username, password })
 }
 
-/// Logs in only for as long as it takes to make a token.
+/// Logs in, creates a token and logs out.
 async fn make_token(
     target: Target,
     link: Option<SetupLink>,
@@ -172,12 +168,13 @@ async fn make_token(
         ..NewToken::default()
     };
     let token = session.create::<Token>(&new).await;
-    // The session has done its work; that it could not be ended does no harm.
+    // A session that cannot be ended here expires by itself.
     let _ = session.logout().await;
     Ok(token?)
 }
 
-/// Whose token it is; a scoped one may not ask, but shows itself valid by what it does reach.
+/// Checks the token and returns its user. A scoped token may not read its user; it is valid if the
+/// server accepts it or rejects it by its scope only.
 async fn check_token(target: Target, token: &str) -> Result<Option<String>, Failure> {
     let client = Client::new(target).with_token(token);
     match client.me().await {

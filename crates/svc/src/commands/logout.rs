@@ -10,7 +10,7 @@ use crate::{
     exit::{Exit, Failure, Outcome},
 };
 
-/// Revoke the current context's token, with all tokens made with it, and forget the context
+/// Revoke the current context's token and all tokens created with it, and remove the context
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc logout\n  svc logout --context prod")]
 pub struct Args {}
@@ -31,15 +31,15 @@ pub async fn run(shell: &Shell) -> Outcome {
         .token_id
         .as_deref()
         .and_then(|id| Uuid::parse_str(id).ok());
-    // The context goes even when the server cannot be asked: whoever logs out wants it gone.
+    // The context is removed even if the server cannot be reached.
     if let Some(id) = id {
         let target = Target::parse(&context.url, context.ca_file.as_deref())?;
         let client = Client::new(target).with_token(&context.token);
         if let Err(error) = client.delete::<Token>(id).await {
-            eprintln!("warning: the token could not be revoked: {error}");
+            eprintln!("warning: cannot revoke the token: {error}");
         }
     } else {
-        eprintln!("the token was not made by `svc login`, so it stays valid: svc token revoke");
+        eprintln!("the token stays valid: `svc login` did not create it; see svc token revoke");
     }
     contexts.remove(&name);
     contexts.save(&folder)?;

@@ -1,4 +1,4 @@
-//! `svc mcp`: the same tools that agents get, and how agents get them.
+//! `svc mcp`: configures MCP clients, and lists and calls the tools that they see.
 
 mod config;
 mod param_headers;
@@ -10,14 +10,14 @@ use clap::Subcommand;
 use super::Shell;
 use crate::exit::Outcome;
 
-/// Give methods to agents that speak MCP
+/// Configure MCP clients, and call the tools that they see
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  svc mcp config --client claude-code --create-token\n  svc mcp tools\n  svc mcp call notes_add '{\"text\":\"hello\"}'"
 )]
 pub enum Command {
     Config(config::Args),
-    /// List the tools that agents see as you
+    /// List the tools that MCP clients see with your credential
     #[command(before_help = "  svc mcp tools\n  svc mcp tools -o json")]
     Tools,
     Call(tools::Args),

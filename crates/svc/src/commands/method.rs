@@ -1,4 +1,4 @@
-//! `svc method`: the caller's side.
+//! `svc method`: lists and calls methods, for callers.
 
 mod call;
 mod call_request;
@@ -24,7 +24,7 @@ pub enum Command {
         before_help = "  svc method list\n  svc method list notes.add\n  svc method list --search notes -o json\n  svc method list --limit 100"
     )]
     List {
-        /// Show this method: its schemas, owner, scope and providers
+        /// Show this method with its schemas, owner, scope and providers
         name: Option<String>,
         /// Only methods with this text in name, description or keywords
         #[arg(long, short = 'q', value_name = "TEXT")]
@@ -62,12 +62,12 @@ async fn list(
     if let (Some(name), 0) = (&name, document.count) {
         return Err(Failure::new(
             Exit::NotFound,
-            format!("method `{name}` does not exist, or is not yours to see"),
+            format!("method `{name}` does not exist, or you may not see it"),
         )
         .hint("svc method list"));
     }
     match shell.output.format {
-        // The API's document, as it came.
+        // The unchanged document of the API.
         Format::Json => shell.output.raw(&bytes)?,
         Format::Yaml => {
             let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
@@ -115,7 +115,7 @@ fn fields(method: &Method) -> Vec<(&'static str, String)> {
     if let Some(tool) = &method.mcp_tool_name {
         fields.push(("mcp_tool_name", tool.clone()));
     }
-    // Filled for the owner only.
+    // Only the owner gets these fields.
     if method.local_name.is_some() {
         let providers = method.providers.iter().map(|provider| {
             format!(

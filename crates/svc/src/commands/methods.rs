@@ -1,4 +1,4 @@
-//! `svc methods`: the publisher's side, from inside a space.
+//! `svc methods`: registers methods from inside a space, for publishers.
 
 mod script;
 mod validate;
@@ -30,9 +30,9 @@ use crate::{
     prompt,
 };
 
-/// Said of a script that unregisters all it has registered.
-const TAKEN_BACK: &str = "nothing is registered: the script took all of it back";
-/// Names that stand in when nothing says whose registration it is.
+/// Printed if a script unregisters all methods that it registered.
+const ALL_UNREGISTERED: &str = "nothing is registered: the script unregistered all its methods";
+/// Names to check a registration with while the space and its owner are not known.
 const ANY_SPACE: &str = "space";
 const ANY_OWNER: &str = "owner";
 
@@ -42,7 +42,7 @@ const ANY_OWNER: &str = "owner";
     before_help = "  svc methods validate methods.toml\n  svc methods register methods.toml\n  svc methods logs -f"
 )]
 pub enum Command {
-    /// Register a file; it replaces all the space registered before
+    /// Register a file; it replaces all methods of the space
     #[command(
         before_help = "  svc methods register methods.toml\n  svc methods register methods.py\n  \
                        generate-methods | svc methods register -"
@@ -51,7 +51,7 @@ pub enum Command {
         /// Registration file in TOML, or a script (.py) that calls `server.register()`; `-` reads
         /// TOML from stdin
         file: PathBuf,
-        /// Remove conflicting methods of your other spaces instead of being refused
+        /// Remove conflicting methods of your other spaces, instead of failing
         #[arg(long)]
         replace_conflicting: bool,
         /// Do not list the methods
@@ -64,7 +64,7 @@ pub enum Command {
         /// Only the methods with this local name
         local_name: Option<String>,
     },
-    /// Check a registration file without an agent or a server; -o json prints all of it
+    /// Check a registration file without an agent or a server; -o json prints it with all defaults
     #[command(
         before_help = "  svc methods validate methods.toml --space lab\n  svc methods validate methods.py -o json"
     )]
@@ -74,11 +74,11 @@ pub enum Command {
         /// Space name that `{{space}}` expands to
         #[arg(long, default_value = ANY_SPACE)]
         space: String,
-        /// Owner, for the length of tool names
+        /// Owner name, which counts toward the length of tool names
         #[arg(long, default_value = ANY_OWNER)]
         owner: String,
     },
-    /// Show what the method server and the agent say
+    /// Show the log of the method server and the agent
     #[command(before_help = "  svc methods logs -f")]
     Logs(LogArgs),
 }
@@ -116,7 +116,7 @@ impl Source {
         if file == Path::new("-") {
             return Ok(Self {
                 name: "<stdin>".to_owned(),
-                // Its folder is where relative commands start from.
+                // The folder of this path is the base of relative commands.
                 path: shell.environment.absolute(Path::new("stdin.toml")),
                 text: prompt::read_stdin()?,
             });
@@ -141,7 +141,7 @@ impl Source {
     }
 
     fn parse(&self) -> Result<Registration, Failure> {
-        parse(&self.name, &self.text).map_err(|error| faulty(&self.name, &error))
+        parse(&self.name, &self.text).map_err(|error| report_file_errors(&self.name, &error))
     }
 
     fn check(
@@ -151,20 +151,21 @@ impl Source {
     ) -> Result<CheckedRegistration, Failure> {
         registration
             .check(&names.space, &names.owner)
-            .map_err(|violations| faulty(&self.name, &locate(&self.name, &self.text, &violations)))
+            .map_err(|violations| {
+                report_file_errors(&self.name, &locate(&self.name, &self.text, &violations))
+            })
     }
 }
 
-/// Prints every fault with its place; they are what was asked for, so they are not an error of
-/// three lines.
-fn faulty(name: &str, error: &FileError) -> Failure {
+/// Prints every error with its position, ahead of the failure, which has only three lines.
+fn report_file_errors(name: &str, error: &FileError) -> Failure {
     eprintln!("{error}");
     let count = error.faults.len();
-    let faults = if count == 1 { "fault" } else { "faults" };
-    Failure::new(Exit::Refused, format!("`{name}` has {count} {faults}"))
+    let errors = if count == 1 { "error" } else { "errors" };
+    Failure::new(Exit::Refused, format!("`{name}` has {count} {errors}"))
 }
 
-/// Whose registration it is.
+/// The space and the owner of a registration.
 struct Names {
     space: SpaceName,
     owner: UserName,
@@ -180,7 +181,7 @@ impl Names {
     }
 }
 
-/// Checks a file for a space as far as that goes without running it; its absolute path.
+/// Checks a file for a space without running it. Returns the absolute path.
 pub fn check_file(
     shell: &Shell,
     file: &Path,
@@ -211,7 +212,7 @@ async fn register(
         return Ok(Exit::Ok);
     }
     shell.output.document(&registered, || {
-        let mut table = Table::new(&["METHOD"]).or_when_empty(TAKEN_BACK);
+        let mut table = Table::new(&["METHOD"]).or_when_empty(ALL_UNREGISTERED);
         for name in &registered.methods {
             table.row(vec![name.clone()]);
         }
@@ -226,7 +227,7 @@ async fn register_toml(
     replace_conflicting: bool,
 ) -> Result<Registered, Failure> {
     let source = Source::read(shell, file)?;
-    // A fault in the file is told before the want of an agent: it is there either way.
+    // Report file errors before "no agent found".
     let agent = context::find_agent(&shell.environment);
     let status = match &agent {
         Ok(agent) => agent.status().await.ok(),

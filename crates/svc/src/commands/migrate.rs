@@ -1,4 +1,4 @@
-//! `svc migrate`: from the embedded database of a single server to PostgreSQL.
+//! `svc migrate`: copies the embedded database of a single server to PostgreSQL.
 
 use std::{
     error::Error,
@@ -18,12 +18,12 @@ use crate::{
     output::Table,
 };
 
-/// What may stand before the path of an embedded database.
-const EMBEDDED: &str = "sqlite:";
-/// How a database of PostgreSQL is named.
-const SHARED: [&str; 2] = ["postgres://", "postgresql://"];
-/// Between two lines about the same table.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// Optional prefix of the path of an embedded database.
+const EMBEDDED_PREFIX: &str = "sqlite:";
+/// Prefixes of the URL of a PostgreSQL database.
+const POSTGRES_PREFIXES: [&str; 2] = ["postgres://", "postgresql://"];
+/// Time between two progress lines about the same table.
+const PRINT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Move a stopped server's data to an empty PostgreSQL database, for a zone
 #[derive(clap::Args, Debug)]
@@ -31,7 +31,7 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
                    svc migrate --from sqlite:/var/lib/svc --to postgres://svc@db.example/svc\n  \
                    SVC_DATABASE_URL=postgres://… svc migrate    keeps a password off the command line")]
 pub struct Args {
-    /// Data folder to read, or the svc.db in it [default: the server's, ~/.local/share/svc]
+    /// Data folder to read, or the file svc.db in it [default: the server's, ~/.local/share/svc]
     #[arg(long, value_name = "sqlite:FOLDER")]
     from: Option<PathBuf>,
     /// Empty database to write [env: SVC_DATABASE_URL]
@@ -41,14 +41,15 @@ pub struct Args {
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     let format = shell.globals.log_format.unwrap_or_default();
-    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     let config = shell.config()?;
     let from = source(shell, &config, args.from)?;
     let to = target(args.to.or(config.server.database_url))?;
-    let mut teller = Teller::default();
-    let report = migrate::run(&from, to, &mut |progress| teller.tell(progress)).map_err(failure)?;
+    let mut printer = ProgressPrinter::default();
+    let report =
+        migrate::run(&from, to, &mut |progress| printer.print(progress)).map_err(failure)?;
     shell.output.document(&report, || table(&report))?;
-    say_what_is_next(&report);
+    print_next_steps(&report);
     Ok(Exit::Ok)
 }
 
@@ -56,12 +57,15 @@ fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathB
     let Some(from) = from else {
         return server::data_dir(shell, config);
     };
-    if from.to_str().is_some_and(is_shared) {
+    if from.to_str().is_some_and(is_postgres) {
         return Err(Failure::usage("--from takes an embedded database")
             .hint("--from sqlite:<data folder> --to postgres://…"));
     }
-    // A name that is not UTF-8 has no prefix to take off.
-    let path = match from.to_str().and_then(|text| text.strip_prefix(EMBEDDED)) {
+    // A path that is not UTF-8 has no prefix.
+    let path = match from
+        .to_str()
+        .and_then(|text| text.strip_prefix(EMBEDDED_PREFIX))
+    {
         Some(path) => Path::new(path),
         None => &from,
     };
@@ -71,34 +75,38 @@ fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathB
 fn target(to: Option<String>) -> Result<DatabaseUrl, Failure> {
     let form = "postgres://user:password@host:5432/database";
     let Some(to) = to else {
-        return Err(Failure::usage("where to is not said").hint(format!(
+        return Err(Failure::usage("no target database is given").hint(format!(
             "--to {form}, or SVC_DATABASE_URL, which keeps a password off the command line"
         )));
     };
-    if !is_shared(&to) {
+    if !is_postgres(&to) {
         return Err(
-            Failure::usage("--to takes a database of PostgreSQL").hint(format!(
-                "--to {form}; a copy of an embedded database is made with `svc backup create`"
+            Failure::usage("--to takes a PostgreSQL database").hint(format!(
+                "--to {form}; `svc backup create` copies an embedded database"
             )),
         );
     }
-    DatabaseUrl::parse(&to).map_err(|error| Failure::usage("--to cannot be used").why(error))
+    DatabaseUrl::parse(&to)
+        .map_err(|error| Failure::usage("--to is not a valid database URL").why(error))
 }
 
-fn is_shared(text: &str) -> bool {
-    SHARED.iter().any(|prefix| text.starts_with(prefix))
+fn is_postgres(text: &str) -> bool {
+    POSTGRES_PREFIXES
+        .iter()
+        .any(|prefix| text.starts_with(prefix))
 }
 
-/// Says on stderr how far it is: each table when it begins, and a long one now and then.
+/// Prints progress on stderr: once when a table begins, and repeatedly for a long table.
 #[derive(Default)]
-struct Teller {
+struct ProgressPrinter {
     last: Option<(Progress, Instant)>,
 }
 
-impl Teller {
-    fn tell(&mut self, progress: Progress) {
+impl ProgressPrinter {
+    fn print(&mut self, progress: Progress) {
         let due = self.last.is_none_or(|(last, at)| {
-            (last.step, last.table) != (progress.step, progress.table) || at.elapsed() >= TELL_EVERY
+            (last.step, last.table) != (progress.step, progress.table)
+                || at.elapsed() >= PRINT_INTERVAL
         });
         if !due {
             return;
@@ -129,7 +137,7 @@ fn failure(error: MigrateError) -> Failure {
     if let Some(source) = Error::source(&error) {
         failure = failure.why(source);
     }
-    // Tables of somebody else are in the way.
+    // The database has tables of another program.
     if let MigrateError::Transfer(TransferError::Target {
         source: OpenError::Migration { .. },
         ..
@@ -172,10 +180,10 @@ fn table(report: &Report) -> Table {
     table
 }
 
-fn say_what_is_next(report: &Report) {
+fn print_next_steps(report: &Report) {
     let folder = report.from.parent().unwrap_or(&report.from);
     eprintln!(
-        "everything is in {}, and compared; `{}` is as it was",
+        "all data is in {}, and verified; `{}` is unchanged",
         report.to,
         report.from.display()
     );
@@ -186,16 +194,16 @@ fn say_what_is_next(report: &Report) {
             quoted(file)
         ),
         None => {
-            eprintln!("  SVC_SECRET_KEY as it was until now: the secrets are encrypted with it")
+            eprintln!("  SVC_SECRET_KEY, unchanged: the secrets are encrypted with it")
         }
     }
     eprintln!("  SVC_DATABASE_URL, the address given here");
     eprintln!("and here, where the server keeps its id and its spaces:");
     eprintln!("  svc server start --data-dir {}", quoted(folder));
-    eprintln!("never again without SVC_DATABASE_URL: what waits would be delivered a second time");
+    eprintln!("never start it without SVC_DATABASE_URL: queued events would be delivered twice");
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

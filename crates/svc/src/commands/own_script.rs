@@ -1,6 +1,6 @@
-//! A script of the user's own, run in this process with all that its user may do.
+//! A script of the user, run in this process with all abilities of the user.
 //!
-//! It never runs inside a runtime: the host waits for answers, and has a runtime of its own.
+//! Never run a script on a thread of an async runtime: the host blocks, and has its own runtime.
 
 use std::{
     fs::File,
@@ -20,15 +20,15 @@ use crate::{
     prompt,
 };
 
-/// Python text, and where it stands.
+/// A Python script and its path.
 pub struct OwnScript {
     pub source: Source,
-    /// Absolute; libraries are looked for in its folder.
+    /// Absolute; libraries are searched in its folder.
     pub path: PathBuf,
 }
 
 impl OwnScript {
-    /// A file, or stdin for `-`.
+    /// Reads a file, or stdin for `-`.
     pub fn read(environment: &Environment, file: &Path) -> Result<Self, Failure> {
         if file == Path::new("-") {
             return Ok(Self {
@@ -48,7 +48,7 @@ impl OwnScript {
         })
     }
 
-    /// `args` are what follows the script's own name.
+    /// `args` are the script's arguments, without its name.
     pub fn setting(&self, environment: &Environment, args: &[String], limits: Limits) -> Setting {
         let name = match self.source.file.as_str() {
             "<stdin>" => "-",
@@ -67,8 +67,8 @@ impl OwnScript {
         }
     }
 
-    /// What answers the script: the agent of this space, else the server. With `--context` the
-    /// script runs as if outside of a space.
+    /// The host that serves the script's operations: the agent of this space, else the server. With
+    /// `--context` the script runs as if outside of a space.
     pub fn host(
         &self,
         context: Option<&str>,
@@ -81,14 +81,14 @@ impl OwnScript {
         );
         match (context::to_server(context, environment), context) {
             (Ok(connection), _) => Ok(host.with_server(connection.client)),
-            // Most scripts need no server; one that does is told.
+            // Most scripts need no server. An operation that needs one raises an error.
             (Err(_), None) => Ok(host),
             (Err(failure), Some(_)) => Err(failure),
         }
     }
 }
 
-/// The agent a script speaks to.
+/// The socket of the agent that a script uses; `None` with `--context`.
 pub fn find_agent_socket(context: Option<&str>, environment: &Environment) -> Option<PathBuf> {
     match context {
         None => context::find_agent_socket(environment),
@@ -96,7 +96,7 @@ pub fn find_agent_socket(context: Option<&str>, environment: &Environment) -> Op
     }
 }
 
-/// The text of a file that may be a script.
+/// Reads a script from a file, up to the allowed size.
 pub fn read_bounded(environment: &Environment, file: &Path) -> Result<String, Failure> {
     let name = file.display();
     let unreadable = |why: String| {
@@ -117,7 +117,7 @@ pub fn read_bounded(environment: &Environment, file: &Path) -> Result<String, Fa
     Ok(text)
 }
 
-/// Does something with scripts on a thread that no runtime knows, and waits for it.
+/// Runs `work` on a new thread, outside of the async runtime, and waits for the result.
 pub fn on_plain_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(done) => done,
@@ -125,10 +125,10 @@ pub fn on_plain_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Tells of a failure as Python does, on stderr; how a process ends that failed so.
+/// Prints the error on stderr as Python does. Returns the exit code of the process.
 pub fn report(error: &ScriptError) -> Exit {
     if let ErrorKind::Exit(code) = error.kind {
-        // As the system counts it.
+        // The system keeps the lowest 8 bits of an exit code.
         return Exit::Script((code & 0xFF) as u8);
     }
     eprintln!("{error}");
@@ -138,10 +138,10 @@ pub fn report(error: &ScriptError) -> Exit {
     Exit::Failure
 }
 
-/// What a script prints goes to stderr: stdout is for answers.
-pub struct Aside<H>(pub H);
+/// A host whose scripts print to stderr: stdout is for the command's data.
+pub struct PrintToStderr<H>(pub H);
 
-impl<H: Host> Host for Aside<H> {
+impl<H: Host> Host for PrintToStderr<H> {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         self.0.library(module)
     }
@@ -151,12 +151,12 @@ impl<H: Host> Host for Aside<H> {
     }
 
     fn print(&mut self, _: Stream, text: &str) {
-        print_aside(text);
+        print_to_stderr(text);
     }
 }
 
-/// Nobody to read it is no reason to fail.
-pub fn print_aside(text: &str) {
+/// Prints to stderr. A closed stderr is not an error.
+pub fn print_to_stderr(text: &str) {
     let _ = io::Write::write_all(&mut io::stderr().lock(), text.as_bytes());
 }
 

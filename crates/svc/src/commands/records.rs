@@ -1,4 +1,4 @@
-//! What the commands of all resources do alike.
+//! List, show, find and remove: shared by the commands of all resources.
 
 use svc_client::{Listing, Resource};
 use svc_protocol::api::PageQuery;
@@ -9,13 +9,13 @@ use crate::{
     output::Table,
 };
 
-/// Which part of a list is wanted; without either, all of it.
+/// A page of a list. Without options, the whole list.
 #[derive(clap::Args, Debug, Default)]
 pub struct ListArgs {
-    /// At most so many; the next page's cursor is in the JSON output
+    /// Maximum number of entries; the JSON output has the cursor of the next page
     #[arg(long, value_name = "N")]
     pub limit: Option<u32>,
-    /// Where an earlier page ended
+    /// Cursor of the page, from the JSON output of the previous page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -35,7 +35,7 @@ impl ListArgs {
 
 /// Names or ids to act on.
 #[derive(clap::Args, Debug)]
-pub struct Which {
+pub struct NameArgs {
     /// Names or ids
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
@@ -91,7 +91,7 @@ pub fn with_list_hint<R: Resource>(failure: Failure) -> Failure {
     }
 }
 
-pub async fn remove<R: Resource>(shell: &Shell, which: &Which) -> Outcome {
+pub async fn remove<R: Resource>(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
         let record = client
@@ -104,12 +104,12 @@ pub async fn remove<R: Resource>(shell: &Shell, which: &Which) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// A list option: given as `''` it means the empty list.
+/// The words of a list option; `''` means the empty list.
 pub fn words(given: Vec<String>) -> Vec<String> {
     given.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
-/// The same, told apart from an option that was not given.
+/// The words of a list option; `None` if the option was not given.
 pub fn words_if_given(given: Vec<String>) -> Option<Vec<String>> {
     (!given.is_empty()).then(|| words(given))
 }

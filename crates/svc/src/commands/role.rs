@@ -7,7 +7,7 @@ use svc_protocol::api::{NewRole, Role, RolePatch, Roles};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Failure, Outcome},
@@ -32,9 +32,9 @@ pub enum Command {
     /// Create a role
     #[command(before_help = "  svc role create caller --permission use_methods,use_mcp")]
     Create {
-        /// Its name
+        /// Name of the role
         name: String,
-        /// What its users may do; may be repeated
+        /// Permission of the role's users; may be repeated
         #[arg(
             long = "permission",
             alias = "permissions",
@@ -48,10 +48,10 @@ pub enum Command {
     Update {
         /// Name or id
         role: String,
-        /// Its new name
+        /// New name
         #[arg(long)]
         name: Option<String>,
-        /// All its permissions; '' for none
+        /// All permissions of the role; may be repeated, '' for none
         #[arg(
             long = "permission",
             alias = "permissions",
@@ -62,7 +62,7 @@ pub enum Command {
     },
     /// Remove roles
     #[command(before_help = "  svc role rm caller")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

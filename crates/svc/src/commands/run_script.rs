@@ -1,9 +1,9 @@
-//! `svc run-script`: Python without a Python, from a file or as a method server.
+//! `svc run-script`: runs a Python script with the embedded engine, or serves methods with one.
 //!
-//! Cast of the method server (spec 4.4): [`setup`] runs the setup script once and freezes what it
-//! made; [`serve`] reads [`requests`] and hands them to seats ([`seat`]) through one queue ([`jobs`]);
-//! each seat has a worker process, which makes a fresh evaluator for every request; what comes
-//! out goes back over [`answers`]. [`watch`] runs the setup again when a file changes.
+//! The parts of the method server (spec 4.4): [`setup`] runs the setup script once and takes a
+//! snapshot; [`serve`] reads [`requests`] and passes them to seats ([`seat`]) through one queue
+//! ([`jobs`]); each seat has a worker process, which creates a new evaluator for every request;
+//! results are written by [`answers`]. [`watch`] runs the setup again when a file changes.
 
 mod answers;
 mod jobs;
@@ -30,60 +30,60 @@ use crate::{
     logging,
 };
 
-/// Run a Python script, or serve methods with one; no Python needs to be installed
+/// Run a Python script, or serve methods with one; needs no installed Python
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc run-script tidy.py --dry-run\n  \
                    svc run-script --json-rpc setup.py --watch")]
 pub struct Args {
-    /// The script and its arguments; `-` reads it from stdin
+    /// The script and its arguments; `-` reads the script from stdin
     #[arg(
         trailing_var_arg = true,
         required_unless_present = "json_rpc",
         value_name = "FILE [ARGS]"
     )]
     script: Vec<String>,
-    /// Be a method server: this script says which handler each method has
-    #[arg(long, value_name = "SETUP", help_heading = SERVING)]
+    /// Run as a method server; this setup script assigns a handler to each method
+    #[arg(long, value_name = "SETUP", help_heading = METHOD_SERVER_OPTIONS)]
     json_rpc: Option<PathBuf>,
-    /// Run the setup script again when a file it loaded changes
-    #[arg(long, requires = "json_rpc", help_heading = SERVING)]
+    /// Run the setup script again when a file that it loaded changes
+    #[arg(long, requires = "json_rpc", help_heading = METHOD_SERVER_OPTIONS)]
     watch: bool,
-    /// Seconds a request may take [default: 30]
+    /// Seconds that a request may take [default: 30]
     #[arg(
         long,
         requires = "json_rpc",
-        help_heading = SERVING,
+        help_heading = METHOD_SERVER_OPTIONS,
         value_name = "SECONDS",
         value_parser = clap::value_parser!(u32).range(1..=3600)
     )]
     timeout: Option<u32>,
-    /// Memory a request may use, in MiB [default: 256]
+    /// Memory that a request may use, in MiB [default: 256]
     #[arg(
         long,
         requires = "json_rpc",
-        help_heading = SERVING,
+        help_heading = METHOD_SERVER_OPTIONS,
         value_name = "MIB",
         value_parser = clap::value_parser!(u32).range(16..=65_536)
     )]
     memory_mb: Option<u32>,
-    /// Requests that run at once, each in a process of its own [default: one per core]
+    /// Requests that run at the same time, each in its own process [default: one per core]
     #[arg(
         long,
         requires = "json_rpc",
-        help_heading = SERVING,
+        help_heading = METHOD_SERVER_OPTIONS,
         value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
     workers: Option<u16>,
 }
 
-/// Heading of what only a method server takes.
-const SERVING: &str = "Options of a method server";
+/// Heading of the options for method servers.
+const METHOD_SERVER_OPTIONS: &str = "Options of a method server";
 
-/// What one request may take, and how many run.
+/// Limits of one request, and the number of workers.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// From its arrival, so that it includes waiting for a worker.
+    /// Counted from the arrival of the request: it includes the wait for a worker.
     timeout_seconds: u32,
     memory_mb: u32,
     workers: usize,
@@ -110,7 +110,7 @@ impl Bounds {
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     let format = shell.globals.log_format.unwrap_or_default();
-    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     let bounds = Bounds::of(&args);
     match args.json_rpc {
         Some(file) => serve::run(shell, file, args.script, bounds, args.watch),

@@ -1,4 +1,4 @@
-//! `svc script`: scripts the server keeps.
+//! `svc script`: manages the scripts that the server stores.
 
 mod change;
 mod find;
@@ -19,7 +19,7 @@ use crate::{
     output::{Format, Table, or_dash},
 };
 
-/// Manage stored scripts: run at a space's start, for events, as tools, or imported by others
+/// Manage stored scripts: startup scripts, event sinks, tools and libraries
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  svc script create words --kind library --file words.py\n  \
@@ -36,33 +36,33 @@ pub enum Command {
         #[command(flatten)]
         page: ListArgs,
     },
-    /// Show a script's source, or all of it with -o json
+    /// Show a script's source, or the whole record with -o json
     #[command(
         visible_alias = "get",
         before_help = "  svc script show words > words.py\n  svc script show global/words --kind library -o json"
     )]
-    Show(One),
+    Show(ScriptArg),
     Create(change::CreateArgs),
     Update(change::UpdateArgs),
-    /// Delete scripts; one that is in use is refused
+    /// Delete scripts; a script in use is not deleted
     #[command(visible_alias = "rm", before_help = "  svc script delete words")]
     Delete {
         /// Names, global/names or ids
         #[arg(required = true, value_name = "SCRIPT")]
         scripts: Vec<String>,
-        /// Their kind, where a name alone does not say which is meant
+        /// Kind of the scripts, if a name is ambiguous
         #[arg(long, value_enum)]
         kind: Option<Kind>,
     },
     Run(trying::Args),
 }
 
-/// The script that is meant.
+/// Selects a script.
 #[derive(clap::Args, Debug)]
-pub struct One {
+pub struct ScriptArg {
     /// Name, global/name or id
     script: String,
-    /// Its kind, where a name alone does not say which is meant
+    /// Kind of the script, if the name is ambiguous
     #[arg(long, value_enum)]
     kind: Option<Kind>,
 }
@@ -128,7 +128,7 @@ async fn list(shell: &Shell, kind: Option<ScriptKind>, page: &ListArgs) -> Outco
     Ok(Exit::Ok)
 }
 
-async fn show(shell: &Shell, one: &One) -> Outcome {
+async fn show(shell: &Shell, one: &ScriptArg) -> Outcome {
     let kind = one.kind.map(Into::into);
     let script = find::find(&shell.client()?, &one.script, kind).await?;
     if shell.output.format == Format::Table {

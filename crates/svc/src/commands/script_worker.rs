@@ -1,20 +1,21 @@
-//! A process that runs scripts for the server or for `svc run-script --json-rpc`, which start it.
+//! `svc script-worker`: a process that runs scripts. The server and `svc run-script --json-rpc`
+//! start it.
 
 use svc_script::worker::child::{self, Role};
 
 use crate::exit::{Exit, Outcome};
 
-/// A process that runs scripts; svc starts it
+/// Run scripts; svc starts this process
 #[derive(clap::Args, Debug)]
 #[command(group = clap::ArgGroup::new("role").required(true))]
 pub struct Args {
-    /// Take scripts that may do nothing but compute
+    /// Run scripts without access to the operating system
     #[arg(long, group = "role")]
     sandbox: bool,
-    /// Take handlers of the user's own
+    /// Run the user's handlers
     #[arg(long, group = "role")]
     space: bool,
-    /// Memory a script may use
+    /// Memory that a script may use, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 128)]
     memory_mb: usize,
 }
@@ -26,7 +27,7 @@ pub fn run(args: &Args) -> Outcome {
     } else {
         Role::Space { memory_bytes }
     };
-    // What went wrong was said on stderr, where whoever started this reads.
+    // The worker has printed its error on stderr, which its parent reads.
     Ok(match child::main(role) {
         0 => Exit::Ok,
         _ => Exit::Failure,

@@ -1,4 +1,4 @@
-//! `svc server`: runs the control plane.
+//! `svc server`: runs the server, and builds its options from the configuration.
 
 use std::{
     fmt::Display,
@@ -26,7 +26,7 @@ use crate::{
     runtime,
 };
 
-/// Run the server, and see those of its zone
+/// Run the server, and list the servers of its zone
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  svc server start\n  svc server start --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem"
@@ -36,7 +36,7 @@ pub enum Command {
     /// List the servers that share the database, with their links and queues
     #[command(before_help = "  svc server list\n  svc server list -o json")]
     List,
-    /// Print every route and what it needs
+    /// Print every route and the permission it requires
     #[command(hide = true)]
     Routes,
 }
@@ -46,7 +46,7 @@ pub enum Command {
 #[command(before_help = "  svc server start\n  \
                    svc server start --data-dir /var/lib/svc --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n  \
                    SVC_SECRET_KEY=… svc server start --database-url postgres://svc@db.example.com/svc    one of a zone\n  \
-                   SVC_ADMIN_PASSWORD=… svc server start    makes the user `admin` on a first start")]
+                   SVC_ADMIN_PASSWORD=… svc server start    creates the user `admin` on a first start")]
 pub struct StartArgs {
     /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
     #[arg(long, value_name = "ADDRESS")]
@@ -54,7 +54,7 @@ pub struct StartArgs {
     /// Folder of the database [default: ~/.local/share/svc] [env: SVC_DATA_DIR]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// PostgreSQL database that several servers share, in place of the embedded one [env: SVC_DATABASE_URL]
+    /// PostgreSQL database that several servers share, instead of the embedded one [env: SVC_DATABASE_URL]
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
     /// Certificate chain in PEM [env: SVC_TLS_CERT]
@@ -63,20 +63,20 @@ pub struct StartArgs {
     /// Private key in PEM [env: SVC_TLS_KEY]
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Address people and agents use, if it is another [env: SVC_PUBLIC_URL]
+    /// Address that people and agents use, if it differs from the listen address [env: SVC_PUBLIC_URL]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Threads that serve; 0 chooses by the machine [env: SVC_WORKERS]
+    /// Threads that serve requests; 0 chooses by the number of cores [env: SVC_WORKERS]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
 }
 
-/// Everything but starting one, which runs long.
+/// Runs every command except `start`, which chooses its own runtime.
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List => list(shell).await,
         Command::Routes => routes(shell),
-        Command::Start(_) => unreachable!("`commands::run` takes it itself"),
+        Command::Start(_) => unreachable!("`commands::run` handles it"),
     }
 }
 
@@ -125,7 +125,7 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
     })
 }
 
-/// The flags win over every other layer.
+/// Applies the flags, which win over every other layer.
 fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) {
     let path = |path: PathBuf| shell.environment.absolute(&path);
     if let Some(listen) = args.listen {
@@ -141,7 +141,7 @@ fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) {
     server.database_url = args.database_url.or(server.database_url.take());
 }
 
-/// What the server is started with, from the whole configuration.
+/// The server's options, from the whole configuration.
 pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
     let server = &config.server;
     let tls = match (&server.tls_cert, &server.tls_key) {
@@ -194,8 +194,8 @@ fn limits(server: &config::Server) -> Limits {
     }
 }
 
-/// The database of a zone. Agents that a server runs itself belong to one server, and are not for
-/// a zone.
+/// The database of a zone. Spaces with `runtime: local` belong to one server, so a zone cannot have
+/// them.
 fn database(config: &Config) -> Result<Option<SharedDatabase>, Failure> {
     let server = &config.server;
     let Some(url) = &server.database_url else {
@@ -205,11 +205,11 @@ fn database(config: &Config) -> Result<Option<SharedDatabase>, Failure> {
         return Err(
             Failure::usage("`allow_local` of spaces cannot be used with `database_url`")
                 .why("agents that a server runs itself need the embedded database")
-                .hint("leave one of them out"),
+                .hint("remove one of them"),
         );
     }
     let url = DatabaseUrl::parse(url)
-        .map_err(|error| Failure::usage("`database_url` cannot be used").why(error))?;
+        .map_err(|error| Failure::usage("`database_url` is not valid").why(error))?;
     Ok(Some(SharedDatabase {
         url,
         readers: server.database_readers,
@@ -272,7 +272,7 @@ fn quotas(quotas: &config::Quotas) -> Quotas {
     }
 }
 
-/// 0 is for ever.
+/// 0 means no limit.
 fn days(days: u32) -> Duration {
     match days {
         0 => Duration::MAX,
@@ -292,7 +292,7 @@ fn policy(server: &config::Server) -> Policy {
     policy
 }
 
-/// Networks, and single addresses as networks of one.
+/// Parses networks; a single address is a network of one.
 fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failure> {
     texts
         .iter()
@@ -303,9 +303,11 @@ fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failur
                 Err(_) => text.clone(),
             };
             whole.parse().map_err(|error| {
-                Failure::usage(format!("trusted proxy `{text}` is no address or network"))
-                    .why(error)
-                    .hint("write it like 10.0.0.0/8 or 192.168.1.5")
+                Failure::usage(format!(
+                    "trusted proxy `{text}` is not an address or network"
+                ))
+                .why(error)
+                .hint("write it like 10.0.0.0/8 or 192.168.1.5")
             })
         })
         .collect()
@@ -316,9 +318,9 @@ pub fn start_failure(error: StartError) -> Failure {
         StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             Failure::new(
                 Exit::Failure,
-                format!("{address} is taken by another program"),
+                format!("{address} is in use by another program"),
             )
-            .why("perhaps another svc server runs already: svc whoami")
+            .why("another svc server may be running: svc whoami")
             .hint("--listen 127.0.0.1:0 takes a free port and shows it")
         }
         error => {

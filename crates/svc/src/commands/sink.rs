@@ -1,4 +1,4 @@
-//! `svc sink`
+//! `svc sink`: manages event sinks and their queues.
 
 mod change;
 mod content;
@@ -14,14 +14,14 @@ use svc_protocol::api::{Replay, RotateSecret, Sink, SinkOwner, SinkPatch, SinkTy
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
     output::{Format, Table, joined, or_dash, yes_no},
 };
 
-/// Manage event sinks: where events are delivered, in order and more than once if need be
+/// Manage event sinks, to which events are delivered in order and with retries
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook\n  \
@@ -34,35 +34,35 @@ pub enum Command {
     List(ListArgs),
     /// Show a sink
     #[command(before_help = "  svc sink get builds\n  svc sink get global/audit -o json")]
-    Get(One),
+    Get(SinkArg),
     Create(change::CreateArgs),
     Update(change::UpdateArgs),
-    /// Remove sinks, with all that waits in their queues
+    /// Remove sinks and the events in their queues
     #[command(before_help = "  svc sink rm builds")]
-    Rm(Which),
-    /// Switch sinks on: what waits is delivered, new events match again
+    Rm(NameArgs),
+    /// Enable sinks: queued events are delivered, and new events match again
     #[command(before_help = "  svc sink enable builds")]
-    Enable(Which),
-    /// Switch sinks off: nothing new matches, what waits goes on waiting
+    Enable(NameArgs),
+    /// Disable sinks: new events no longer match, and queued events stay queued
     #[command(before_help = "  svc sink disable builds")]
-    Disable(Which),
+    Disable(NameArgs),
     Test(trying::Args),
     Deliveries(deliveries::Args),
-    /// Put the event of a delivery at the end of the queue once more
+    /// Queue the event of a delivery again, at the end
     #[command(before_help = "  svc sink resend builds 17")]
     Resend {
         #[command(flatten)]
-        which: One,
+        which: SinkArg,
         /// Number of the delivery, as `svc sink deliveries` shows it
         n: u64,
     },
-    /// Put past events that match into the queue again
+    /// Queue matching past events again
     #[command(
         before_help = "  svc sink replay builds --since 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z"
     )]
     Replay {
         #[command(flatten)]
-        which: One,
+        which: SinkArg,
         /// Only events from this time on, RFC 3339
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         since: Option<Timestamp>,
@@ -70,20 +70,20 @@ pub enum Command {
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         until: Option<Timestamp>,
     },
-    /// Make a new signing secret; for a while the old one signs too
+    /// Create a new signing secret; for a while requests are signed with the old one too
     #[command(before_help = "  svc sink rotate-secret builds --overlap-hours 48")]
     RotateSecret {
         #[command(flatten)]
-        which: One,
-        /// Hours the old secret goes on signing [default: 24]
+        which: SinkArg,
+        /// Hours in which requests are signed with both secrets [default: 24]
         #[arg(long, value_name = "HOURS")]
         overlap_hours: Option<u32>,
     },
 }
 
-/// The sink that is meant.
+/// Selects a sink.
 #[derive(clap::Args, Debug)]
-pub struct One {
+pub struct SinkArg {
     /// Name, global/name or id
     #[arg(value_name = "SINK")]
     sink: String,
@@ -146,7 +146,7 @@ async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
     .await
 }
 
-async fn remove(shell: &Shell, which: &Which) -> Outcome {
+async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
         let sink = find(&client, name).await?;
@@ -160,7 +160,7 @@ async fn remove(shell: &Shell, which: &Which) -> Outcome {
     Ok(Exit::Ok)
 }
 
-async fn switch(shell: &Shell, which: &Which, active: bool) -> Outcome {
+async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
     let client = shell.client()?;
     let patch = SinkPatch {
         active: Some(active),
@@ -196,7 +196,7 @@ async fn replay(shell: &Shell, reference: &str, replay: &Replay) -> Outcome {
     let replayed = client.replay(sink.id, replay).await?;
     if replayed.dropped > 0 {
         eprintln!(
-            "{} events did not fit into the queue; replay from later on once it is shorter",
+            "{} events did not fit into the queue; when it is shorter, replay from a later time",
             replayed.dropped
         );
     }
@@ -215,11 +215,11 @@ async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32
     let rotate = RotateSecret { overlap_hours };
     let rotated = client.rotate_secret(sink.id, &rotate).await?;
     eprintln!(
-        "keep the secret now: it is not shown again. The old one signs too until {}",
+        "keep the secret now: it is not shown again. Requests are signed with both until {}",
         rotated.previous_until
     );
     match shell.output.format {
-        // The secret alone: it is meant for `$(…)`.
+        // Only the secret, for use in `$(…)`.
         Format::Table => shell.output.line(&rotated.secret)?,
         Format::Json | Format::Yaml => shell.output.document(&rotated, || Table::new(&[]))?,
     }
@@ -274,7 +274,7 @@ fn fields(sink: &Sink) -> Vec<(&'static str, String)> {
             "script",
             match (script.script_id, &script.source) {
                 (Some(id), _) => id.to_string(),
-                (None, Some(source)) => format!("its own, of {} bytes", source.len()),
+                (None, Some(source)) => format!("inline, {} bytes", source.len()),
                 (None, None) => or_dash(None::<String>),
             },
         ));

@@ -1,4 +1,4 @@
-//! `svc space`
+//! `svc space`: manages spaces.
 
 mod change;
 mod logs;
@@ -15,14 +15,14 @@ use svc_protocol::api::{RegistrationStatus, Space, Spaces};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
     output::{Format, Table, joined, or_dash},
 };
 
-/// How often `--wait` looks.
+/// Time between two requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Manage spaces: the workspaces whose agents publish methods
@@ -52,7 +52,7 @@ pub enum Command {
         #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
         timeout: f64,
     },
-    /// Stop a space: its agent is sent away, its methods are gone
+    /// Stop a space: its agent is disconnected and its methods are removed
     #[command(before_help = "  svc space stop lab")]
     Stop {
         /// Name, owner/name or id
@@ -60,8 +60,8 @@ pub enum Command {
     },
     /// Remove spaces
     #[command(before_help = "  svc space rm lab")]
-    Rm(Which),
-    /// Show what a space's method server and agent say
+    Rm(NameArgs),
+    /// Show the log of a space's method server and agent
     #[command(before_help = "  svc space logs lab -f")]
     Logs {
         /// Name, owner/name or id
@@ -69,7 +69,7 @@ pub enum Command {
         #[command(flatten)]
         args: LogArgs,
     },
-    /// Make a new agent token; the old one ends
+    /// Create a new agent token; the old one becomes invalid
     #[command(before_help = "  SVC_AGENT_TOKEN=$(svc space agent-token lab) svc agent start")]
     AgentToken {
         /// Name, owner/name or id
@@ -108,7 +108,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-async fn remove(shell: &Shell, which: &Which) -> Outcome {
+async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
         let space = find(&client, name).await?;
@@ -123,7 +123,7 @@ async fn renew_agent_token(shell: &Shell, reference: &str) -> Outcome {
     let space = find(&client, reference).await?;
     let token = client.renew_agent_token(space.id).await?;
     match shell.output.format {
-        // The secret alone: it is meant for `$(…)`.
+        // Only the secret, for use in `$(…)`.
         Format::Table => shell.output.line(&token.agent_token)?,
         Format::Json | Format::Yaml => shell.output.document(&token, || Table::new(&[]))?,
     }
@@ -157,7 +157,7 @@ async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Out
     let space = find(&client, reference).await?;
     client.start_space(space.id).await?;
     let Some(seconds) = wait_seconds else {
-        eprintln!("space `{}` may start", space.name);
+        eprintln!("the agent of space `{}` may link again", space.name);
         return Ok(Exit::Ok);
     };
     let limit = Duration::try_from_secs_f64(seconds)

@@ -1,4 +1,4 @@
-//! `svc template`
+//! `svc template`: manages the templates of spaces.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use svc_protocol::api::{NewTemplate, Port, ScriptKind, Template, Templates};
 
 use super::{
     Shell, health_check,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
     script,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     output::{joined, or_dash},
 };
 
-/// Manage templates: what spaces made from them have in common
+/// Manage templates: settings that several spaces share
 #[derive(Subcommand, Debug)]
 #[command(before_help = "  svc template create web --port web=3000 --health-check tcp:3000")]
 pub enum Command {
@@ -34,17 +34,17 @@ pub enum Command {
     /// Create a template
     #[command(before_help = "  svc template create web --port web=3000 --field team=ops")]
     Create {
-        /// Its name
+        /// Name of the template
         name: String,
         #[command(flatten)]
         content: Content,
     },
-    /// Change a template; what is given replaces what was there
+    /// Change a template; each given option replaces the old value
     #[command(before_help = "  svc template update web --port web=3000 --port api=4000")]
     Update {
         /// Name or id
         template: String,
-        /// Its new name
+        /// New name
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
@@ -52,22 +52,22 @@ pub enum Command {
     },
     /// Remove templates
     #[command(before_help = "  svc template rm web")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 #[derive(clap::Args, Debug)]
 pub struct Content {
-    /// A port of its spaces, as name=number; may be repeated
+    /// Port of the template's spaces, as name=number; may be repeated
     #[arg(long = "port", value_name = "NAME=PORT", value_parser = parse_port)]
     ports: Vec<Port>,
     /// How agents check their spaces: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON
     #[arg(long, value_name = "CHECK")]
     health_check: Option<String>,
-    /// A custom field and its default, as name=value; may be repeated
+    /// Custom field and its default, as name=value; may be repeated
     #[arg(long = "field", value_name = "NAME=VALUE", value_parser = parse_field)]
     fields: Vec<(String, String)>,
-    /// Global script of kind startup that agents of its spaces run when they start, by name or id;
-    /// on update '' for none
+    /// Global script of kind `startup` that the agents of the template's spaces run when they
+    /// start, by name or id; on update '' for none
     #[arg(long, value_name = "SCRIPT")]
     startup_script: Option<String>,
 }
@@ -80,7 +80,7 @@ impl Content {
             .transpose()
     }
 
-    /// `Some(None)` for none.
+    /// `None` if the option was not given, `Some(None)` for `''`.
     async fn find_startup_script(
         &self,
         client: &Client,
@@ -160,7 +160,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-/// A merge patch of what was given.
+/// A merge patch of the given options.
 fn patch(
     name: Option<String>,
     content: &Content,

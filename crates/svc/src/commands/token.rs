@@ -6,7 +6,7 @@ use svc_protocol::api::{NewToken, Token, Tokens};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Outcome},
@@ -27,9 +27,9 @@ pub enum Command {
         before_help = "  svc token create ci --scope methods\n  svc token create laptop -o json"
     )]
     Create {
-        /// What it is for
+        /// Name of the token
         name: String,
-        /// Limit it to `methods`, `mcp` or both; without, it reaches all you reach
+        /// Limit the token to `methods`, `mcp` or both; without scopes it may do all that you may
         #[arg(
             long = "scope",
             alias = "scopes",
@@ -37,13 +37,13 @@ pub enum Command {
             value_name = "SCOPE"
         )]
         scopes: Vec<String>,
-        /// Days until it ends by itself
+        /// Days until the token expires
         #[arg(long, value_name = "DAYS")]
         expires_in_days: Option<u32>,
     },
-    /// Revoke tokens; they end at once
+    /// Revoke tokens; they become invalid at once
     #[command(before_help = "  svc token revoke ci", visible_alias = "rm")]
-    Revoke(Which),
+    Revoke(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

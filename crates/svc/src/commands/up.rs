@@ -1,7 +1,7 @@
-//! `svc up`: a server, a space and its agent, here and now, in one process tree.
+//! `svc up`: starts a server, a demo space and its agent, as one process tree.
 //!
-//! Everything it makes is made once per data folder; a second start finds it again. Only the API
-//! token is new each time, since only its hash is kept.
+//! User and space are created once per data folder; a later start uses them again. Only the API
+//! token is new each time, because the server stores only its hash.
 
 mod banner;
 mod demo;
@@ -41,17 +41,17 @@ const SPACE_NAME: &str = "demo";
 /// Holds the password of the user `admin`, so that a later start can show it again.
 const PASSWORD_FILE: &str = "admin-password";
 
-/// Webhooks may reach this machine: whoever starts the server here develops here.
+/// Webhooks may reach this machine, so that users can develop receivers on it.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// Start a server with a demo space whose methods can be called at once
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "It speaks plain HTTP for this machine: `tls_cert`, `tls_key` and `public_url` of the configuration\nare not used. For others, run `svc server start`.",
+    after_help = "The server speaks plain HTTP, for this machine only: `tls_cert`, `tls_key` and `public_url` of the\nconfiguration are not used. To serve other machines, run `svc server start`.",
     before_help = "  svc up\n  svc up --methods-file methods.toml\n  svc up --listen 127.0.0.1:0 -o json"
 )]
 pub struct Args {
-    /// Publish the methods of this file (TOML, or a script) instead of the demo's
+    /// Publish the methods of this file (TOML, or a script) instead of the demo methods
     #[arg(long, value_name = "FILE")]
     methods_file: Option<PathBuf>,
     /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
@@ -62,21 +62,21 @@ pub struct Args {
     data_dir: Option<PathBuf>,
 }
 
-/// How long things may take.
+/// Timeouts and intervals.
 #[derive(Clone, Copy, Debug)]
 struct UpPolicy {
-    /// Until the agent is linked and its methods are registered.
+    /// Time for the agent to link and to register its methods.
     ready_within: Duration,
-    /// Between two looks.
-    look_every: Duration,
-    /// Between looks for an agent that was restarted.
-    watch_every: Duration,
+    /// Time between two checks whether the agent is ready.
+    poll_interval: Duration,
+    /// Time between two checks whether the agent was restarted.
+    restart_check_interval: Duration,
 }
 
 const POLICY: UpPolicy = UpPolicy {
     ready_within: Duration::from_secs(60),
-    look_every: Duration::from_millis(50),
-    watch_every: Duration::from_secs(1),
+    poll_interval: Duration::from_millis(50),
+    restart_check_interval: Duration::from_secs(1),
 };
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
@@ -84,7 +84,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     config.spaces.allow_local = true;
     let this_machine = LOOPBACK.iter().map(ToString::to_string);
     config.webhooks.allow.extend(this_machine);
-    // For this machine only: it speaks to itself, and needs neither a certificate nor a name.
+    // The server is for this machine only, and needs neither a certificate nor a public name.
     config.server.tls_cert = None;
     config.server.tls_key = None;
     config.server.public_url = None;
@@ -95,14 +95,14 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
         config.server.data_dir = Some(data_dir);
     }
     let format = shell.globals.log_format.unwrap_or(config.server.log_format);
-    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     runtime::hide_environment();
     let methods_file = args
         .methods_file
         .map(|file| check_file(shell, &file, SPACE_NAME, svc_server::bootstrap::USER))
         .transpose()?;
     let mut options = server::options(shell, &config)?;
-    // An administrator is made further down, where the password can be kept.
+    // `Up::bootstrap` creates the administrator, with a password that `Up::password` stores.
     options.admin_password = None;
     create_private_folder(&options.data_dir)?;
     let data_dir = options.data_dir.clone();
@@ -125,21 +125,21 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     })
 }
 
-/// What runs while the server does.
+/// The part of `svc up` that runs beside the server.
 struct Up<'a> {
     shell: &'a Shell,
     server: &'a Server,
     data_dir: PathBuf,
-    /// Absolute; `None` is the demo.
+    /// Absolute; `None` for the demo methods.
     methods_file: Option<PathBuf>,
 }
 
-/// All a newcomer needs to know.
+/// What `svc up` announces and saves once calls succeed.
 struct Ready {
     url: String,
     token: String,
     username: String,
-    /// `None` when someone else set it.
+    /// `None` if the password is not known here.
     password: Option<String>,
     space_id: SpaceId,
     space_folder: PathBuf,
@@ -188,8 +188,8 @@ impl Up<'_> {
         announced.map(|()| Exit::Ok)
     }
 
-    /// The password of `admin`, as far as it is known here. A server without a setup link has
-    /// users already, and their passwords are theirs.
+    /// The password of `admin`, if it is known here: from the password file, or new on a first
+    /// start. A server without a setup link already has users, whose passwords are not known.
     fn password(&self) -> Result<Option<String>, Failure> {
         let file = self.data_dir.join(PASSWORD_FILE);
         match fs::read_to_string(&file) {
@@ -211,7 +211,7 @@ impl Up<'_> {
 
     async fn bootstrap(&self, password: Option<String>) -> Result<UpState, Failure> {
         let request = UpRequest {
-            // Of no effect on a server that has users.
+            // Ignored by a server that already has users.
             admin_password: match password {
                 Some(password) => password,
                 None => random_password()?,
@@ -261,12 +261,12 @@ fn unwritable(path: &Path, error: io::Error) -> Failure {
         .hint("--data-dir names another folder")
 }
 
-/// 20 letters and digits that cannot be mistaken for one another: over 99 bits.
+/// 20 letters and digits without look-alikes: 100 bits.
 fn random_password() -> Result<String, Failure> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut bytes = [0; 20];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::new(Exit::Failure, "the system gives no random numbers").why(error)
+        Failure::new(Exit::Failure, "the system provides no random numbers").why(error)
     })?;
     Ok(bytes
         .iter()

@@ -7,7 +7,7 @@ use svc_protocol::api::{ChangePassword, NewUser, User, UserPatch, Users};
 
 use super::{
     Shell,
-    records::{self, ListArgs, Which},
+    records::{self, ListArgs, NameArgs},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -30,23 +30,23 @@ pub enum Command {
         /// Name or id
         name: String,
     },
-    /// Create a user; the password is asked for
+    /// Create a user; asks for the password
     #[command(
         before_help = "  svc user create ann --group ops\n  svc user create ann --password-stdin < secret.txt"
     )]
     Create {
-        /// Its name; it never changes
+        /// User name; it cannot be changed later
         name: String,
         #[command(flatten)]
         membership: Membership,
-        /// Create it without the right to log in yet
+        /// Create the user deactivated
         #[arg(long)]
         inactive: bool,
         /// Read the password from stdin
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Change a user's roles, groups and quotas, or whether it is active
+    /// Change a user's roles, groups or quotas, activate or deactivate the user
     #[command(
         before_help = "  svc user update ann --group ops,dev\n  svc user update ann --deactivate\n  svc user update ann --quota sinks=500 --quota spaces=default"
     )]
@@ -55,14 +55,14 @@ pub enum Command {
         name: String,
         #[command(flatten)]
         membership: Membership,
-        /// Let it log in and its methods be called again
+        /// Let the user log in, and the user's methods be called, again
         #[arg(long, conflicts_with = "deactivate")]
         activate: bool,
-        /// End its sessions; refuse its tokens and its spaces' agents until it is active again
+        /// End the user's sessions, and refuse the user's tokens and agents until reactivation
         #[arg(long)]
         deactivate: bool,
-        /// What it may have of one kind (spaces, tokens, scripts, sinks, methods, event_bytes,
-        /// streams); `default` returns to the server's value
+        /// Limit of one kind (spaces, tokens, scripts, sinks, methods, event_bytes, streams);
+        /// `default` returns to the server's value
         #[arg(long = "quota", value_name = "NAME=N", value_delimiter = ',', value_parser = parse_quota)]
         quotas: Vec<(Quota, Option<u64>)>,
     },
@@ -73,19 +73,19 @@ pub enum Command {
     Passwd {
         /// Another user, by name or id
         name: Option<String>,
-        /// Read from stdin: the current and the new password on a line each; another user's new
-        /// password alone
+        /// Read from stdin: the current and the new password on a line each; for another user, only
+        /// the new password
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Remove users; one who owns spaces is refused
+    /// Remove users; a user who owns spaces is not removed
     #[command(before_help = "  svc user rm ann")]
-    Rm(Which),
+    Rm(NameArgs),
 }
 
 #[derive(clap::Args, Debug)]
 pub struct Membership {
-    /// All its roles; may be repeated, '' for none
+    /// All roles of the user; may be repeated, '' for none
     #[arg(
         long = "role",
         alias = "roles",
@@ -93,7 +93,7 @@ pub struct Membership {
         value_name = "NAME"
     )]
     roles: Vec<String>,
-    /// All its groups; may be repeated, '' for none
+    /// All groups of the user; may be repeated, '' for none
     #[arg(
         long = "group",
         alias = "groups",
@@ -215,7 +215,7 @@ async fn change_own_password(shell: &Shell, from_stdin: bool) -> Outcome {
         must_be_asked()?;
         ChangePassword {
             current_password: prompt::ask_secret("current password")?,
-            new_password: ask_twice("new password")?,
+            new_password: prompt::ask_twice("new password")?,
         }
     };
     client.change_password(&change).await?;
@@ -228,16 +228,7 @@ fn new_password(user: &str, from_stdin: bool) -> Result<String, Failure> {
         return prompt::read_secret();
     }
     must_be_asked()?;
-    ask_twice(&format!("password of {user}"))
-}
-
-fn ask_twice(question: &str) -> Result<String, Failure> {
-    let first = prompt::ask_secret(question)?;
-    if prompt::ask_secret("once more")? == first {
-        Ok(first)
-    } else {
-        Err(Failure::usage("the two passwords differ"))
-    }
+    prompt::ask_twice(&format!("password of {user}"))
 }
 
 fn must_be_asked() -> Result<(), Failure> {
@@ -245,7 +236,7 @@ fn must_be_asked() -> Result<(), Failure> {
         Ok(())
     } else {
         Err(
-            Failure::usage("a password is needed, and there is no terminal to ask on")
+            Failure::usage("a password is required, and there is no terminal to ask on")
                 .hint("--password-stdin reads it from stdin"),
         )
     }

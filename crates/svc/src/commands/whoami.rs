@@ -9,7 +9,7 @@ use crate::{
     output::{Table, joined, or_dash},
 };
 
-/// Show who you are to the server, and what you may do
+/// Show your user, credential and permissions on the server
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc whoami")]
 pub struct Args {}

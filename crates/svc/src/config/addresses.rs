@@ -1,4 +1,4 @@
-//! The servers an agent may link to, as a setting says them.
+//! The setting with the servers that an agent may link to.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde::{
     de::{SeqAccess, Visitor},
 };
 
-/// One address or several: text with commas between them, or a list. Whoever uses them reads and
-/// checks them.
+/// One or more addresses: text separated by commas, or a list. They are not checked here; the agent
+/// parses them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Addresses(String);
 
 impl Addresses {
-    /// Separated by commas.
+    /// The addresses, separated by commas.
     pub fn into_text(self) -> String {
         self.0
     }

@@ -1,5 +1,5 @@
-//! One section of the configuration: its settings, its keys as a file or the environment may
-//! write them, and how layers of them are put together.
+//! A macro that defines one section of the configuration: its settings, how they are read from a
+//! file or from the environment, and how layers are merged.
 
 use serde::Deserialize;
 use toml::Value;
@@ -63,8 +63,8 @@ macro_rules! section {
 
 pub(super) use section;
 
-/// A variable's value: as text where the setting takes text, else as TOML writes it, else as a
-/// list separated by commas.
+/// Reads a variable: as text if the setting accepts text, else as a TOML value, else as a list
+/// separated by commas.
 pub(super) fn read_variable<T: for<'de> Deserialize<'de>>(
     environment: &Environment,
     variable: &str,
@@ -91,7 +91,9 @@ pub(super) fn read_variable<T: for<'de> Deserialize<'de>>(
         .find_map(|value| T::deserialize(value).ok())
         .map(Some)
         .ok_or_else(|| {
-            Failure::usage(format!("{variable} is `{text}`, which it cannot be"))
-                .why(error.message())
+            Failure::usage(format!(
+                "{variable} is `{text}`, which is not a valid value"
+            ))
+            .why(error.message())
         })
 }

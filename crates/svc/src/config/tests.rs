@@ -50,7 +50,7 @@ fn the_default_file_names_every_key_and_its_variable() {
         assert!(written, "`{key}` is missing");
         assert!(DEFAULTS.contains(variable), "`{variable}` is missing");
     }
-    // What is commented out must be valid too.
+    // Keys that are commented out must be valid too.
     let all: String = DEFAULTS
         .lines()
         .map(|line| match line.strip_prefix("# ") {
@@ -111,7 +111,7 @@ fn an_agents_servers_are_text_or_a_list() {
     assert_eq!(of_file("\"http://a\"").as_deref(), Some("http://a"));
     let list = of_file("[\"http://a\", \"http://b\"]");
     assert_eq!(list.as_deref(), Some("http://a,http://b"));
-    // An empty entry is for whoever reads the addresses to refuse.
+    // The agent rejects an empty entry, not the configuration.
     assert_eq!(
         of_file("[\"http://a\", \"\"]").as_deref(),
         Some("http://a,")

@@ -1,4 +1,4 @@
-//! `contexts.toml` in the user's config folder: it holds tokens, so only the user may read it.
+//! `contexts.toml` in the user's config folder. It contains tokens, so only the user may read it.
 
 use std::{
     fmt, fs,
@@ -21,12 +21,12 @@ pub struct Context {
     pub name: String,
     pub url: String,
     pub token: String,
-    /// So that `svc logout` can revoke the token.
+    /// Used by `svc logout` to revoke the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// PEM file trusted beside the machine's own roots.
+    /// PEM file of authorities that are trusted in addition to the machine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
 }
@@ -65,7 +65,7 @@ impl Contexts {
             }
         };
         toml::from_str(&text).map_err(|error| {
-            // No excerpt: the line may hold a token.
+            // No excerpt: the line may contain a token.
             let mut fault = place(
                 &path.display().to_string(),
                 &text,
@@ -129,14 +129,14 @@ impl Contexts {
     }
 }
 
-/// Writes a file that only its owner may read, whole or not at all.
+/// Writes a file atomically, readable by its owner only.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let unfinished = folder.join(name);
-    // One left behind by a crash could have another mode.
+    // A file that a crash left behind could have another mode.
     let _ = fs::remove_file(&unfinished);
     let written = fs::OpenOptions::new()
         .write(true)

@@ -1,9 +1,9 @@
-//! Chooses whom to speak to.
+//! Decides which server or agent a command uses.
 //!
-//! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Then, for calls made
-//! inside a space, its agent; for all else the saved context, and the agent only without one.
-//! Events go to the agent first, if there is one: it makes them events of its space. Where
-//! `SVC_URL` names several servers, as an agent's may, the first is meant.
+//! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Otherwise, calls made
+//! inside a space use its agent, then the saved context; all other commands use the saved context,
+//! then the agent. Events go to the agent first, if one is found, so that they belong to its space.
+//! If `SVC_URL` lists several servers, as an agent's may, the first one is used.
 
 use std::{
     os::unix::net::UnixStream,
@@ -20,10 +20,10 @@ use super::file::Contexts;
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
-    trust::{Untrusted, read_found},
+    trust::{UntrustedFile, read_found},
 };
 
-/// A client, and how it was come by.
+/// A client, and how it was chosen.
 pub struct Connection {
     pub client: Client,
     pub via: Via,
@@ -34,41 +34,41 @@ pub enum Via {
     /// A saved context, by name.
     Context(String),
     Environment,
-    /// The agent on this socket, as the space's owner.
+    /// The agent at this socket, which acts as the space's owner.
     Agent(PathBuf),
 }
 
-/// For everything but calls and events.
+/// The connection of all commands except calls and emits.
 pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
     match explicit(context, environment)? {
         Some(connection) => Ok(connection),
         None => match saved(environment)? {
             Some(connection) => Ok(connection),
-            None => through_agent(environment).ok_or_else(nobody),
+            None => through_agent(environment).ok_or_else(no_server),
         },
     }
 }
 
-/// For `svc method`: inside a space it needs no login.
+/// The connection of `svc method`, which requires no login inside a space.
 pub fn for_calls(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
     match explicit(context, environment)? {
         Some(connection) => Ok(connection),
         None => match through_agent(environment) {
             Some(connection) => Ok(connection),
-            None => saved(environment)?.ok_or_else(nobody),
+            None => saved(environment)?.ok_or_else(no_server),
         },
     }
 }
 
-/// Who takes an event.
+/// The receiver of an emit.
 pub enum Emitter {
-    /// It becomes an event of the agent's space.
+    /// The event belongs to the agent's space.
     Agent(AgentClient),
     Server(Connection),
 }
 
-/// For `svc event`: the agent if one is found, since the event is then its space's, whatever
-/// server the environment names; only `--context` says otherwise.
+/// The receiver of `svc event`: the agent, if one is found, even if the environment names a server.
+/// Only `--context` bypasses the agent.
 pub fn for_events(context: Option<&str>, environment: &Environment) -> Result<Emitter, Failure> {
     if context.is_none()
         && let Some(socket) = find_agent_socket(environment)
@@ -78,18 +78,18 @@ pub fn for_events(context: Option<&str>, environment: &Environment) -> Result<Em
     to_server(context, environment).map(Emitter::Server)
 }
 
-/// The server itself, never through an agent.
+/// A connection to the server itself, never through an agent.
 pub fn to_server(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
     match explicit(context, environment)? {
         Some(connection) => Ok(connection),
-        None => saved(environment)?.ok_or_else(nobody),
+        None => saved(environment)?.ok_or_else(no_server),
     }
 }
 
-fn nobody() -> Failure {
-    Failure::new(Exit::Credentials, "no server to speak to")
-        .why("no context is the current one, SVC_URL and SVC_TOKEN are not set, and no agent was found")
-        .hint("svc up starts a server here, svc login <url> logs in to another, svc context use <name> takes a saved one")
+fn no_server() -> Failure {
+    Failure::new(Exit::Credentials, "no server is configured")
+        .why("there is no current context, SVC_URL and SVC_TOKEN are not set, and no agent was found")
+        .hint("svc up starts a server here, svc login <url> logs in to another, svc context use <name> selects a saved context")
 }
 
 fn explicit(
@@ -106,7 +106,7 @@ fn explicit(
             client: Client::new(target(url, environment)?).with_token(token),
             via: Via::Environment,
         })),
-        // Only the token: for the server of the saved context.
+        // A token without an address is for the server of the current context.
         (None, Some(token)) => {
             let contexts = Contexts::load(&environment.config_folder()?)?;
             let current = contexts.find_current().ok_or_else(|| {
@@ -141,8 +141,8 @@ fn of_context(contexts: &Contexts, name: &str) -> Result<Connection, Failure> {
     })
 }
 
-/// The current context. `SVC_URL` alone picks a saved context of that address: a token never goes
-/// to a server it was not made for.
+/// The current context. `SVC_URL` alone selects the saved context with that address: a token is
+/// never sent to another server than its own.
 fn saved(environment: &Environment) -> Result<Option<Connection>, Failure> {
     let Ok(folder) = environment.config_folder() else {
         return Ok(None);
@@ -178,7 +178,8 @@ fn through_agent(environment: &Environment) -> Option<Connection> {
     })
 }
 
-/// The agent's socket: named by the environment, or by the file it leaves in its folder.
+/// The agent's socket: from the environment, or from the agent's discovery file in this folder or in
+/// one above.
 pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
     let (socket, untrusted) = look_for_agent(environment);
     for untrusted in untrusted {
@@ -187,9 +188,9 @@ pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
     socket
 }
 
-/// The socket, and the discovery files that were not used because another user could have written
+/// The socket, and the discovery files that are ignored because another user could have written
 /// them.
-fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<Untrusted>) {
+fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<UntrustedFile>) {
     if let Some(socket) = environment.get(env::AGENT_SOCKET) {
         return (Some(environment.absolute(Path::new(socket))), Vec::new());
     }
@@ -206,12 +207,12 @@ fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<Untrusted>
         })
         .filter_map(|text| serde_json::from_str::<Discovery>(&text).ok())
         .map(|discovery| PathBuf::from(discovery.agent_socket))
-        // A crashed agent leaves its file and its socket behind.
+        // A crashed agent leaves its file and its socket.
         .find(|socket| UnixStream::connect(socket).is_ok());
     (socket, untrusted)
 }
 
-/// The agent to register with.
+/// The agent of this folder, for commands that require one.
 pub fn find_agent(environment: &Environment) -> Result<AgentClient, Failure> {
     match find_agent_socket(environment) {
         Some(socket) => Ok(AgentClient::new(socket)),

@@ -1,4 +1,4 @@
-//! Fields of a log record for people, with every unsafe character escaped.
+//! Writes the fields of a log record for people, with every unsafe character escaped.
 
 use std::fmt::{self, Debug, Write};
 
@@ -73,7 +73,7 @@ impl Visit for Visitor<'_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Metadata of the `log` crate, written elsewhere.
+        // Metadata of the `log` crate, which the subscriber writes itself.
         if !field.name().starts_with("log.") {
             self.record(field, format_args!("{value:?}"));
         }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_one_line_whatever_its_fields_hold() {
+    fn a_record_is_one_line_with_any_text_in_its_fields() {
         let evil = "a\n2026-01-01 ERROR forged\u{1b}[31m\u{9b}\u{202e}\u{2028}\r";
         let error = std::io::Error::other(evil);
         let text = logged(false, || {

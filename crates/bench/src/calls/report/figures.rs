@@ -70,7 +70,7 @@ impl Figure {
     }
 }
 
-/// One value for each round: the cases of a round were measured within seconds of each other.
+/// Compares two cases round by round: within a round they were measured seconds apart.
 fn each_round(
     one: &Measured,
     other: &Measured,
@@ -170,7 +170,7 @@ impl Report {
         ]
     }
 
-    /// Figures that grow with an installation.
+    /// Figures of large installations.
     fn scale(&self) -> [Option<Figure>; 3] {
         let registration = self.registration.as_ref();
         let registration = registration.map(|times| Quartiles::of(times.iter().copied()));
@@ -194,7 +194,7 @@ impl Report {
         ]
     }
 
-    /// Calls per second of one case for one of another.
+    /// Calls per second of one case, divided by those of another.
     fn ratio(
         &self,
         metric: &'static str,
@@ -213,7 +213,7 @@ impl Report {
         })
     }
 
-    /// CPU time per call of one case for that of another.
+    /// CPU time per call of one case, divided by that of another.
     fn cpu(&self, metric: &'static str, one: &str, other: &str, limits: Limits) -> Option<Figure> {
         let (one, other) = (self.case(one)?, self.case(other)?);
         let cpu = |case: &Measured| case.cpu().collect();
@@ -221,7 +221,7 @@ impl Report {
         Some(at_most(metric, values, limits, ""))
     }
 
-    /// Added latency of a call at one connection compared with another case.
+    /// Latency of `svc` at one connection, minus that of another case.
     fn added(&self, metric: &'static str, other: &str, limits: Limits) -> Option<Figure> {
         let (one, other) = (self.case("svc 1")?, self.case(other)?);
         let values = each_round(one, other, |one, other| one - other, p50s);

@@ -20,7 +20,7 @@ use crate::neighbours::attacker::Brief;
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 const SILENT: (usize, u32) = (1_000, 200);
 const HALF: (usize, u32) = (500, 100);
-/// Connections with unfinished logins, new ones per second, and streams of each.
+/// Connections with unfinished logins, and new ones per second; then streams of each connection.
 const LOGINS: (usize, u32) = (10, 2);
 const LOGIN_STREAMS: usize = 400;
 /// Bytes of a login that never ends.
@@ -44,7 +44,7 @@ pub async fn half_requests(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
     hold(brief, HALF, &BEGINNINGS, ready).await
 }
 
-/// Holds this many connections open, and replaces the oldest by new ones.
+/// Holds this many connections open, and replaces the oldest ones at this rate.
 async fn hold(
     brief: &Brief,
     (count, per_second): (usize, u32),

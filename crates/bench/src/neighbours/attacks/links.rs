@@ -1,4 +1,4 @@
-//! Attacks by an agent of the attacker's own making.
+//! Attacks by a malicious agent.
 
 use std::time::Duration;
 
@@ -15,9 +15,12 @@ const STUCK_METHODS: usize = 300;
 const LARGE_BYTES: usize = 4 * 1024 * 1024;
 const REGISTERED_METHODS: usize = 1_000;
 
-/// Links, and registers a registration as a file would hold it.
+/// Opens a link, and registers methods if `registration` is given.
 async fn linked(brief: &Brief, registration: Option<Value>) -> anyhow::Result<RawLink> {
-    let token = brief.agent_tokens.first().context("it has a space")?;
+    let token = brief
+        .agent_tokens
+        .first()
+        .context("the attacker has no space")?;
     let mut raw = RawLink::connect(brief.address, token).await;
     let welcome = raw.hello(&[svc_link::VERSION]).await;
     ensure!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
@@ -50,7 +53,7 @@ pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
         tokio::select! {
             frame = raw.next() => {
                 let frame = frame.map_err(anyhow::Error::msg)?;
-                // Without an answer to pings the link would end.
+                // Without answers to pings the server would end the link.
                 if frame.kind == svc_link::FrameKind::Ping {
                     let pong = svc_link::Frame::empty(frame.id, svc_link::FrameKind::Pong);
                     raw.send(&[pong]).await.map_err(anyhow::Error::msg)?;
@@ -79,7 +82,7 @@ pub async fn large_bodies(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::
     }
 }
 
-/// Registers a thousand methods again and again, each time other ones.
+/// Registers 1,000 methods again and again, with alternating names.
 pub async fn registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let mut raw = linked(brief, None).await?;
     let properties: serde_json::Map<_, _> = (0..20)
@@ -102,7 +105,7 @@ pub async fn registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
             })
         });
         let next: Registration = serde_json::from_value(registration(methods.collect()))?;
-        // A refusal is an answer too.
+        // A refusal is accepted: the server has done the work.
         raw.register(next).await;
         if let Some(ready) = ready.take() {
             let _ = ready.send(());

@@ -30,21 +30,22 @@ const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
 
-/// Addresses of wrong passwords: from one address they would delay each other by design.
+/// Source address of wrong passwords. From the victim's address they would delay the victim's logins
+/// by design.
 const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// A request of the attack, and how often.
-struct Shot {
+/// The request of an attack, and its rate.
+struct AttackRequest {
     per_second: u32,
     method: &'static str,
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
-    /// Another address of this machine than the victim's.
+    /// Source address, if it must differ from the victim's.
     from: Option<IpAddr>,
 }
 
-/// A request on a connection from a given address.
+/// Sends a request on a connection from a given address.
 async fn send_from(
     from: IpAddr,
     to: SocketAddr,
@@ -69,14 +70,14 @@ async fn send_from(
 }
 
 pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
-    let shot = Arc::new(shot(attack, brief));
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let shot = Arc::new(attack_request(attack, brief));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut ticks = interval(Duration::from_secs(1) / shot.per_second);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let _ = ready.send(());
     loop {
         ticks.tick().await;
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
             continue;
         };
         let (shot, http, address) = (Arc::clone(&shot), brief.http(), brief.address);
@@ -91,17 +92,17 @@ pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> a
                     None => http.try_send(request).await.map(drop),
                 };
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
 
-fn shot(attack: Attack, brief: &Brief) -> Shot {
+fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
     let json = || ("content-type", "application/json".to_owned());
     let own = || ("authorization", format!("Bearer {}", brief.token));
     let call = "/api/methods/call".to_owned();
     let target = format!("user.{}.{METHOD}", brief.victim);
-    let post = |per_second, path: String, body: String| Shot {
+    let post = |per_second, path: String, body: String| AttackRequest {
         per_second,
         method: "POST",
         path,
@@ -109,7 +110,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         body: body.into(),
         from: None,
     };
-    let get = |per_second, path: String, bearer: (&'static str, String)| Shot {
+    let get = |per_second, path: String, bearer: (&'static str, String)| AttackRequest {
         per_second,
         method: "GET",
         path,
@@ -134,7 +135,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
             get(10, format!("/api/methods?q={words}"), own())
         }
         Attack::Templates => {
-            // The template runs until its work limit.
+            // The template runs until its fuel is used up.
             let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
             let list = numbers.join(",");
             let template = format!(
@@ -146,7 +147,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         Attack::History => get(20, "/api/events?limit=500".to_owned(), own()),
         Attack::WrongPasswords => {
             let body = json!({"username": brief.victim, "password": "not the password"});
-            Shot {
+            AttackRequest {
                 headers: vec![json()],
                 from: Some(ATTACKER_ADDRESS),
                 ..post(20, "/api/auth/login".to_owned(), body.to_string())

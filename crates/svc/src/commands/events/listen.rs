@@ -1,4 +1,5 @@
-//! Brings events to a program under development: no sink, no queue, no second attempt.
+//! `svc events listen`: posts events to a program under development. It has no queue and never
+//! retries.
 
 use std::time::{Duration, Instant};
 
@@ -17,20 +18,20 @@ use crate::{
     output::{Format, clean},
 };
 
-/// As long as a webhook has.
+/// The timeout of a webhook delivery.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Post new events to a local address, for development
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc events listen --forward-to http://127.0.0.1:3000/hook --pattern 'custom.*'",
-    after_help = "Each event is posted once, in the default form and unsigned. For deliveries that are queued,\nsigned and tried again, make a sink: svc sink create."
+    after_help = "Each event is posted once, in the default form and unsigned. For deliveries that are queued,\nsigned and retried, create a sink: svc sink create."
 )]
 pub struct Args {
-    /// Where to post each event
+    /// Address to post each event to
     #[arg(long, value_name = "URL")]
     forward_to: String,
-    /// Only types one of these patterns matches, separated by commas
+    /// Only types that match one of these patterns, separated by commas
     #[arg(long, visible_alias = "type", value_name = "PATTERNS", value_parser = parse_patterns)]
     pattern: Option<String>,
 }
@@ -48,16 +49,16 @@ pub async fn run(shell: &Shell, args: &Args) -> Outcome {
     }
 }
 
-/// Where events go.
+/// The program that gets the events.
 struct Receiver {
     client: Client,
-    /// With its query.
+    /// With the query.
     path: String,
 }
 
-/// What became of one event.
-struct Forwarded {
-    /// The status, or why there is none.
+/// The result of posting one event.
+struct ForwardResult {
+    /// The HTTP status, or why there is none.
     answer: Result<u16, String>,
     ms: u128,
 }
@@ -70,7 +71,7 @@ impl Receiver {
         };
         let target = Target::parse(address, None)
             .map_err(|error| Failure::usage(format!("`--forward-to`: {error}")))?;
-        // The target's own path is the receiver's.
+        // The client puts the target's own path before this one.
         let path = match (query, target.path("").is_empty()) {
             (Some(query), true) => format!("/?{query}"),
             (Some(query), false) => format!("?{query}"),
@@ -89,7 +90,7 @@ impl Receiver {
         })
     }
 
-    async fn forward(&self, event: &EventRecord) -> Forwarded {
+    async fn forward(&self, event: &EventRecord) -> ForwardResult {
         let body = json!({
             "event_id": event.event_id,
             "event_type": event.event_type,
@@ -114,7 +115,7 @@ impl Receiver {
             .client
             .send_raw(Method::POST, &self.path, headers, Some(body), None)
             .await;
-        Forwarded {
+        ForwardResult {
             answer: answer
                 .map(|answer| answer.status.as_u16())
                 .map_err(|error| error.to_string()),
@@ -123,7 +124,7 @@ impl Receiver {
     }
 }
 
-fn print(shell: &Shell, event: &EventRecord, forwarded: &Forwarded) -> Result<bool, Failure> {
+fn print(shell: &Shell, event: &EventRecord, forwarded: &ForwardResult) -> Result<bool, Failure> {
     let text = match shell.output.format {
         Format::Table => {
             let answer = match &forwarded.answer {

@@ -1,4 +1,4 @@
-//! Follows the stream of events, through lost connections.
+//! `svc events tail`: prints new events, and reconnects when the stream is lost.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::{
     exit::{Exit, Failure, Outcome},
 };
 
-/// Show new events as they come, until stopped
+/// Show new events as they arrive, until stopped
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc events tail\n  svc events tail --pattern 'custom.build.*' -o json | jq .data"
 )]
 pub struct Args {
-    /// Only types one of these patterns matches, separated by commas
+    /// Only types that match one of these patterns, separated by commas
     #[arg(long, visible_alias = "type", value_name = "PATTERNS", value_parser = parse_patterns)]
     pattern: Option<String>,
 }
@@ -34,12 +34,12 @@ pub async fn run(shell: &Shell, args: &Args) -> Outcome {
     }
 }
 
-/// How a stream is kept.
+/// When a stream counts as lost, and how often to reconnect.
 #[derive(Clone, Copy, Debug)]
 pub struct TailPolicy {
-    /// A stream that says nothing for so long, not even that it lives, is lost.
+    /// A stream without an event or a keep-alive for this time is lost.
     pub silence_max: Duration,
-    /// Between attempts to connect again: from, doubling to.
+    /// Delay before the first attempt to reconnect; it doubles up to `retry_max`.
     pub retry_first: Duration,
     pub retry_max: Duration,
 }
@@ -50,7 +50,7 @@ pub const POLICY: TailPolicy = TailPolicy {
     retry_max: Duration::from_secs(10),
 };
 
-/// New events, one after the other; a lost connection is made again.
+/// A stream of new events that reconnects by itself.
 pub struct Tail<'a> {
     client: &'a Client,
     pattern: Option<&'a str>,
@@ -59,14 +59,14 @@ pub struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    /// Opens the stream; that it cannot be opened at all is an error.
+    /// Opens the stream. Unlike later, a failure to connect is an error.
     pub async fn open(
         client: &'a Client,
         pattern: Option<&'a str>,
         policy: TailPolicy,
     ) -> Result<Self, Failure> {
         let stream = client.event_stream(pattern).await?;
-        eprintln!("waiting for events; Ctrl-C ends it");
+        eprintln!("waiting for events; Ctrl-C stops");
         Ok(Self {
             client,
             pattern,
@@ -87,27 +87,27 @@ impl<'a> Tail<'a> {
                     Some(event) => return Ok(event),
                     None => continue,
                 },
-                Ok(Ok(Received::End)) => "the server ended it".to_owned(),
+                Ok(Ok(Received::End)) => "the server closed it".to_owned(),
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => "it went silent".to_owned(),
+                Err(_) => "it sent no keep-alive".to_owned(),
             };
-            eprintln!("lost the stream of events: {why}; connecting again");
+            eprintln!("lost the event stream: {why}; reconnecting");
             self.stream = None;
         }
     }
 
-    /// Tries until it is there; only a refusal ends it.
+    /// Retries until the stream is open. Only an error that no retry can fix is returned.
     async fn reconnect(&mut self) -> Result<(), Failure> {
         let mut delay = self.policy.retry_first;
         loop {
             sleep(delay).await;
             match self.client.event_stream(self.pattern).await {
                 Ok(stream) => {
-                    eprintln!("connected again; what happened meanwhile: svc events list");
+                    eprintln!("reconnected; svc events list shows the events in between");
                     self.stream = Some(stream);
                     return Ok(());
                 }
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_transient(&error) => {
                     delay = (delay * 2).min(self.policy.retry_max);
                 }
                 Err(error) => return Err(error.into()),
@@ -116,29 +116,30 @@ impl<'a> Tail<'a> {
     }
 }
 
-/// The event of a message; anything else is the server's word on the stream itself.
+/// The event in a message. `None` for a message about the stream itself, or one that is not an
+/// event.
 fn read(message: &Message) -> Option<EventRecord> {
     if message.event.as_deref() == Some("lagged") {
-        eprintln!("some events went by too fast to be shown: svc events list has them");
+        eprintln!("some events came too fast to show; svc events list has them");
         return None;
     }
     match serde_json::from_str(&message.data) {
         Ok(event) => Some(event),
         Err(error) => {
-            eprintln!("the server sent what this version of svc cannot read: {error}");
+            eprintln!("this version of svc cannot read an event from the server: {error}");
             None
         }
     }
 }
 
-/// Whether trying again may help.
-fn is_passing(error: &Error) -> bool {
+/// Whether a retry can help.
+fn is_transient(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } | Error::Timeout { .. } => true,
         Error::Problem { status, .. } => {
             status.is_server_error() || *status == http::StatusCode::TOO_MANY_REQUESTS
         }
-        // A proxy without its server answers in its own way.
+        // The answer of a proxy that cannot reach its server.
         Error::Unexpected { .. } => true,
     }
 }

@@ -1,4 +1,4 @@
-//! `svc mcp config`: what to put where, for each client.
+//! `svc mcp config`: prints the configuration of each MCP client, and where it belongs.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use crate::{
     exit::{Exit, Failure, Outcome},
 };
 
-/// Variable that holds the token unless another is named.
+/// Variable that holds the token, unless `--token-env` names another.
 const TOKEN_VARIABLE: &str = "SVC_MCP_TOKEN";
-/// Stands where a token must be written by hand.
+/// Placeholder for a token that the user fills in.
 const PLACEHOLDER: &str = "<token>";
 const NAME_MAX: usize = 32;
 
-/// Print the configuration for a client
+/// Print the configuration of an MCP client
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc mcp config --client claude-code --create-token | sh\n  \
@@ -24,19 +24,19 @@ const NAME_MAX: usize = 32;
                    svc mcp config --client codex --token-env SVC_MCP_TOKEN >> ~/.codex/config.toml"
 )]
 pub struct Args {
-    /// The client to print for
+    /// Client to configure
     #[arg(long, value_enum)]
     client: ClientKind,
-    /// What the client calls this server
+    /// Name of this server in the client
     #[arg(long, default_value = "svc")]
     name: String,
-    /// Environment variable the client takes the token from
+    /// Environment variable from which the client reads the token
     #[arg(long, value_name = "VAR", conflicts_with = "create_token")]
     token_env: Option<String>,
     /// Create a token with the scope `mcp` and write it into the configuration
     #[arg(long)]
     create_token: bool,
-    /// Offer two tools that find and run the others, for users with hundreds
+    /// Offer two tools that find and call the others, for users with hundreds of tools
     #[arg(long)]
     search: bool,
 }
@@ -56,7 +56,7 @@ enum ClientKind {
 enum Secret {
     /// Written into the configuration.
     Written(String),
-    /// Taken from a variable; whether somebody chose it.
+    /// Read from an environment variable. `chosen`: the user named the variable.
     Variable { name: String, chosen: bool },
 }
 
@@ -84,7 +84,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             };
             let token = connection.client.create::<Token>(&new).await?;
             eprintln!(
-                "created the token `{}` with the scope `mcp`; svc token revoke ends it",
+                "created the token `{}` with the scope `mcp`; svc token revoke revokes it",
                 token.name
             );
             Secret::Written(token.token.unwrap_or_default())
@@ -107,7 +107,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(fits) {
-        let what = format!("`{name}` is no name that every client takes");
+        let what = format!("`{name}` is not a name that every client accepts");
         return Err(Failure::usage(what).hint("use letters, digits, `-` and `_`"));
     }
     Ok(())
@@ -118,7 +118,7 @@ fn check_variable(name: &str) -> Result<(), Failure> {
     if name.is_empty() || !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit())
     {
         return Err(Failure::usage(format!(
-            "`{name}` is no name of an environment variable"
+            "`{name}` is not a name of an environment variable"
         )));
     }
     Ok(())
@@ -147,7 +147,7 @@ impl ClientKind {
         }
     }
 
-    /// Where it goes, and what is still missing.
+    /// Where the configuration belongs, and what the user has to add.
     fn advice(self, secret: &Secret) -> String {
         let place = match self {
             Self::ClaudeCode => "run this command in your shell",
@@ -165,9 +165,11 @@ impl ClientKind {
             (Self::Codex, Secret::Written(token)) => {
                 format!("and set its variable: export {TOKEN_VARIABLE}={token}")
             }
-            (_, Secret::Written(_)) => "the token is in it: keep it to yourself".to_owned(),
+            (_, Secret::Written(_)) => "it contains the token: keep it secret".to_owned(),
             (Self::ClaudeDesktop, _) | (Self::Json, Secret::Variable { chosen: false, .. }) => {
-                format!("and put a token for {PLACEHOLDER}: svc token create agent --scope mcp")
+                format!(
+                    "and replace {PLACEHOLDER} with a token: svc token create agent --scope mcp"
+                )
             }
             (Self::Vscode, Secret::Variable { chosen: false, .. }) => {
                 "VS Code will ask for a token: svc token create agent --scope mcp".to_owned()
@@ -197,8 +199,8 @@ impl Entry<'_> {
         )
     }
 
-    /// Remote servers with a token go through `mcp-remote`. The header has no space: some systems
-    /// split arguments at them.
+    /// Claude Desktop reaches remote servers with a token through `mcp-remote`. The header argument
+    /// has no space, because some systems split arguments at spaces.
     fn claude_desktop(&self) -> Value {
         let bearer = self.bearer(|_| PLACEHOLDER.to_owned());
         let mut args = vec!["-y", "mcp-remote", self.url];
@@ -247,7 +249,7 @@ impl Entry<'_> {
         config
     }
 
-    /// Codex takes tokens from variables only.
+    /// Codex reads tokens from variables only.
     fn codex(&self) -> String {
         let variable = match self.secret {
             Secret::Written(_) => TOKEN_VARIABLE,
@@ -278,7 +280,7 @@ impl Entry<'_> {
     }
 }
 
-/// Encrypted, or not leaving this machine.
+/// Whether the connection is encrypted or stays on this machine.
 fn is_private(url: &str) -> bool {
     let rest = url.strip_prefix("http://").unwrap_or_default();
     url.starts_with("https://")

@@ -1,10 +1,10 @@
-//! Arguments that a tool wants repeated in headers (`x-mcp-header`), as MCP asks of its clients.
+//! Repeats arguments in headers where a tool's schema requires it (`x-mcp-header`).
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-/// The headers that go with these arguments.
+/// The headers for these arguments.
 pub fn mirror(input_schema: &Value, arguments: &Value) -> HeaderMap {
     let mut headers = HeaderMap::new();
     collect(input_schema, arguments, &mut headers);
@@ -37,7 +37,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// As it is, or in base64 where a header could not carry it.
+/// The text unchanged, or in base64 if it is not a valid header value.
 pub fn encode(text: &str) -> String {
     let is_plain = text.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~'))
         && text.trim() == text

@@ -1,4 +1,4 @@
-//! Speaks MCP to the server: version 2026-07-28, in which each request stands alone.
+//! An MCP client for the server, of version 2026-07-28, which has no sessions.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use super::param_headers;
 use crate::exit::{Exit, Failure};
 
 const VERSION: &str = "2026-07-28";
-/// The error of headers that do not fit the tool's schema.
+/// Error code for headers that do not match the arguments.
 const HEADER_MISMATCH: i64 = -32020;
 const INVALID_PARAMS: i64 = -32602;
-/// Pages of tools that are read: far more than anyone has.
+/// The largest number of pages of tools to read.
 const PAGES_MAX: usize = 1_000;
 
-pub struct Speaker {
+pub struct McpClient {
     client: Client,
 }
 
-/// A result as it came, or what the server said was wrong.
+/// The unchanged body of a JSON-RPC response.
 pub struct Answer {
     body: Bytes,
 }
@@ -42,12 +42,12 @@ struct RpcError {
     message: String,
 }
 
-impl Speaker {
+impl McpClient {
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// Every tool, page after page.
+    /// Lists every tool.
     pub async fn tools(&self) -> Result<Vec<Value>, Failure> {
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
@@ -73,7 +73,7 @@ impl Speaker {
         Ok(tools)
     }
 
-    /// Calls a tool. A server that wants arguments in headers says so; then it gets them.
+    /// Calls a tool. If the server requires arguments in headers, calls again with these headers.
     pub async fn call(
         &self,
         tool: &str,
@@ -82,7 +82,7 @@ impl Speaker {
     ) -> Result<Answer, Failure> {
         let members = format!(r#""name":{},"arguments":{arguments},"#, Value::from(tool));
         let name = HeaderValue::from_str(&param_headers::encode(tool))
-            .map_err(|_| Failure::usage(format!("`{tool}` is no name of a tool")))?;
+            .map_err(|_| Failure::usage(format!("`{tool}` is not a tool name")))?;
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static("mcp-name"), name);
         let answer = self
@@ -100,7 +100,7 @@ impl Speaker {
         self.request("tools/call", &members, headers, within).await
     }
 
-    /// `members` are members of `params`, each with a comma after it.
+    /// `members` are members of `params`, each followed by a comma.
     async fn request(
         &self,
         method: &'static str,
@@ -152,7 +152,7 @@ impl Answer {
         self.read()?.error.map(|error| error.code)
     }
 
-    /// The result as it came.
+    /// The unchanged result, or the server's error.
     pub fn result(&self) -> Result<&RawValue, Failure> {
         let response: Response<'_> = serde_json::from_slice(&self.body).map_err(unreadable)?;
         match (response.result, response.error) {
@@ -164,11 +164,14 @@ impl Answer {
                 format!("{} ({})", error.message, error.code),
             )),
             (Some(result), None) => Ok(result),
-            (None, None) => Err(Failure::new(Exit::Failure, "the answer holds no result")),
+            (None, None) => Err(Failure::new(
+                Exit::Failure,
+                "the server's answer has no result",
+            )),
         }
     }
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "the answer is not what MCP says").why(error)
+    Failure::new(Exit::Failure, "the server's answer is not valid MCP").why(error)
 }

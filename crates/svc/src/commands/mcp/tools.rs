@@ -1,15 +1,11 @@
 //! `svc mcp tools` and `svc mcp call`.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
 use svc_protocol::api::MethodQuery;
 
-use super::speak::Speaker;
+use super::speak::McpClient;
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
@@ -17,36 +13,37 @@ use crate::{
     prompt,
 };
 
-/// Call a tool as an agent would
+/// Call a tool as an MCP client does
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc mcp call notes_add '{\"text\":\"hello\"}'\n  \
                    svc mcp call user_ann_notes_search '{\"query\":\"he\"}' -o json")]
 pub struct Args {
     /// Name as `svc mcp tools` shows it
     tool: String,
-    /// Arguments as a JSON object; `-`, or nothing off a terminal, reads stdin; empty means {}
+    /// Arguments as a JSON object; `-`, or no argument with redirected stdin, reads stdin; empty
+    /// means {}
     #[arg(allow_hyphen_values = true)]
     arguments: Option<String>,
-    /// Seconds this command waits for an answer
+    /// Seconds to wait for the answer
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
 }
 
 pub async fn list(shell: &Shell) -> Outcome {
     let connection = shell.connect()?;
-    // Names that are taken stand in no list of tools, only in that of methods.
+    // A method whose tool name is taken is in the list of methods only.
     let methods = connection.client.methods(&MethodQuery::default()).await;
-    let tools = Speaker::new(connection.client).tools().await?;
+    let tools = McpClient::new(connection.client).tools().await?;
     let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
     shell.output.document(&json!({ "tools": tools }), || {
         let mut table = Table::new(&["NAME", "DESCRIPTION"])
-            .or_when_empty("no tools yet; a method is one with: mcp_tool = true");
+            .or_when_empty("no tools yet; a method becomes a tool with: mcp_tool = true");
         for tool in &tools {
             table.row(vec![text(tool, "name"), text(tool, "description")]);
         }
         table
     })?;
-    // A token for MCP alone does not reach the list of methods, and needs not.
+    // A token with only the scope `mcp` may not list methods; then no conflict is reported.
     let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for method in methods.map(|methods| methods.methods).unwrap_or_default() {
         if let Some(tool) = method.mcp_tool_name {
@@ -55,7 +52,7 @@ pub async fn list(shell: &Shell) -> Outcome {
     }
     for (tool, names) in named.iter().filter(|(_, names)| names.len() > 1) {
         eprintln!(
-            "the name `{tool}` belongs to one of {}; call the others by `svc method call`",
+            "only one of these methods is the tool `{tool}`: {}; call the others with `svc method call`",
             clean(&names.join(", "))
         );
     }
@@ -63,25 +60,20 @@ pub async fn list(shell: &Shell) -> Outcome {
 }
 
 pub async fn call(shell: &Shell, args: Args) -> Outcome {
-    let arguments = match args.arguments.as_deref() {
-        Some("-") => prompt::read_stdin()?,
-        Some(arguments) => arguments.to_owned(),
-        None if io::stdin().is_terminal() => String::new(),
-        None => prompt::read_stdin()?,
-    };
+    let arguments = prompt::argument_or_stdin(args.arguments)?;
     let arguments = check(&arguments)?;
     let within = args.timeout.map(|seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|error| {
-            Failure::usage(format!("`--timeout {seconds}` cannot be waited")).why(error)
+            Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
         })
     });
-    let speaker = Speaker::new(shell.client()?);
-    let answer = speaker
+    let client = McpClient::new(shell.client()?);
+    let answer = client
         .call(&args.tool, arguments, within.transpose()?)
         .await?;
     let raw = answer.result()?;
     let result: Value = serde_json::from_str(raw.get())
-        .map_err(|error| Failure::new(Exit::Failure, "the result cannot be read").why(error))?;
+        .map_err(|error| Failure::new(Exit::Failure, "cannot read the result").why(error))?;
     match shell.output.format {
         Format::Json => shell.output.raw(raw.get().as_bytes())?,
         Format::Yaml => shell.output.document(&result, || Table::new(&[]))?,
@@ -98,7 +90,7 @@ pub async fn call(shell: &Shell, args: Args) -> Outcome {
     })
 }
 
-/// Arguments are named; nothing at all means none.
+/// Arguments must be a JSON object. An empty text means no arguments.
 fn check(arguments: &str) -> Result<&str, Failure> {
     let arguments = arguments.trim();
     if arguments.is_empty() {
@@ -116,7 +108,7 @@ fn check(arguments: &str) -> Result<&str, Failure> {
     }
 }
 
-/// What a person reads of a result: texts, and a word for everything else.
+/// A result for people: texts, and a short description of other content.
 fn lines(result: &Value) -> Vec<String> {
     let blocks = result["content"].as_array().cloned().unwrap_or_default();
     let text = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
@@ -136,7 +128,7 @@ fn lines(result: &Value) -> Vec<String> {
                 Some(text) => text.lines().map(str::to_owned).collect(),
                 None => vec![format!("[resource {}]", text(&block["resource"], "uri"))],
             },
-            _ => vec!["[something this version of svc does not know]".to_owned()],
+            _ => vec!["[content of an unknown type]".to_owned()],
         })
         .collect()
 }
@@ -146,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_read_texts_and_a_word_for_the_rest() {
+    fn texts_are_shown_and_other_content_is_described() {
         let result = json!({"content": [
             {"type": "text", "text": "a\nb"},
             {"type": "image", "data": "AAAA", "mimeType": "image/png"},
@@ -160,7 +152,7 @@ mod tests {
                 "b",
                 "[image image/png, about 3 bytes]",
                 "inside",
-                "[something this version of svc does not know]"
+                "[content of an unknown type]"
             ]
         );
     }

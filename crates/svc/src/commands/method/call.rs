@@ -1,9 +1,6 @@
-//! `svc method call`.
+//! `svc method call`: sends one call or a batch, and prints the answers unchanged.
 
-use std::{
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::value::RawValue;
@@ -21,7 +18,7 @@ use crate::{
     prompt,
 };
 
-/// Call a method; prints the JSON-RPC response
+/// Call a method and print the JSON-RPC response
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc method call notes.add '{\"text\":\"hello\"}'\n  \
                    svc method call math.add '{\"a\":1,\"b\":2}' --result\n  \
@@ -30,38 +27,33 @@ use crate::{
 pub struct Args {
     /// Name as `svc method list` shows it
     pub name: String,
-    /// Params as JSON; `-`, or nothing off a terminal, reads stdin; empty means {}
+    /// Params as JSON; `-`, or no argument with redirected stdin, reads stdin; empty means {}
     #[arg(allow_hyphen_values = true)]
     pub params: Option<String>,
     /// Params are an array: one call per element
     #[arg(long)]
     pub batch: bool,
-    /// Print the result alone
+    /// Print only the result
     #[arg(long)]
     pub result: bool,
-    /// Send a notification: no answer is produced
+    /// Send a notification, which has no answer
     #[arg(long, conflicts_with = "result")]
     pub notify: bool,
-    /// Seconds this command waits for an answer
+    /// Seconds to wait for the answer
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<f64>,
-    /// Print the curl command instead of calling; it takes the token from $SVC_TOKEN
+    /// Print the curl command instead of calling; it reads the token from $SVC_TOKEN
     #[arg(long)]
     pub curl: bool,
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let params = match args.params.as_deref() {
-        Some("-") => prompt::read_stdin()?,
-        Some(params) => params.to_owned(),
-        None if io::stdin().is_terminal() => String::new(),
-        None => prompt::read_stdin()?,
-    };
+    let params = prompt::argument_or_stdin(args.params)?;
     let within = args
         .timeout
         .map(|seconds| {
             Duration::try_from_secs_f64(seconds).map_err(|error| {
-                Failure::usage(format!("`--timeout {seconds}` cannot be waited")).why(error)
+                Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
             })
         })
         .transpose()?;
@@ -75,7 +67,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         if let Via::Context(name) = &connection.via {
             let folder = shell.environment.config_folder()?;
             eprintln!(
-                "set {} first: to the token of context `{name}`, which is in `{}`, or to one of its own: svc token create <name>",
+                "set {} first: to the token of context `{name}`, which is in `{}`, or to a new token: svc token create <name>",
                 env::TOKEN,
                 Contexts::path(&folder).display()
             );
@@ -110,7 +102,7 @@ struct Calls<'a> {
 }
 
 impl Calls<'_> {
-    /// The answer's bytes; `None` when there is none to give.
+    /// Sends a body and returns the answer; `None` if the body has only notifications.
     async fn send(&self, body: CallBody) -> Result<Option<bytes::Bytes>, Failure> {
         let (status, bytes) = self.client.call_raw_within(body.bytes, self.within).await?;
         match status {
@@ -165,7 +157,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Sends one body after the other; what was answered before a failure is not lost.
+    /// Sends one body after the other. After a failure, returns the earlier answers too.
     async fn send_all(&self, bodies: Vec<CallBody>) -> (Vec<bytes::Bytes>, Option<Failure>) {
         let total: usize = bodies.iter().map(|body| body.requests).sum();
         let mut answers = Vec::new();
@@ -210,7 +202,7 @@ impl Calls<'_> {
     }
 }
 
-/// 3 if any entry is an error.
+/// Exit code 3 if any entry is an error.
 fn exit_of(entries: &[&RawValue]) -> Result<Exit, Failure> {
     for entry in entries {
         if parse(entry.get().as_bytes())?.exit() != Exit::Ok {
@@ -220,7 +212,7 @@ fn exit_of(entries: &[&RawValue]) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The same call as a curl command. The token stays out of it: what is printed gets pasted.
+/// The same call as a curl command. It never contains the token: users paste such commands.
 fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
     let mut command = String::from("curl -sS");
     match via {

@@ -1,5 +1,5 @@
-//! Builds the JSON-RPC bodies of a call. Params are never parsed into values: numbers and key
-//! order go out as they were written.
+//! Builds the JSON-RPC bodies of a call. Params are never parsed into values: numbers and the
+//! order of keys stay as written.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use svc_protocol::jsonrpc::BATCH_MAX;
 
 use crate::exit::Failure;
 
-/// Bytes of a body at which a batch is split; servers take 8 MiB unless configured otherwise.
+/// Size of a body at which a batch is split; servers accept 8 MiB by default.
 const BODY_BYTES_TARGET: usize = 6 * 1024 * 1024;
 
-/// One request body and how many answers it will have.
+/// One HTTP body and the number of its requests.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CallBody {
     pub bytes: Vec<u8>,
@@ -26,7 +26,7 @@ pub fn single(method: &str, params: &str, notify: bool) -> Result<CallBody, Fail
     Ok(CallBody { bytes, requests: 1 })
 }
 
-/// The bodies of one call per element, ids 1..n, split so that a server takes each.
+/// The bodies for one call per element, with ids 1..n; split so that a server accepts each body.
 pub fn batch(method: &str, params: &str, notify: bool) -> Result<Vec<CallBody>, Failure> {
     let items: Vec<&RawValue> = serde_json::from_str(params).map_err(|error| {
         Failure::usage("with --batch the params must be a JSON array, one element per call")
@@ -60,7 +60,7 @@ fn close(bytes: &mut Vec<u8>, requests: &mut usize) -> CallBody {
     }
 }
 
-/// Params must be an object or an array; nothing at all means `{}`.
+/// Params must be an object, an array or `null`; an empty text means `{}`.
 fn check_params<'a>(text: &'a str, what: &str) -> Result<Cow<'a, str>, Failure> {
     if text.trim().is_empty() {
         return Ok(Cow::Borrowed("{}"));

@@ -1,11 +1,11 @@
-//! Reads JSON-RPC responses only as far as exit code and `--result` need it.
+//! Reads the parts of JSON-RPC responses that the exit code and `--result` need.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::exit::{Exit, Failure};
 
-/// The members that matter; `"result": null` is a result.
+/// A response; `"result": null` counts as a result.
 #[derive(Deserialize)]
 pub struct Response<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -20,7 +20,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a Raw
     <&RawValue>::deserialize(value).map(Some)
 }
 
-/// What an error object says, as far as a method server kept to its form.
+/// An error object; a method server may omit members.
 #[derive(Deserialize, Default)]
 struct ErrorMembers {
     #[serde(default)]
@@ -35,8 +35,7 @@ pub fn parse(body: &[u8]) -> Result<Response<'_>, Failure> {
     serde_json::from_slice(body).map_err(no_response)
 }
 
-/// The entries of a batch's answer, each as it came. A server may answer a whole batch with one
-/// error.
+/// The unchanged entries of a batch's answer. A server may answer a whole batch with one error.
 pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
     if body.trim_ascii_start().starts_with(b"[") {
         serde_json::from_slice(body).map_err(no_response)
@@ -48,7 +47,7 @@ pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
 }
 
 fn no_response(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "the answer is no JSON-RPC response").why(error)
+    Failure::new(Exit::Failure, "the answer is not a JSON-RPC response").why(error)
 }
 
 impl Response<'_> {
@@ -66,7 +65,7 @@ impl Response<'_> {
         }
     }
 
-    /// The error in a line for people.
+    /// The error as one line for people.
     pub fn error_text(&self) -> Option<String> {
         let members = read_error(self.error?);
         let mut text = format!("{} ({})", members.message, members.code);

@@ -1,10 +1,10 @@
-//! Registrations made by a script: `server.register()` is what registers, not the file.
+//! Registrations by a script: its call of `server.register()` registers, not the file.
 //!
-//! Nothing here may run on a thread of a runtime.
+//! Nothing here may run on a thread of an async runtime: the script's host blocks.
 
 mod recording;
 
-pub use recording::Recorded;
+pub use recording::RecordedRegistration;
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use svc_script::{
     ErrorKind, Evaluator, Host, Limits, Raise, ScriptError, Source, SpaceHost, Stream,
 };
 
-use self::recording::Recording;
+use self::recording::RecordingHost;
 use super::Names;
 use crate::{
     commands::{
         Shell,
-        own_script::{Aside, OwnScript},
+        own_script::{OwnScript, PrintToStderr},
     },
     context,
     exit::{Exit, Failure},
@@ -30,7 +30,7 @@ pub fn is_script(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "py")
 }
 
-/// Reads a script and checks that the engine can run it; it is not run.
+/// Reads a script and checks that the engine can run it, without running it.
 pub fn read(shell: &Shell, file: &Path) -> Result<OwnScript, Failure> {
     let script = OwnScript::read(&shell.environment, file)
         .map_err(|failure| refuse(failure).hint("name a TOML file, or a script (.py)"))?;
@@ -40,19 +40,19 @@ pub fn read(shell: &Shell, file: &Path) -> Result<OwnScript, Failure> {
     }
 }
 
-/// Runs a script for what it registers with the agent of this space.
+/// Runs a script that registers with the agent of this space. Returns its last registration.
 pub fn register(
     shell: &Shell,
     file: &Path,
     replace_conflicting: bool,
 ) -> Result<Registered, Failure> {
     let script = read(shell, file)?;
-    // A fault in the file is told before the want of an agent: it is there either way.
+    // Report file errors before "no agent found".
     context::find_agent(&shell.environment)?;
     let host = script
         .host(None, &shell.environment)?
         .replacing_conflicting(replace_conflicting);
-    let mut host = Aside(Registering::new(host));
+    let mut host = PrintToStderr(RegisteringHost::new(host));
     let setting = script.setting(&shell.environment, &[], Limits::OWN);
     let ran = Evaluator::new(&setting).run(&script.source, &mut host);
     let mut registering = host.0;
@@ -63,14 +63,14 @@ pub fn register(
         (Ok(()), None, Some(refusal)) => Err(refused(refusal)),
         (Ok(()), None, None) => Err(nothing(&script)),
         (Err(error), registered, refusal) => {
-            // The script's traceback would only point at its `register()`.
+            // A refusal is reported without a traceback, which would only point at `register()`.
             let mut failure = match refusal.filter(|refusal| is_raised_by(&error, refusal)) {
                 Some(refusal) => refused(refusal),
                 None => failed(&script, &error),
             };
             if let Some(registered) = registered.filter(|it| !it.methods.is_empty()) {
                 let names = registered.methods.join(", ");
-                eprintln!("its methods are registered all the same: {names}");
+                eprintln!("the script failed, but its methods are registered: {names}");
                 failure.exit = Exit::Failure;
             }
             Err(failure)
@@ -78,7 +78,7 @@ pub fn register(
     }
 }
 
-/// `sys.exit(0)` is a way to end well.
+/// `sys.exit(0)` is a success.
 fn ended(ran: Result<(), ScriptError>) -> Result<(), ScriptError> {
     match ran {
         Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
@@ -86,7 +86,7 @@ fn ended(ran: Result<(), ScriptError>) -> Result<(), ScriptError> {
     }
 }
 
-/// Whether it is this refusal that the script did not catch, rather than something after it.
+/// Whether the script failed by this refusal, rather than by a later error.
 fn is_raised_by(error: &ScriptError, refusal: &Error) -> bool {
     let text = refusal.to_string();
     let first = text.lines().next().unwrap_or_default();
@@ -94,10 +94,14 @@ fn is_raised_by(error: &ScriptError, refusal: &Error) -> bool {
         && error.message.lines().next() == Some(&format!("RuntimeError: {first}"))
 }
 
-/// Runs a script without an agent for what it would register.
-pub fn record(shell: &Shell, script: &OwnScript, names: &Names) -> Result<Recorded, Failure> {
+/// Runs a script without an agent and returns what it would register.
+pub fn record(
+    shell: &Shell,
+    script: &OwnScript,
+    names: &Names,
+) -> Result<RecordedRegistration, Failure> {
     let host = SpaceHost::new(script.path.clone(), None);
-    let mut host = Aside(Recording {
+    let mut host = PrintToStderr(RecordingHost {
         host,
         names,
         recorded: None,
@@ -108,8 +112,8 @@ pub fn record(shell: &Shell, script: &OwnScript, names: &Names) -> Result<Record
     host.0.recorded.ok_or_else(|| nothing(script))
 }
 
-/// Every refusal of a registration is 6, whatever the reason; only an agent or server that cannot
-/// be reached or does not answer is something else.
+/// Every refusal of a registration has exit code 6. Only an agent or a server that is unreachable
+/// or does not answer in time has another one.
 pub fn refused(error: Error) -> Failure {
     let mut failure = Failure::from(error);
     if !matches!(failure.exit, Exit::Unreachable | Exit::Timeout) {
@@ -123,7 +127,7 @@ fn refuse(mut failure: Failure) -> Failure {
     failure
 }
 
-/// The traceback is told as Python tells it, ahead of the three lines of the failure.
+/// Prints the traceback as Python does, ahead of the failure, which has only three lines.
 fn failed(script: &OwnScript, error: &ScriptError) -> Failure {
     let name = &script.source.file;
     if let ErrorKind::Exit(code) = error.kind {
@@ -154,13 +158,17 @@ fn nothing(script: &OwnScript) -> Failure {
     )
 }
 
-/// Keeps what the agent answered to the script's registration.
-struct Registering {
+fn unreadable(error: serde_json::Error) -> Raise {
+    Raise::runtime(format!("cannot read the agent's answer: {error}"))
+}
+
+/// Keeps the agent's answer to the script's registration.
+struct RegisteringHost {
     host: SpaceHost,
     registered: Option<Registered>,
 }
 
-impl Registering {
+impl RegisteringHost {
     fn new(host: SpaceHost) -> Self {
         Self {
             host,
@@ -169,7 +177,7 @@ impl Registering {
     }
 }
 
-impl Host for Registering {
+impl Host for RegisteringHost {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         self.host.library(module)
     }
@@ -178,13 +186,12 @@ impl Host for Registering {
         let answer = self.host.call(operation, argument)?;
         match operation {
             "register" => {
-                let registered = serde_json::from_str(&answer)
-                    .map_err(|error| Raise::runtime(format!("the agent's answer: {error}")))?;
+                let registered = serde_json::from_str(&answer).map_err(unreadable)?;
                 self.registered = Some(registered);
             }
             "unregister" => {
-                let Unregistered { remaining, .. } = serde_json::from_str(&answer)
-                    .map_err(|error| Raise::runtime(format!("the agent's answer: {error}")))?;
+                let Unregistered { remaining, .. } =
+                    serde_json::from_str(&answer).map_err(unreadable)?;
                 if let Some(registered) = &mut self.registered {
                     registered.methods = remaining;
                 }

@@ -1,4 +1,4 @@
-//! `svc methods validate`: what a registration comes to, without an agent or a server.
+//! `svc methods validate`: checks a registration without an agent or a server.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_core::registration::Registration;
 use svc_protocol::registration_file::without_text;
 
-use super::{Names, Source, TAKEN_BACK, faulty, script, warn};
+use super::{ALL_UNREGISTERED, Names, Source, report_file_errors, script, warn};
 use crate::{
     commands::{Shell, own_script::on_plain_thread},
     exit::{Exit, Outcome},
@@ -23,7 +23,7 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
         let mut checked = registration
             .clone()
             .check(&names.space, &names.owner)
-            .map_err(|violations| faulty(&name, &without_text(&name, &violations)))?;
+            .map_err(|violations| report_file_errors(&name, &without_text(&name, &violations)))?;
         recorded.retain(&mut registration.methods);
         recorded.retain(&mut checked.methods);
         (name, registration, checked)
@@ -36,7 +36,7 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
     warn(&checked.warnings);
     if shell.output.format == Format::Table {
         let columns = ["METHOD", "LOCAL NAME", "SCOPE"];
-        let mut table = Table::new(&columns).or_when_empty(TAKEN_BACK);
+        let mut table = Table::new(&columns).or_when_empty(ALL_UNREGISTERED);
         for method in &checked.methods {
             table.row(vec![
                 method.name.to_string(),
@@ -53,8 +53,8 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Every default is written out, and the keys of schemas are in order: equal registrations have
-/// equal texts, whatever they were written in.
+/// The registration with all defaults and with sorted keys in schemas: equal registrations have
+/// equal texts, from TOML and from scripts.
 fn normal_form(mut registration: Registration) -> Registration {
     for method in &mut registration.methods {
         for schema in [&mut method.params_schema, &mut method.result_schema] {

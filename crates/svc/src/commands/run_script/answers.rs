@@ -1,4 +1,4 @@
-//! What goes back to the agent: one JSON-RPC response a line.
+//! Answers to the agent: one JSON-RPC response per line.
 
 use std::io::Write;
 
@@ -9,14 +9,14 @@ use svc_protocol::jsonrpc::{
 use svc_script::{ErrorKind, ScriptError};
 use tokio::sync::mpsc;
 
-/// Bytes that are written together.
+/// Answers are collected up to this size and written together.
 const WRITE_BYTES: usize = 256 * 1024;
 
 /// Why a request has no result.
 #[derive(Debug)]
 pub enum Fault {
     MethodNotFound,
-    /// `sent`: whether its handler may have begun.
+    /// `sent`: whether the handler may have begun.
     TimedOut {
         timeout_seconds: u32,
         sent: bool,
@@ -29,7 +29,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The error object, but for data of the handler's own.
+    /// The error object, without the data that a handler attached.
     pub fn to_object(&self) -> ErrorObject {
         match self {
             Self::MethodNotFound => RpcError::MethodNotFound.to_object(),
@@ -59,7 +59,7 @@ impl Fault {
         }
     }
 
-    /// What to tell whoever reads the logs; an error the handler chose is for its caller only.
+    /// Text for the log. `None` for an error that the handler raised for its caller.
     pub fn to_log(&self) -> Option<String> {
         match self {
             Self::Script(error) => match error.kind {
@@ -103,7 +103,7 @@ fn internal(message: String, data: serde_json::Value) -> ErrorObject {
     }
 }
 
-/// The line for an outcome.
+/// The response line for an outcome.
 pub fn line(outcome: &Result<String, Fault>, id: &str) -> Vec<u8> {
     let mut line = Vec::new();
     match outcome {
@@ -114,7 +114,7 @@ pub fn line(outcome: &Result<String, Fault>, id: &str) -> Vec<u8> {
     line
 }
 
-/// Writes what comes until nobody sends any more; `false` if nobody reads any more.
+/// Writes lines until every sender is dropped. `false` if the output is closed.
 pub fn write_all(mut lines: mpsc::Receiver<Vec<u8>>, output: &mut impl Write) -> bool {
     while let Some(mut bytes) = lines.blocking_recv() {
         while bytes.len() < WRITE_BYTES

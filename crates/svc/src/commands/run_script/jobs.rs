@@ -1,6 +1,7 @@
-//! The queue between the reader and the seats: bounded by bytes and by jobs, and closed once.
+//! The queue between the reader and the seats, bounded by bytes and by jobs.
 //!
-//! It is short: what has been read cannot be reordered, and the agent lets users take turns.
+//! The queue is short on purpose: the agent lets users take turns, and jobs that were read can no
+//! longer be reordered.
 
 use std::{
     collections::VecDeque,
@@ -10,19 +11,19 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// A request as it came, and when.
+/// An unchanged request and the time of its arrival.
 #[derive(Debug)]
 pub struct Job {
     pub method: String,
-    /// JSON text; `None` when there were none.
+    /// JSON text; `None` for a request without params.
     pub params: Option<String>,
     /// JSON text; `None` for a notification.
     pub id: Option<String>,
     pub arrived: Instant,
 }
 
-/// What a job costs without its texts: its place in the queue, and the allocator's own share of
-/// each text. Without it, a small budget would admit millions of empty notifications.
+/// Memory of a job without its texts: its entry in the queue, and the allocator's overhead of each
+/// text. If it were not counted, a small budget would admit millions of empty notifications.
 const JOB_BYTES: usize = size_of::<Job>() + 64;
 
 impl Job {
@@ -34,7 +35,7 @@ impl Job {
 
 pub struct Jobs {
     state: Mutex<State>,
-    /// Something left the queue, or it was closed.
+    /// Signalled when a job leaves the queue, and when the queue is closed.
     room: Condvar,
     bytes_max: usize,
     jobs_max: usize,
@@ -44,8 +45,8 @@ pub struct Jobs {
 struct State {
     queue: VecDeque<Job>,
     bytes: usize,
-    /// Seats without work. The last to become idle is the first to get some: its process is warm,
-    /// and those that are never needed are never started.
+    /// Seats without work. The seat that became idle last gets the next job: its process is warm,
+    /// and a seat that is never needed starts no process.
     idle: Vec<oneshot::Sender<Job>>,
     closed: bool,
 }
@@ -60,8 +61,8 @@ impl Jobs {
         }
     }
 
-    /// Hands a job over, once there is room for it; not for the runtime's thread. Whether anyone
-    /// still takes jobs.
+    /// Queues a job, and blocks while the queue is full: never call it on the runtime's thread.
+    /// `false` if the queue is closed.
     pub fn put(&self, mut job: Job) -> bool {
         let bytes = job.bytes();
         let mut state = self.lock();
@@ -69,7 +70,7 @@ impl Jobs {
             if state.closed {
                 return false;
             }
-            // One that is larger than the whole queue waits until it is empty.
+            // A job that is larger than the whole queue waits until the queue is empty.
             let fits = state.bytes + bytes <= self.bytes_max && state.queue.len() < self.jobs_max;
             if state.queue.is_empty() || fits {
                 break;
@@ -82,7 +83,7 @@ impl Jobs {
         while let Some(seat) = state.idle.pop() {
             match seat.send(job) {
                 Ok(()) => return true,
-                // That seat is gone.
+                // The seat no longer waits.
                 Err(back) => job = back,
             }
         }
@@ -91,7 +92,7 @@ impl Jobs {
         true
     }
 
-    /// The next job; `None` once no more will come.
+    /// Waits for the next job; `None` once the queue is closed and empty.
     pub async fn next(&self) -> Option<Job> {
         let waiting = {
             let mut state = self.lock();
@@ -110,7 +111,7 @@ impl Jobs {
         waiting.await.ok()
     }
 
-    /// Takes no more jobs; those that wait are still given out.
+    /// Accepts no more jobs; queued jobs are still handed out.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -174,11 +175,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_queue_holds_so_many_jobs_and_no_more() {
+    async fn the_queue_holds_at_most_jobs_max_jobs() {
         check_full(Jobs::new(1_000_000, 10));
     }
 
-    /// Whether the reader waits once ten jobs without texts are queued.
+    /// Checks that the reader waits once ten jobs without texts are queued.
     fn check_full(jobs: Jobs) {
         let jobs = Arc::new(jobs);
         let reader = {

@@ -1,4 +1,4 @@
-//! What comes from the agent: one JSON-RPC request a line.
+//! Requests from the agent: one JSON-RPC request per line.
 
 use std::{
     io::{self, BufRead, Read},
@@ -9,7 +9,7 @@ use svc_protocol::jsonrpc::{Body, Invalid, RpcError, error_response, parse_body}
 
 use super::jobs::{Job, Jobs};
 
-/// A line buffer that grew beyond this is given back.
+/// A line buffer above this size is shrunk after its line.
 const LINE_BUFFER_KEPT: usize = 64 * 1024;
 
 /// Puts every request into the queue, until the input ends or the queue is closed.
@@ -28,17 +28,17 @@ pub fn read(
         }
         if line.len() > line_bytes_max && !line.ends_with(b"\n") {
             skip_line(input)?;
-            eprintln!("a line of more than {line_bytes_max} bytes is discarded");
+            eprintln!("discarded a line of more than {line_bytes_max} bytes");
             continue;
         }
-        match take(line.trim_ascii()) {
-            Taken::Job(job) => {
+        match parse_line(line.trim_ascii()) {
+            InputLine::Job(job) => {
                 if !jobs.put(job) {
                     return Ok(());
                 }
             }
-            Taken::Answer(line) => answer(line),
-            Taken::Noise(why) => eprintln!("a line on standard input is {why}"),
+            InputLine::Rejected(line) => answer(line),
+            InputLine::Ignored(why) => eprintln!("ignored a line on standard input: it is {why}"),
         }
         line.shrink_to(LINE_BUFFER_KEPT);
     }
@@ -63,20 +63,20 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// What a line is.
-enum Taken {
+/// A line of the input.
+enum InputLine {
     Job(Job),
-    /// No request; this is what to say to it.
-    Answer(Vec<u8>),
-    Noise(&'static str),
+    /// Not a valid request; the error response to send.
+    Rejected(Vec<u8>),
+    Ignored(&'static str),
 }
 
-fn take(line: &[u8]) -> Taken {
+fn parse_line(line: &[u8]) -> InputLine {
     if line.is_empty() {
-        return Taken::Noise("empty");
+        return InputLine::Ignored("empty");
     }
     match parse_body(line) {
-        Ok(Body::Single(Ok(request))) => Taken::Job(Job {
+        Ok(Body::Single(Ok(request))) => InputLine::Job(Job {
             method: request.method.into_owned(),
             params: request.params.map(str::to_owned),
             id: request.id.map(str::to_owned),
@@ -87,16 +87,16 @@ fn take(line: &[u8]) -> Taken {
             &RpcError::InvalidRequest("a method server takes no batches".into()),
             None,
         ),
-        Err(RpcError::Parse) => Taken::Noise("not JSON"),
+        Err(RpcError::Parse) => InputLine::Ignored("not JSON"),
         Err(error) => refuse(&error, None),
     }
 }
 
-fn refuse(error: &RpcError, id: Option<&str>) -> Taken {
+fn refuse(error: &RpcError, id: Option<&str>) -> InputLine {
     let mut line = Vec::new();
     error_response(&mut line, &error.to_object().to_bytes(), id);
     line.push(b'\n');
-    Taken::Answer(line)
+    InputLine::Rejected(line)
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Methods of the jobs, and the answers.
+    /// Reads the input; returns the jobs as text, and the answers.
     fn talk(input: &str, line_bytes_max: usize) -> (Vec<String>, Vec<String>) {
         let jobs = Jobs::new(1_000_000, 100);
         let answers = RefCell::new(Vec::new());
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told_so() {
+    fn an_invalid_request_gets_an_error_response() {
         let input = concat!(
             "[]\n",
             r#"[{"jsonrpc":"2.0","method":"a","id":1}]"#,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_costs_only_itself() {
+    fn a_line_that_is_too_long_is_discarded_alone() {
         let long = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "x".repeat(200));
         let good = r#"{"jsonrpc":"2.0","method":"a"}"#;
         let (jobs, _) = talk(&format!("{good}\n{long}\n{good}\n{long}"), 100);

@@ -1,7 +1,7 @@
-//! One seat: takes a job, has its worker process do it, and answers.
+//! One seat: takes a job, runs it in its worker process, and sends the answer.
 //!
-//! A handler can at worst end its own worker: the seat answers for it and starts another one with
-//! the next job.
+//! A handler can at worst crash its own worker: the seat answers with an error, and starts a new
+//! worker for the next job.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,34 +23,34 @@ use super::{
     jobs::{Job, Jobs},
     setup::Program,
 };
-use crate::commands::own_script::print_aside;
+use crate::commands::own_script::print_to_stderr;
 
-/// Taking a snapshot is quick; a worker that does not is of no use.
+/// Time for a worker to load a snapshot, which is quick.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What all seats share.
-pub struct Shared {
+/// Shared by all seats.
+pub struct SeatContext {
     pub jobs: Jobs,
     pub worker: WorkerProgram,
     pub timeout_seconds: u32,
 }
 
 pub struct Seat {
-    shared: Arc<Shared>,
+    shared: Arc<SeatContext>,
     program: watch::Receiver<Arc<Program>>,
     answers: mpsc::Sender<Vec<u8>>,
-    worker: Option<Loaded>,
+    worker: Option<LoadedWorker>,
 }
 
-/// A worker, and what it has taken.
-struct Loaded {
+/// A worker, and the program that it has loaded.
+struct LoadedWorker {
     worker: Worker,
     program: Arc<Program>,
 }
 
 impl Seat {
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SeatContext>,
         program: watch::Receiver<Arc<Program>>,
         answers: mpsc::Sender<Vec<u8>>,
     ) -> Self {
@@ -62,7 +62,7 @@ impl Seat {
         }
     }
 
-    /// Works until no more jobs come.
+    /// Serves jobs until the queue is closed and empty.
     pub async fn run(mut self) {
         while let Some(job) = self.shared.jobs.next().await {
             let outcome = self.serve(&job).await;
@@ -70,7 +70,7 @@ impl Seat {
                 log(&job, fault);
             }
             let Some(id) = &job.id else { continue };
-            // An error means that nobody reads answers any more, which ends us all.
+            // An error means that stdout is closed, which ends the method server.
             let _ = self.answers.send(answers::line(&outcome, id)).await;
         }
         if let Some(loaded) = self.worker.take() {
@@ -114,7 +114,7 @@ impl Seat {
             Ok(result) => {
                 let result = result.unwrap_or_else(|| "null".to_owned());
                 let bytes = result.len();
-                // The rest of the line is its id and a few words.
+                // The rest of the line is the id and the fixed members.
                 let room =
                     LINE_BYTES_MAX.saturating_sub(job.id.as_ref().map_or(0, String::len) + 64);
                 if bytes > room {
@@ -130,14 +130,14 @@ impl Seat {
         }
     }
 
-    /// A worker that has taken the program.
+    /// A worker that has loaded the program.
     async fn ready(&mut self, program: &Arc<Program>) -> Result<&mut Worker, ScriptError> {
         let usable = match &mut self.worker {
             Some(loaded) => Arc::ptr_eq(&loaded.program, program) && loaded.worker.is_usable(),
             None => false,
         };
         if !usable {
-            // A worker of a former program ends with it: what it loaded goes too.
+            // A worker of an earlier program is stopped, together with the modules it loaded.
             if let Some(former) = self.worker.take() {
                 former.worker.stop().await;
             }
@@ -147,20 +147,22 @@ impl Seat {
                 time: Some(LOAD_TIMEOUT),
                 kill_after: Duration::ZERO,
             };
-            worker.run(&program.load, &NoHost, aside, patience).await?;
-            self.worker = Some(Loaded {
+            worker
+                .run(&program.load, &NoHost, print_output, patience)
+                .await?;
+            self.worker = Some(LoadedWorker {
                 worker,
                 program: Arc::clone(program),
             });
         }
-        let loaded = self.worker.as_mut().expect("it was just put there");
+        let loaded = self.worker.as_mut().expect("a worker was started above");
         Ok(&mut loaded.worker)
     }
 }
 
-/// Passes on how far a request is, between it and its answer.
+/// Forwards the progress reports of a request.
 struct Reporter<'a> {
-    /// `None` for a notification, of which nobody hears.
+    /// `None` for a notification, whose progress is not reported.
     id: Option<&'a str>,
     lines: mpsc::Sender<Vec<u8>>,
 }
@@ -176,35 +178,36 @@ impl JobHost for Reporter<'_> {
 
     async fn progress(&self, progress: &Progress) {
         if let Some(id) = self.id {
-            // An error means that nobody reads answers any more, which ends us all.
+            // An error means that stdout is closed, which ends the method server.
             let _ = self.lines.send(progress_line(progress, id)).await;
         }
     }
 }
 
-fn aside(_: svc_script::Stream, text: &str) {
-    print_aside(text);
+fn print_output(_: svc_script::Stream, text: &str) {
+    print_to_stderr(text);
 }
 
-/// Whether what a request printed last has no end yet: the log is kept in lines, and the next
-/// request begins one of its own.
+/// Whether the output of a request ends in the middle of a line. The log is kept in lines, so the
+/// next request must begin a new line.
 #[derive(Default)]
 struct OpenLine(bool);
 
 impl OpenLine {
     fn print(&mut self, text: &str) {
-        print_aside(text);
+        print_to_stderr(text);
         self.0 = !text.ends_with('\n');
     }
 
     fn end(self) {
         if self.0 {
-            print_aside("\n");
+            print_to_stderr("\n");
         }
     }
 }
 
-/// On stderr, which the agent keeps in the space's log. A notification has no other way to tell.
+/// Prints a fault on stderr, which the agent keeps in the space's log. For a notification this is
+/// the only report.
 fn log(job: &Job, fault: &Fault) {
     let text = match (fault.to_log(), &job.id) {
         (Some(text), _) => text,
@@ -213,5 +216,5 @@ fn log(job: &Job, fault: &Fault) {
     };
     let mut name = job.method.clone();
     name.retain(|character| !character.is_control());
-    print_aside(&format!("`{name}` failed: {text}\n"));
+    print_to_stderr(&format!("`{name}` failed: {text}\n"));
 }

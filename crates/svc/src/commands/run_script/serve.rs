@@ -1,4 +1,5 @@
-//! The method server: lines in, lines out, until stdin ends or a signal comes.
+//! The method server: reads requests from stdin and writes answers to stdout, until stdin ends or a
+//! signal arrives.
 
 use std::{
     io::{self, BufReader},
@@ -20,7 +21,7 @@ use super::{
     Bounds, answers,
     jobs::Jobs,
     requests,
-    seat::{Seat, Shared},
+    seat::{Seat, SeatContext},
     setup::{Program, Setup},
     watch::watch,
 };
@@ -30,13 +31,13 @@ use crate::{
     runtime,
 };
 
-/// Requests that wait for a worker; the reader waits beyond that, and so does whoever writes.
+/// Bytes of requests that wait for a worker. A full queue stops the reader, and so the agent.
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same by number: enough that no worker waits for the reader.
+/// Requests that wait, per worker: enough that no worker waits for the reader.
 const JOBS_PER_WORKER: usize = 2;
-/// After the last answer, or after the time of every request: what writing them may take.
+/// Time to write the last answers.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes read at once.
+/// Size of the buffer of stdin.
 const READ_BYTES: usize = 64 * 1024;
 
 pub fn run(
@@ -70,7 +71,7 @@ pub fn run(
     outcome
 }
 
-/// This program, as the process of a worker.
+/// The command line that runs this program as a worker.
 fn worker_program(bounds: Bounds) -> Result<WorkerProgram, Failure> {
     let path = runtime::own_program()?;
     let memory = bounds.memory_mb.to_string();
@@ -85,7 +86,7 @@ struct MethodServer {
     worker: WorkerProgram,
     setup: Arc<Setup>,
     bounds: Bounds,
-    /// Files to look after.
+    /// Files to watch; `None` without `--watch`.
     watched: Option<Vec<PathBuf>>,
 }
 
@@ -93,7 +94,7 @@ impl MethodServer {
     async fn serve(self, program: Program) -> Outcome {
         let shutdown = runtime::shutdown_on_signals()?;
         let bounds = self.bounds;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SeatContext {
             jobs: Jobs::new(QUEUE_BYTES_MAX, JOBS_PER_WORKER * bounds.workers),
             worker: self.worker,
             timeout_seconds: bounds.timeout_seconds,
@@ -124,55 +125,58 @@ impl MethodServer {
         // The reader closes the queue when stdin ends.
         tokio::select! {
             () = &mut all_served => {}
-            _ = &mut written => return Err(nobody_reads()),
+            _ = &mut written => return Err(stdout_closed()),
             () = shutdown.cancelled() => {
                 shared.jobs.close();
-                // Each request has its own time; none has more than that.
+                // No request takes longer than the timeout.
                 let all = timeout(bounds.timeout() + END_TIMEOUT, &mut all_served);
                 tokio::select! {
                     _ = all => {}
-                    _ = &mut written => return Err(nobody_reads()),
+                    _ = &mut written => return Err(stdout_closed()),
                 }
             }
         }
         others.shutdown().await;
-        // The last sender: what was sent is written, and that is the end.
+        // Without a sender, the writer writes the remaining answers and ends.
         drop(answers);
         match timeout(END_TIMEOUT, written).await {
-            Ok(Ok(false)) => Err(nobody_reads()),
+            Ok(Ok(false)) => Err(stdout_closed()),
             _ => Ok(Exit::Ok),
         }
     }
 }
 
-fn nobody_reads() -> Failure {
-    Failure::new(Exit::Failure, "nobody reads the answers any more")
+fn stdout_closed() -> Failure {
+    Failure::new(
+        Exit::Failure,
+        "stdout is closed: the answers cannot be written",
+    )
 }
 
-/// Writes answers to stdout as long as there is a sender of them; whether all could be written.
+/// Writes answers to stdout until every sender is dropped. Reports whether all were written.
 fn write_on_a_thread(lines: mpsc::Receiver<Vec<u8>>) -> oneshot::Receiver<bool> {
     let (done, written) = oneshot::channel();
     thread::spawn(move || {
         let all = answers::write_all(lines, &mut io::stdout().lock());
-        // An error means that the server did not wait for it.
+        // An error means that the server no longer waits.
         let _ = done.send(all);
     });
     written
 }
 
-/// Reads stdin to its end, then closes the queue. After a signal it is left where it is: nothing
-/// wakes a thread that waits for its input, but the end of the process.
-fn read_on_a_thread(shared: Arc<Shared>, answers: mpsc::WeakSender<Vec<u8>>) {
+/// Reads stdin to its end, then closes the queue. After a signal the thread stays blocked until the
+/// process ends: a read of stdin cannot be cancelled.
+fn read_on_a_thread(shared: Arc<SeatContext>, answers: mpsc::WeakSender<Vec<u8>>) {
     thread::spawn(move || {
         let answer = |line| {
             if let Some(answers) = answers.upgrade() {
-                // An error means that nobody reads answers any more, which ends us all.
+                // An error means that stdout is closed, which ends the method server.
                 let _ = answers.blocking_send(line);
             }
         };
         let mut input = BufReader::with_capacity(READ_BYTES, io::stdin());
         if let Err(error) = requests::read(&mut input, LINE_BYTES_MAX, &shared.jobs, answer) {
-            eprintln!("standard input cannot be read: {error}");
+            eprintln!("cannot read standard input: {error}");
         }
         shared.jobs.close();
     });

@@ -1,4 +1,4 @@
-//! The setup script: it says which handler each method has, and is frozen once it has run.
+//! Runs the setup script, which assigns a handler to each method, and takes a snapshot of it.
 
 use std::{
     collections::HashMap,
@@ -11,23 +11,23 @@ use svc_script::{Evaluator, Limits, ScriptError, worker::protocol::ToWorker};
 
 use super::Bounds;
 use crate::{
-    commands::own_script::{self, Aside, OwnScript},
+    commands::own_script::{self, OwnScript, PrintToStderr},
     environment::Environment,
     exit::{Exit, Failure},
 };
 
-/// What the setup script itself may take.
+/// Time that the setup script itself may take.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What requests are served with: the same for every worker.
+/// The routes and the snapshot that every worker uses.
 pub struct Program {
-    /// Handler of each local name.
+    /// The handler of each local name.
     pub routes: HashMap<String, String>,
-    /// What a worker is to take before its first request.
+    /// The message that loads the snapshot into a worker.
     pub load: ToWorker,
 }
 
-/// How the setup is run, as often as needed.
+/// The setup script and its inputs; with `--watch` it runs more than once.
 pub struct Setup {
     pub file: PathBuf,
     pub args: Vec<String>,
@@ -36,10 +36,10 @@ pub struct Setup {
     pub bounds: Bounds,
 }
 
-/// How a run of it ended.
-pub struct Ran {
+/// The result of one run of the setup.
+pub struct SetupRun {
     pub outcome: Result<Program, SetupError>,
-    /// Files it loaded, as far as it came.
+    /// The files that the run loaded, also if it failed.
     pub files: Vec<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// Tells of it on stderr; how a process ends that cannot begin.
+    /// Prints the error on stderr. Returns the exit code of the process.
     pub fn report(&self) -> Exit {
         match self {
             Self::Failure(failure) => {
@@ -58,7 +58,7 @@ impl SetupError {
                 failure.exit
             }
             Self::Script(error) => match own_script::report(error) {
-                // Without its routes it cannot serve, however well it ended.
+                // `sys.exit(0)` is a failure too: without routes there is nothing to serve.
                 Exit::Script(0) | Exit::Ok => Exit::Failure,
                 exit => exit,
             },
@@ -67,19 +67,19 @@ impl SetupError {
 }
 
 impl Setup {
-    /// Where modules are looked for first.
+    /// The folder that is searched for modules first.
     pub fn folder(&self) -> PathBuf {
         let file = self.environment.absolute(&self.file);
         file.parent().map_or(file.clone(), Path::to_owned)
     }
 
-    /// Runs it on this thread, which must not be a runtime's.
-    pub fn run(&self) -> Ran {
+    /// Runs the setup on this thread, which must not belong to an async runtime.
+    pub fn run(&self) -> SetupRun {
         let mut files = vec![self.environment.absolute(&self.file)];
         let outcome = self.program(&mut files);
         files.sort();
         files.dedup();
-        Ran { outcome, files }
+        SetupRun { outcome, files }
     }
 
     fn program(&self, files: &mut Vec<PathBuf>) -> Result<Program, SetupError> {
@@ -89,14 +89,15 @@ impl Setup {
             .host(context, &self.environment)
             .map_err(SetupError::Failure)?;
         let limits = Limits {
-            // It holds for each request too, where `--timeout` is kept by the seat.
+            // The snapshot keeps this limit, so it must not be below `--timeout`, which the seat
+            // enforces for each request.
             time: Some(SETUP_TIMEOUT.max(self.bounds.timeout())),
             memory_bytes: Some(self.bounds.memory_bytes()),
             ..Limits::OWN
         };
         let setting = script.setting(&self.environment, &self.args, limits);
         let mut evaluator = Evaluator::new(&setting);
-        let mut host = Aside(host);
+        let mut host = PrintToStderr(host);
         let ran = evaluator
             .run(&script.source, &mut host)
             .and_then(|()| evaluator.load_routes(&mut host));
@@ -111,7 +112,7 @@ impl Setup {
             return Err(SetupError::Failure(
                 Failure::new(
                     Exit::Failure,
-                    format!("`{}` routes no method", script.source.file),
+                    format!("`{}` assigns no methods", script.source.file),
                 )
                 .hint("from svc import jsonrpc; jsonrpc.method(\"add\", \"library.function\")"),
             ));

@@ -1,4 +1,4 @@
-//! Runs the setup again when a file it loaded changes.
+//! Runs the setup again when a file that it loaded changes.
 
 use std::{
     collections::BTreeMap,
@@ -16,20 +16,20 @@ use tokio::{
 
 use super::setup::{Program, Setup};
 
-const LOOK_EVERY: Duration = Duration::from_millis(300);
-/// Files and levels of folders that are looked through after a failure.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+/// Limits of the search for Python files after a failed setup: files, and levels of folders.
 const FOUND_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 3;
 
-/// Files, and what they looked like.
-struct Look {
+/// The watched files and their last known stamps.
+struct WatchedFiles {
     files: Vec<(PathBuf, Stamp)>,
 }
 
-/// Time and size of a file; `None` while there is none.
+/// Modification time and size of a file; `None` if the file does not exist.
 type Stamp = Option<(SystemTime, u64)>;
 
-impl Look {
+impl WatchedFiles {
     fn at(files: Vec<PathBuf>) -> Self {
         let files = files
             .into_iter()
@@ -41,7 +41,7 @@ impl Look {
         Self { files }
     }
 
-    /// Looks again; whether anything is another than before.
+    /// Reads the stamps again; `true` if any changed.
     fn changed(&mut self) -> bool {
         let mut changed = false;
         for (file, before) in &mut self.files {
@@ -52,8 +52,8 @@ impl Look {
         changed
     }
 
-    /// Files a run has loaded. One that was known before keeps its look from before the run: a
-    /// change during it is one to come.
+    /// Adds the files that a run has loaded. A known file keeps its stamp from before the run, so
+    /// that a change during the run is noticed.
     fn add(&mut self, files: Vec<PathBuf>) {
         for file in files {
             if !self.files.iter().any(|(known, _)| *known == file) {
@@ -73,7 +73,7 @@ fn stamp(file: &Path) -> Stamp {
     Some((found.modified().ok()?, found.len()))
 }
 
-/// The Python files in a folder and those below it, within bounds.
+/// The Python files in a folder and in the folders below it, within the limits.
 fn python_files(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
     let mut found = BTreeMap::new();
     let mut folders = vec![(folder.to_owned(), 0)];
@@ -100,16 +100,17 @@ fn python_files(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
     found
 }
 
-/// Looks for ever. A setup that fails is told of, and the former program goes on serving.
+/// Watches until cancelled. If the setup fails, the error is printed and the previous program stays
+/// in service.
 pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sender<Arc<Program>>) {
-    let mut look = Look::at(files);
+    let mut watched = WatchedFiles::at(files);
     let folder = setup.folder();
-    // While the last run has failed: what it missed may come with any file. As it was before
-    // that run, so that a change during it is one to come.
+    // The Python files before the last run, if it failed: any new file may be the missing one.
+    // Listed before the run, so that a change during the run is noticed.
     let mut failed: Option<BTreeMap<PathBuf, Stamp>> = None;
     loop {
-        sleep(LOOK_EVERY).await;
-        let has_changed = look.changed();
+        sleep(POLL_INTERVAL).await;
+        let has_changed = watched.changed();
         if !has_changed
             && failed
                 .as_ref()
@@ -120,25 +121,25 @@ pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sende
         let before = python_files(&folder);
         let (done, ran) = oneshot::channel();
         let again = Arc::clone(&setup);
-        // The host waits for answers, which no thread of a runtime may.
+        // The host blocks, so it needs a thread outside of the runtime.
         thread::spawn(move || {
-            // An error means that the server has ended meanwhile.
+            // An error means that the server has ended.
             let _ = done.send(again.run());
         });
         let Ok(ran) = ran.await else { continue };
         match ran.outcome {
             Ok(new) => {
-                look.add(ran.files.clone());
-                look.keep(&ran.files);
+                watched.add(ran.files.clone());
+                watched.keep(&ran.files);
                 failed = None;
                 program.send_replace(Arc::new(new));
-                eprintln!("`{}` was run again", setup.file.display());
+                eprintln!("reloaded `{}`", setup.file.display());
             }
             Err(error) => {
-                look.add(ran.files);
+                watched.add(ran.files);
                 failed = Some(before);
                 error.report();
-                eprintln!("the former setup goes on serving");
+                eprintln!("the previous setup stays in service");
             }
         }
     }
@@ -175,18 +176,18 @@ mod tests {
         fs::create_dir_all(&folder).expect("a folder for the test");
         let (one, two) = (folder.join("one.py"), folder.join("two.py"));
         fs::write(&one, "1").expect("writable");
-        let mut look = Look::at(vec![one.clone(), two.clone()]);
-        assert!(!look.changed());
+        let mut watched = WatchedFiles::at(vec![one.clone(), two.clone()]);
+        assert!(!watched.changed());
         fs::write(&one, "12").expect("writable");
-        assert!(look.changed() && !look.changed());
+        assert!(watched.changed() && !watched.changed());
         fs::write(&two, "").expect("writable");
-        assert!(look.changed() && !look.changed());
-        look.keep(std::slice::from_ref(&two));
+        assert!(watched.changed() && !watched.changed());
+        watched.keep(std::slice::from_ref(&two));
         fs::write(&one, "123").expect("writable");
-        assert!(!look.changed(), "it is not watched any more");
-        look.add(vec![one.clone()]);
+        assert!(!watched.changed(), "it is not watched any more");
+        watched.add(vec![one.clone()]);
         fs::remove_file(&one).expect("removable");
-        assert!(look.changed());
+        assert!(watched.changed());
         fs::remove_dir_all(&folder).expect("removable");
     }
 }

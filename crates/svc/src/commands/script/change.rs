@@ -1,4 +1,4 @@
-//! Creating and changing a script.
+//! `svc script create` and `svc script update`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_client::Resource;
 use svc_protocol::api::{NewScript, Script, ScriptOwner, ScriptPatch};
 
-use super::{Kind, One, fields, find};
+use super::{Kind, ScriptArg, fields, find};
 use crate::{
     commands::{Shell, own_script, records, sink::read_text},
     environment::Environment,
@@ -14,7 +14,7 @@ use crate::{
     prompt,
 };
 
-/// Store a script; it is checked first
+/// Store a script; the server checks it first
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc script create words --kind library --file words.py\n  \
@@ -22,27 +22,27 @@ use crate::{
                    svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}'"
 )]
 pub struct CreateArgs {
-    /// Its name, unique among yours of its kind; of a library, what others import
+    /// Name, unique among your scripts of this kind; a library is imported by it
     name: String,
-    /// What it is for
+    /// Purpose of the script
     #[arg(long, value_enum)]
     kind: Kind,
-    /// Let everybody use it
+    /// Let all users use the script
     #[arg(long)]
     global: bool,
     #[command(flatten)]
     content: Content,
 }
 
-/// Change a script; what uses it takes the new source at its next run
+/// Change a script; a new source takes effect at the next run
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc script update words --file words.py\n  svc script update words --name word_lists"
 )]
 pub struct UpdateArgs {
     #[command(flatten)]
-    which: One,
-    /// Its new name
+    which: ScriptArg,
+    /// New name
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
@@ -51,19 +51,19 @@ pub struct UpdateArgs {
 
 #[derive(clap::Args, Debug, Default)]
 struct Content {
-    /// File with its source; `-` reads stdin, which is also the default of create
+    /// File with the source; `-` reads stdin, which is the default of `create`
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What it does
+    /// Description
     #[arg(long)]
     description: Option<String>,
-    /// Of a tool: JSON Schema of what `main` takes, or @file; on update '' removes it
+    /// For a tool: JSON Schema of the params of `main`, or @file; on update '' removes it
     #[arg(long, value_name = "JSON|@FILE")]
     params_schema: Option<String>,
 }
 
 impl Content {
-    /// `Some(None)` for an empty text.
+    /// `None` if the option was not given, `Some(None)` for an empty text.
     fn params_schema(&self, environment: &Environment) -> Result<Option<Option<Value>>, Failure> {
         let Some(text) = read_text(environment, self.params_schema.clone())? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Which script a name means: names are unique per owner and kind only.
+//! Finds a script by its name, which is unique per owner and kind only.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,11 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Before a name: the global script is meant, not the caller's own.
+/// Prefix that selects a global script.
 const GLOBAL: &str = "global/";
 
-/// A script by id, by `name`, or by `global/name`. Of one kind the caller's own is meant, as an
-/// import would find it; of several kinds none is.
+/// Finds a script by id, by `name` or by `global/name`. The caller's own script wins over a global
+/// one of the same kind, as in an import. A name with several kinds is an error.
 pub async fn find(
     client: &Client,
     reference: &str,
@@ -44,7 +44,7 @@ pub async fn find(
     choose(found, reference, kind).map_err(hinted)
 }
 
-/// The id of a script of one kind, for what refers to it.
+/// The id of a script of one kind, for a record that refers to it.
 pub async fn find_id(
     client: &Client,
     reference: &str,
@@ -94,7 +94,7 @@ fn choose(
     let Some(first) = found.first() else {
         return Err(Failure::new(
             Exit::NotFound,
-            format!("script `{reference}` does not exist, or is not yours to see"),
+            format!("script `{reference}` does not exist, or you may not see it"),
         ));
     };
     if found.iter().all(|script| script.kind == first.kind) {
@@ -109,7 +109,7 @@ fn choose(
     Err(
         Failure::usage(format!("`{reference}` is the name of several scripts"))
             .why(candidates)
-            .hint("say which with --kind, or by its id"),
+            .hint("choose one with --kind or by its id"),
     )
 }
 
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_kind_the_own_one_is_meant_and_of_two_none() {
+    fn the_own_script_wins_within_one_kind_and_two_kinds_are_ambiguous() {
         let scripts = || {
             vec![
                 script("a", "library", "global"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_another_kind_is_said_to_be_that() {
+    fn a_script_of_another_kind_is_refused_with_its_kind() {
         let scripts = || {
             vec![
                 script("a", "library", "user"),

@@ -1,11 +1,11 @@
-//! `svc script run`: tries a tool or a sink script on the server.
+//! `svc script run`: runs a tool or a sink script on the server once.
 
 use std::io::{self, IsTerminal};
 
 use serde_json::Value;
 use svc_protocol::api::{RunScript, ScriptRunResult};
 
-use super::{One, find};
+use super::{ScriptArg, find};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
@@ -13,18 +13,17 @@ use crate::{
     prompt,
 };
 
-/// Run a tool, or a sink script with a made-up event, on the server as yourself; exit 1 if it fails
+/// Run a tool, or a sink script with a sample event, on the server as your user; exit 1 if it fails
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc script run summary '{\"days\": 7}'\n  \
                    svc script run alarm --event-type space.unhealthy")]
 pub struct Args {
     #[command(flatten)]
-    which: One,
-    /// Parameters of a tool, as a JSON object; `-` reads stdin, as does nothing at all off a
-    /// terminal
+    which: ScriptArg,
+    /// Params of a tool as a JSON object; `-`, or no argument with redirected stdin, reads stdin
     #[arg(allow_hyphen_values = true)]
     params: Option<String>,
-    /// Of a sink script: type of the made-up event
+    /// For a sink script: type of the sample event
     #[arg(long, value_name = "TYPE", conflicts_with = "params")]
     event_type: Option<String>,
 }
@@ -33,7 +32,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let request = RunScript {
         params: match &args.event_type {
             Some(_) => None,
-            None => read_params(args.params)?,
+            None => parse_params(&prompt::argument_or_stdin(args.params)?)?,
         },
         event_type: args.event_type,
     };
@@ -48,20 +47,11 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     })
 }
 
-fn read_params(given: Option<String>) -> Result<Option<Value>, Failure> {
-    let text = match given {
-        Some(text) if text != "-" => text,
-        None if io::stdin().is_terminal() => return Ok(None),
-        _ => prompt::read_stdin()?,
-    };
-    parse_params(&text)
-}
-
 fn parse_params(text: &str) -> Result<Option<Value>, Failure> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let refuse = || Failure::usage("the parameters must be a JSON object");
+    let refuse = || Failure::usage("the params must be a JSON object");
     let params: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
     if params.is_object() {
         Ok(Some(params))
@@ -82,7 +72,7 @@ fn print(shell: &Shell, ran: &ScriptRunResult) -> Result<(), Failure> {
     shell.output.line(ran.result.get())
 }
 
-/// On stderr, with the end of its last line.
+/// Prints to stderr, and ends the last line.
 fn say(text: &str) {
     if text.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Creating and changing a sink.
+//! `svc sink create` and `svc sink update`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use svc_protocol::api::{
 };
 
 use super::{
-    One,
+    SinkArg,
     content::{Content, read_text},
     fields, find,
 };
@@ -32,28 +32,28 @@ use crate::{
                    svc sink create short --type json-rpc --patterns 'space.*' --body-template @short.json"
 )]
 pub struct CreateArgs {
-    /// Its name, unique among yours
+    /// Name, unique among your sinks
     name: String,
-    /// What it does with an event
+    /// How the sink handles an event
     #[arg(long, value_enum, default_value_t = Kind::Webhook)]
     r#type: Kind,
-    /// Types of events it takes: exact, or with a `*` at the end; separated by commas
+    /// Types of events to deliver: exact, or with a `*` at the end; separated by commas
     #[arg(long, visible_alias = "pattern", value_parser = parse_patterns)]
     patterns: String,
-    /// Take everyone's events, not only those of your spaces
+    /// Deliver the events of all users, not only your own
     #[arg(long)]
     global: bool,
-    /// Take a webhook's secret (whsec_…) from stdin instead of making one
+    /// Read a webhook's secret (whsec_…) from stdin instead of creating one
     #[arg(long)]
     secret_stdin: bool,
-    /// Begin switched off
+    /// Create the sink disabled
     #[arg(long)]
     inactive: bool,
     #[command(flatten)]
     content: Content,
 }
 
-/// Change a sink; it applies to what is queued too
+/// Change a sink; queued events are affected too
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc sink update builds --url https://example.com/new\n  \
@@ -61,11 +61,11 @@ pub struct CreateArgs {
 )]
 pub struct UpdateArgs {
     #[command(flatten)]
-    which: One,
-    /// Its new name
+    which: SinkArg,
+    /// New name
     #[arg(long)]
     name: Option<String>,
-    /// Types of events it takes: exact, or with a `*` at the end; separated by commas
+    /// Types of events to deliver: exact, or with a `*` at the end; separated by commas
     #[arg(long, visible_alias = "pattern", value_parser = parse_patterns)]
     patterns: Option<String>,
     #[command(flatten)]
@@ -74,11 +74,11 @@ pub struct UpdateArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Kind {
-    /// Posts it to a URL
+    /// Post the event to a URL
     Webhook,
-    /// Runs a script on the server
+    /// Run a script on the server
     Script,
-    /// Formats it for methods that name the sink in `event_sinks`
+    /// Format the event for methods that name the sink in `event_sinks`
     JsonRpc,
 }
 
@@ -92,7 +92,7 @@ impl From<Kind> for SinkType {
     }
 }
 
-/// Checked here for the position of a fault; the text goes out as it was written.
+/// Checks the patterns here, to report the position of an error. The text is sent unchanged.
 fn parse_patterns(text: &str) -> Result<String, String> {
     match Pattern::parse_list(text) {
         Ok(_) => Ok(text.to_owned()),
@@ -115,7 +115,9 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let new = new_sink(&shell.environment, args, secret, script)?;
     let sink = client.create::<Sink>(&new).await?;
     if makes_secret {
-        eprintln!("keep the secret now: it is not shown again. It verifies what the sink sends");
+        eprintln!(
+            "keep the secret now: it is not shown again. Receivers verify signatures with it"
+        );
     }
     records::show(shell, &sink, fields)
 }
@@ -207,7 +209,7 @@ fn patch(
     if let Some(template) = read_text(environment, content.body_template)? {
         config.insert("body_template".into(), absent_if_empty(template));
     }
-    // A script sink has one or the other.
+    // A script sink has a stored script or its own source, never both.
     if let Some(id) = script {
         config.insert("script_id".into(), json!(id));
         config.insert("source".into(), Value::Null);
@@ -236,7 +238,7 @@ fn patch(
     Ok(patch)
 }
 
-/// In a merge patch `null` removes.
+/// `null` for an empty text: in a merge patch it removes the member.
 fn absent_if_empty(text: String) -> Value {
     if text.is_empty() {
         Value::Null

@@ -1,4 +1,4 @@
-//! What a sink does with an event, as options say it.
+//! The options that say what a sink does with an event.
 
 use std::{
     fs,
@@ -18,23 +18,23 @@ use crate::{
 
 #[derive(clap::Args, Debug, Default)]
 pub struct Content {
-    /// What it is for
+    /// Description
     #[arg(long)]
     pub description: Option<String>,
-    /// Where a webhook posts
+    /// Address that a webhook posts to
     #[arg(long)]
     pub url: Option<String>,
-    /// A further header of a webhook's requests, as name:value; may be repeated. On update an
-    /// empty value removes it
+    /// Additional header of a webhook's requests, as name:value; may be repeated. On update an
+    /// empty value removes the header
     #[arg(long = "header", value_name = "NAME:VALUE", value_parser = parse_header)]
     pub headers: Vec<(String, String)>,
-    /// Template of the body, or @file; on update an empty one means the default body
+    /// Template of the body, or @file; on update an empty template restores the default body
     #[arg(long, value_name = "TEXT|@FILE")]
     pub body_template: Option<String>,
-    /// Stored script of kind sink that a script sink runs, by name or id
+    /// Stored script of kind `sink` that a script sink runs, by name or id
     #[arg(long, value_name = "SCRIPT", conflicts_with = "script_file")]
     pub script: Option<String>,
-    /// File whose text a script sink runs, instead of a stored script
+    /// File with the source that a script sink runs, instead of a stored script
     #[arg(long, value_name = "FILE")]
     pub script_file: Option<PathBuf>,
 }
@@ -44,15 +44,15 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
         .split_once(':')
         .ok_or("a header looks like `X-Team: ops`")?;
     http::HeaderName::try_from(name.trim())
-        .map_err(|_| format!("`{name}` cannot be the name of a header"))?;
+        .map_err(|_| format!("`{name}` is not a valid header name"))?;
     let value = value.trim();
     http::HeaderValue::try_from(value)
-        .map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
+        .map_err(|_| format!("the value of `{name}` is not a valid header value"))?;
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
 impl Content {
-    /// Options of another type would be lost without a word.
+    /// Rejects options that do not apply to this type; they would be ignored silently.
     pub fn check_kind(&self, kind: SinkType) -> Result<(), Failure> {
         let webhook = SinkType::Webhook;
         let misplaced = [
@@ -73,14 +73,14 @@ impl Content {
         ];
         match misplaced.iter().find(|(_, is_misplaced)| *is_misplaced) {
             Some((option, _)) => Err(Failure::usage(format!(
-                "`{option}` is of no use to a {} sink",
+                "`{option}` does not apply to a {} sink",
                 type_name(kind)
             ))),
             None => Ok(()),
         }
     }
 
-    /// The stored script that is named.
+    /// The stored script that `--script` names.
     pub async fn find_script(
         &self,
         client: &Client,
@@ -103,7 +103,7 @@ impl Content {
     }
 }
 
-/// The text, or that of the file behind an `@`.
+/// The text of an option, or of the file that `@<path>` names.
 pub fn read_text(
     environment: &Environment,
     given: Option<String>,

@@ -1,4 +1,4 @@
-//! `svc sink deliveries`: what became of each event, and what becomes of it.
+//! `svc sink deliveries`: lists the deliveries of a sink, and follows their changes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,18 +7,18 @@ use svc_client::Client;
 use svc_core::SinkId;
 use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState};
 
-use super::{One, find};
+use super::{SinkArg, find};
 use crate::{
     commands::{Shell, records::ListArgs},
     exit::{Exit, Failure, Outcome},
     output::{Format, Table, clean, or_dash},
 };
 
-/// Deliveries shown unless more are asked for.
+/// Deliveries shown without `--limit`.
 const LIMIT_DEFAULT: u32 = 50;
-/// How often deliveries that are followed are looked at again.
+/// Time between two requests of `--follow`.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
-/// A queue and some more: changes further back are not followed.
+/// Deliveries that `--follow` watches: a full queue, and as many that are finished.
 const FOLLOW_LIMIT: u32 = 200;
 
 /// Show a sink's deliveries and their attempts, newest first
@@ -28,11 +28,11 @@ const FOLLOW_LIMIT: u32 = 200;
 )]
 pub struct Args {
     #[command(flatten)]
-    which: One,
-    /// Only those that stand so
+    which: SinkArg,
+    /// Only deliveries in this state
     #[arg(long, value_enum)]
     state: Option<StateFilter>,
-    /// Show each change as it comes; with -o json one object a line
+    /// Show each change as it happens; with -o json one object per line
     #[arg(short, long, conflicts_with = "cursor")]
     follow: bool,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub async fn run(shell: &Shell, args: &Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// One delivery, as a record.
+/// Prints one delivery as a record.
 pub fn show(shell: &Shell, delivery: &Delivery) -> Result<(), Failure> {
     shell.output.document(delivery, || {
         Table::record(vec![
@@ -126,7 +126,7 @@ fn last_attempt(delivery: &Delivery) -> String {
     }))
 }
 
-/// Shows what changes from now on, after what there is.
+/// Prints the latest deliveries, then each change.
 async fn follow(
     shell: &Shell,
     client: &Client,
@@ -134,12 +134,12 @@ async fn follow(
     state: Option<DeliveryState>,
     shown_first: Option<u32>,
 ) -> Outcome {
-    // Without the state: a delivery that leaves a state must be noticed.
+    // Not filtered by state: the follower must notice a delivery that leaves the state.
     let query = DeliveryQuery {
         limit: Some(FOLLOW_LIMIT),
         ..DeliveryQuery::default()
     };
-    let mut seen = Seen::default();
+    let mut seen = ShownDeliveries::default();
     let mut first = true;
     loop {
         let latest = client.deliveries(sink, &query).await?.deliveries;
@@ -158,14 +158,14 @@ async fn follow(
     }
 }
 
-/// What was shown of each delivery that may still change.
+/// State and number of attempts of each delivery, as shown last.
 #[derive(Default)]
-struct Seen {
+struct ShownDeliveries {
     shown: BTreeMap<u64, (DeliveryState, usize)>,
 }
 
-impl Seen {
-    /// What is new or different, oldest first.
+impl ShownDeliveries {
+    /// New and changed deliveries, oldest first.
     fn changes(&mut self, latest: Vec<Delivery>) -> Vec<Delivery> {
         let now: BTreeMap<u64, (DeliveryState, usize)> = latest
             .iter()
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn only_changes_are_shown_oldest_first() {
-        let mut seen = Seen::default();
+        let mut seen = ShownDeliveries::default();
         let mut check = |latest: Vec<Delivery>, expected: &[u64]| {
             let changed: Vec<u64> = seen.changes(latest).iter().map(|each| each.n).collect();
             assert_eq!(changed, expected);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_attempt_is_told_in_one_line() {
+    fn the_last_attempt_is_one_line() {
         assert_eq!(
             last_attempt(&delivery(1, "pending", 2)),
             "1970-01-01T00:00:00.000Z 500 7 ms no"

@@ -1,37 +1,37 @@
-//! `svc sink test`: what a sink makes of an event, and what the receiver says to it.
+//! `svc sink test`: shows the body that a sink makes of an event, and the receiver's answer.
 
 use serde_json::Value;
 use svc_core::EventId;
 use svc_protocol::api::{Preview, PreviewResult};
 
-use super::{One, content::read_text, find};
+use super::{SinkArg, content::read_text, find};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
     output::{Format, Table, clean, or_dash},
 };
 
-/// Send an event to a sink at once, past its queue; exit 1 if it does not arrive
+/// Send an event to a sink at once, bypassing its queue; exit 1 if the delivery fails
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc sink test builds\n  \
                    svc sink test builds --dry-run --type custom.build.done --data '{\"commit\":\"4f2a\"}'\n  \
                    svc sink test builds --dry-run --body-template @new.json --event-id 0197a1b2-…")]
 pub struct Args {
     #[command(flatten)]
-    which: One,
-    /// Show the body only, send nothing
+    which: SinkArg,
+    /// Only show the body, send nothing
     #[arg(long)]
     dry_run: bool,
-    /// An event of the past, instead of a made-up one
+    /// Use a past event instead of a sample event
     #[arg(long, value_name = "ID", conflicts_with_all = ["type", "data"])]
     event_id: Option<EventId>,
-    /// Type of the made-up event
+    /// Type of the sample event
     #[arg(long)]
     r#type: Option<String>,
-    /// Data of the made-up event, as a JSON object
+    /// Data of the sample event, as a JSON object
     #[arg(long, value_name = "JSON")]
     data: Option<String>,
-    /// Try this template instead of the sink's own, or @file
+    /// Use this template, or @file, instead of the sink's own
     #[arg(long, value_name = "TEXT|@FILE")]
     body_template: Option<String>,
 }
@@ -69,7 +69,7 @@ fn print(shell: &Shell, previewed: &PreviewResult) -> Result<(), Failure> {
         return shell.output.document(previewed, || Table::new(&[]));
     }
     let Some(attempt) = &previewed.attempt else {
-        // The body alone: it is what a receiver would get.
+        // Only the body, as a receiver would get it.
         return shell.output.raw(previewed.body.as_bytes());
     };
     shell.output.table(&Table::record(vec![
@@ -84,7 +84,7 @@ fn print(shell: &Shell, previewed: &PreviewResult) -> Result<(), Failure> {
 fn exit_of(previewed: &PreviewResult) -> Exit {
     match &previewed.attempt {
         Some(attempt) if attempt.error.is_some() => Exit::Failure,
-        // Redirects are failures too.
+        // A redirect is a failure too.
         Some(attempt) => match attempt.status {
             Some(200..=299) | None => Exit::Ok,
             Some(_) => Exit::Failure,

@@ -1,4 +1,4 @@
-//! Creating and changing a space.
+//! `svc space create` and `svc space update`.
 
 use svc_client::Resource;
 use svc_core::space::Runtime;
@@ -10,7 +10,7 @@ use crate::{
     exit::Outcome,
 };
 
-/// The field of a new space's table that holds the secret.
+/// Name of the table field that holds the secret of a new space.
 pub const AGENT_TOKEN: &str = "agent token";
 
 /// Create a space; its agent token is shown once
@@ -18,18 +18,18 @@ pub const AGENT_TOKEN: &str = "agent token";
 #[command(before_help = "  svc space create lab\n  \
                    svc space create lab --template web --health-check tcp:3000 --startup-script prepare")]
 pub struct CreateArgs {
-    /// Its name; it never changes
+    /// Name; it cannot be changed later
     name: String,
-    /// Template, by name or id
+    /// Template of the space, by name or id
     #[arg(long)]
     template: Option<String>,
     /// Who starts its agent: you (`external`) or the server (`local`)
     #[arg(long, value_parser = parse_runtime)]
     runtime: Option<Runtime>,
-    /// How the agent checks it: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON
+    /// How the agent checks the space: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON
     #[arg(long, value_name = "CHECK")]
     health_check: Option<String>,
-    /// Stored script of kind startup that its agent runs when it starts, by name or id
+    /// Stored script of kind `startup` that the agent runs when it starts, by name or id
     #[arg(long, value_name = "SCRIPT")]
     startup_script: Option<String>,
 }
@@ -42,11 +42,12 @@ pub struct CreateArgs {
 pub struct UpdateArgs {
     /// Name, owner/name or id
     space: String,
-    /// How the agent checks it: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON; `null`
-    /// for its template's
+    /// How the agent checks the space: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON;
+    /// `null` for the check of the template
     #[arg(long, value_name = "CHECK")]
     health_check: Option<String>,
-    /// Stored script of kind startup that its agent runs when it starts, by name or id; '' for none
+    /// Stored script of kind `startup` that the agent runs when it starts, by name or id; '' for
+    /// none
     #[arg(long, value_name = "SCRIPT")]
     startup_script: Option<String>,
 }
@@ -88,7 +89,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     }
     records::show(shell, &space, |space| {
         let mut fields = fields(space);
-        // The server starts the agent itself, with a token of its own making.
+        // The server starts the agent itself, so the user needs no token.
         if space.runtime == Runtime::Local {
             fields.retain(|(name, _)| *name != AGENT_TOKEN);
         }

@@ -1,4 +1,4 @@
-//! Reads a space's log, and follows it.
+//! Prints a space's log, and follows it.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::{
     output::{Format, Table},
 };
 
-/// How often a log that is followed is read again.
+/// Time between two requests of `--follow`.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(clap::Args, Debug)]
 pub struct LogArgs {
-    /// Keep reading as lines come; with -o json one object a line
+    /// Keep printing new lines; with -o json one object per line
     #[arg(short, long)]
     pub follow: bool,
-    /// At most so many lines
+    /// Maximum number of lines
     #[arg(long, value_name = "N")]
     pub limit: Option<u32>,
 }
@@ -45,7 +45,7 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
     let mut logs = first;
     loop {
         for line in &logs.logs {
-            // Lines are numbered, so that a page read twice is printed once.
+            // The number of a line shows that it is printed already: a page may be read twice.
             if last.is_none_or(|last| line.n > last) {
                 if !print(shell, line)? {
                     return Ok(Exit::Ok);
@@ -62,7 +62,7 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
     }
 }
 
-/// Prints a line; whether anyone still reads.
+/// Prints a line. `false` if stdout is closed.
 fn print(shell: &Shell, numbered: &NumberedLine) -> Result<bool, Failure> {
     if shell.output.format != Format::Table {
         let text = serde_json::to_string(numbered).expect("a log line is always JSON");

@@ -1,4 +1,4 @@
-//! What `svc up` tells a newcomer: where it is, what to paste next, where things live.
+//! The text that `svc up` prints: the address, commands to paste, and where the data is.
 
 use std::{fmt, path::Path};
 
@@ -7,7 +7,7 @@ use crate::environment::Environment;
 
 pub struct Banner<'a> {
     pub ready: &'a Ready,
-    /// How to call this program from this folder.
+    /// The command that runs this program from this folder.
     pub program: String,
     pub is_demo: bool,
 }
@@ -68,7 +68,7 @@ impl fmt::Display for Banner<'_> {
     }
 }
 
-/// `svc` when that is this program, else the path to it.
+/// `svc` if the search path leads to this program, else its path.
 pub fn program(environment: &Environment) -> String {
     let Ok(this) = std::env::current_exe() else {
         return "svc".to_owned();

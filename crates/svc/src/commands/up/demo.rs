@@ -1,8 +1,8 @@
-//! The demo space: `examples/notes`, as files of the space's folder.
+//! The demo space: writes `examples/notes` into the space's folder.
 
 use std::{fs, io, os::unix::fs::DirBuilderExt, path::Path};
 
-/// What the demo publishes.
+/// The registration file of the demo.
 pub const METHODS_FILE: &str = "methods.toml";
 
 /// Name and text of each file.
@@ -24,7 +24,7 @@ const FILES: [(&str, &str); 4] = [
 
 const METHODS: &str = include_str!("../../../../../examples/notes/methods.toml");
 
-/// Writes what is not there; what its owner changed stays as it is.
+/// Writes missing files; never overwrites a file.
 pub fn write_missing(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)

@@ -1,4 +1,4 @@
-//! Registers a methods file with the demo space's agent: TOML as it is, a script by running it.
+//! Registers a methods file with the demo space's agent: sends TOML, or runs a script.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -15,10 +15,10 @@ use crate::{
     runtime,
 };
 
-/// What a script may take to register.
+/// Time that a script may take to register.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Whatever goes wrong is a refusal of the methods.
+/// Every failure has the exit code of a refused registration.
 pub async fn register(
     file: &Path,
     discovery: &Discovery,
@@ -52,11 +52,11 @@ async fn send_text(file: &Path, agent: &AgentClient) -> Result<Registered, Failu
     Ok(registered)
 }
 
-/// In a process of its own, which ends with this one at the latest. It tells of its warnings and
-/// its failure itself.
+/// Runs the script in a child process, which prints its own warnings and errors. The child is
+/// killed if the future is dropped.
 async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Failure> {
     let cannot =
-        |error: std::io::Error| Failure::new(Exit::Failure, "the script cannot be run").why(error);
+        |error: std::io::Error| Failure::new(Exit::Failure, "cannot run the script").why(error);
     let child = Command::new(runtime::own_program()?)
         .args(["methods", "register", "-o", "json"])
         .arg(file)
@@ -83,6 +83,11 @@ async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Fa
             format!("the script ended with {}", output.status),
         ));
     }
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| Failure::new(Exit::Failure, "what it registered is unknown").why(error))
+    serde_json::from_slice(&output.stdout).map_err(|error| {
+        Failure::new(
+            Exit::Failure,
+            "cannot read which methods the script registered",
+        )
+        .why(error)
+    })
 }

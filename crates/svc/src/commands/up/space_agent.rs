@@ -1,4 +1,4 @@
-//! The agent of the demo space, as seen from outside: found by its file, spoken to by its socket.
+//! Finds the agent of the demo space by its discovery file, and registers methods with it.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::{Ready, UpPolicy, registering};
 use crate::exit::{Exit, Failure};
 
-/// A method of the demo that answers the same for ever.
+/// A demo method to test calls with; it has no side effects.
 const PROBE: &str = "math.add";
 
 pub struct SpaceAgent {
@@ -49,22 +49,19 @@ impl SpaceAgent {
             if let Some((discovery, agent)) = self.find_linked().await {
                 return self.register_with(discovery, &agent).await;
             }
-            sleep(self.policy.look_every).await;
+            sleep(self.policy.poll_interval).await;
         }
         Err(
             Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
-                .why(format!(
-                    "it was given {} s",
-                    self.policy.ready_within.as_secs()
-                ))
-                .hint("SVC_LOG=info svc up shows what it says"),
+                .why(format!("waited {} s", self.policy.ready_within.as_secs()))
+                .hint("SVC_LOG=info svc up shows its log"),
         )
     }
 
-    /// Registers again whenever the server had to start another agent. Never ends.
+    /// Registers again whenever the server has started a new agent. Never returns.
     pub async fn keep_registered(&mut self) {
         loop {
-            sleep(self.policy.watch_every).await;
+            sleep(self.policy.restart_check_interval).await;
             if self
                 .find()
                 .is_none_or(|found| Some(found.pid) == self.registered_pid)
@@ -88,7 +85,7 @@ impl SpaceAgent {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The agent, if it runs and is linked; an earlier one may have left its file behind.
+    /// The agent, if it is running and linked. The file may belong to an earlier agent.
     async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
         let discovery = self.find()?;
         let agent = AgentClient::new(&discovery.agent_socket);
@@ -110,7 +107,7 @@ impl SpaceAgent {
     }
 }
 
-/// Waits until every method has a provider and, for the demo's own, until a call succeeds.
+/// Waits until every method has a provider and, for the demo methods, until a call succeeds.
 pub async fn wait_for_calls(ready: &Ready, policy: UpPolicy) -> Result<(), Failure> {
     let target = Target::parse(&ready.url, None)?;
     let client = Client::new(target).with_token(&ready.token);
@@ -123,7 +120,7 @@ pub async fn wait_for_calls(ready: &Ready, policy: UpPolicy) -> Result<(), Failu
         if begun.elapsed() > policy.ready_within {
             return Err(failure.doing("the demo space's methods cannot be called"));
         }
-        sleep(policy.look_every).await;
+        sleep(policy.poll_interval).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The CLI context `up`: current while the server runs, so that the next shell needs no login.
+//! The CLI context `up`: the current context while the server runs, so that no login is required.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,10 @@ use crate::{
 
 const NAME: &str = "up";
 
-/// What to put back in the end.
+/// The state to restore when the server stops.
 pub struct UpContext {
     folder: PathBuf,
-    /// The context that was current before, if there was one. Never `up` itself: one that is
-    /// current already was left so by a run that was killed.
+    /// The previous current context, if any. Never `up` itself, which a killed run leaves current.
     former: Option<String>,
 }
 
@@ -39,8 +38,7 @@ impl UpContext {
         Ok(Self { folder, former })
     }
 
-    /// Leaves things as they were, unless someone chose another context meanwhile: nothing
-    /// listens at the address of `up` any more.
+    /// Restores the previous current context, unless the user has chosen another one.
     pub fn restore(self) -> Result<(), Failure> {
         let mut contexts = Contexts::load(&self.folder)?;
         if contexts.current.as_deref() == Some(NAME) {

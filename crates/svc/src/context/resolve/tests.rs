@@ -40,7 +40,7 @@ impl Folder {
         contexts.save(&self.0.join("config/svc")).expect("saved");
     }
 
-    /// The agent listens as long as the listener lives; its files stay.
+    /// Writes the files of an agent, which listens until the listener is dropped.
     fn leave_agent_file(&self) -> (PathBuf, UnixListener) {
         let socket = self.0.join("agent.sock");
         let listener = UnixListener::bind(&socket).expect("bound");
@@ -89,14 +89,14 @@ fn an_explicit_choice_wins_over_the_agent_and_the_agent_over_the_saved_context()
     assert_eq!(via(for_calls(None, &both)), Ok(Via::Environment));
     assert_eq!(via(for_calls(Some("b"), &both)), context("b"));
 
-    // An agent's own SVC_URL does not take its children away from it.
+    // `SVC_URL`, which a child inherits from its agent, does not bypass the agent.
     let url = folder.environment(&[("SVC_URL", "http://127.0.0.1:2/")]);
     assert_eq!(via(for_calls(None, &url)), agent());
     assert_eq!(via(connect(None, &url)), context("b"));
 }
 
 #[test]
-fn of_several_servers_the_first_is_meant() {
+fn of_several_servers_the_first_is_used() {
     let folder = Folder::new("several");
     folder.save_contexts();
     let list = "http://127.0.0.1:2 , http://127.0.0.1:9";
@@ -120,7 +120,7 @@ fn a_token_never_goes_to_another_server() {
 }
 
 #[test]
-fn nothing_to_speak_to_is_a_matter_of_credentials_and_no_agent_is_unreachable() {
+fn no_server_is_exit_credentials_and_no_agent_is_exit_unreachable() {
     let folder = Folder::new("none");
     let environment = folder.environment(&[]);
     assert_eq!(via(connect(None, &environment)), Err(Exit::Credentials));
@@ -131,7 +131,7 @@ fn nothing_to_speak_to_is_a_matter_of_credentials_and_no_agent_is_unreachable() 
 }
 
 #[test]
-fn the_file_of_a_dead_agent_is_passed_over() {
+fn the_file_of_a_dead_agent_is_ignored() {
     let folder = Folder::new("dead");
     folder.save_contexts();
     drop(folder.leave_agent_file().1);
@@ -186,7 +186,7 @@ fn an_agent_file_that_another_user_can_write_is_ignored() {
         message.contains("is ignored: other users can write"),
         "{message}"
     );
-    // An agent that the user names needs no file.
+    // An agent that the user names needs no discovery file.
     let named = folder.environment(&[("SVC_AGENT_SOCKET", &socket.display().to_string())]);
     assert_eq!(look_for_agent(&named), (Some(socket), Vec::new()));
 }

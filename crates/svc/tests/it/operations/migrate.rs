@@ -257,7 +257,7 @@ async fn invalid_input_is_refused_with_the_reason() {
         (
             &["--from", &folder, "--to", &folder],
             2,
-            "--to takes a database of PostgreSQL",
+            "--to takes a PostgreSQL database",
         ),
         (&["--from", &folder, "--to", "sqlite:x"], 2, "postgres://"),
         (

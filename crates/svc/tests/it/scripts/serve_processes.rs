@@ -73,7 +73,7 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
         assert_eq!(lab.call("version").await, json!(["second", 22]), "{said}");
     }
     lab.space
-        .wait_for_log("the former setup goes on", SOON)
+        .wait_for_log("the previous setup stays", SOON)
         .await;
     std::fs::write(&path, version("'mended'")).unwrap();
     becomes(json!("mended")).await;
@@ -246,7 +246,7 @@ async fn s4_4_a_setup_that_fails_refuses_the_registration_with_its_error() {
     let route = "from svc import jsonrpc\njsonrpc.method('version', 'handlers.version')\n";
     for (setup, handlers, said) in [
         ("x = = 1\n", good, "setup.py\", line 1"),
-        ("print('no routes')\n", good, "routes no method"),
+        ("print('no routes')\n", good, "assigns no methods"),
         (route, "x = = 1\n", "handlers.py\", line 1"),
         (route, "x = 1\n", "`handlers.version`"),
         ("import nowhere\n", good, "nowhere"),

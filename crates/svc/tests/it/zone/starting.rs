@@ -95,7 +95,7 @@ async fn an_unusable_database_is_refused_with_a_remedy() {
         ("postgres://ann@localhost:x/svc", "port"),
     ] {
         let said = Attempt::new().on(url).await;
-        check(said, 2, &["`database_url` cannot be used", words]);
+        check(said, 2, &["`database_url` is not valid", words]);
     }
     let nowhere = database.url.replace(&database.name, "nowhere");
     let said = Attempt::new().on(&nowhere).await;

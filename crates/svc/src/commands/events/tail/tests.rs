@@ -1,4 +1,4 @@
-//! Against a server whose connections break.
+//! Tests with a server whose connections break.
 
 use serde_json::json;
 use svc_client::Target;
@@ -30,7 +30,7 @@ fn stream(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{text}")
 }
 
-/// Answers each connection in turn; those marked stay open in silence.
+/// Answers one connection after the other. A connection marked `true` stays open and silent.
 async fn serve(answers: Vec<(String, bool)>) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -90,5 +90,5 @@ async fn a_lost_stream_is_opened_again_and_only_a_refusal_ends_it() {
 async fn a_stream_that_cannot_be_opened_at_all_is_a_failure() {
     let client = Client::new(Target::parse("http://127.0.0.1:1", None).expect("an address"));
     let failure = Tail::open(&client, None, SHORT).await.err();
-    assert_eq!(failure.expect("nobody there").exit, Exit::Unreachable);
+    assert_eq!(failure.expect("no server there").exit, Exit::Unreachable);
 }

@@ -1,4 +1,4 @@
-//! What a script would register, without an agent.
+//! Records what a script would register, without an agent.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -8,24 +8,24 @@ use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 
 use super::Names;
 
-/// The script's last registration, as it was made, and what it took back of it afterwards.
-pub struct Recorded {
+/// The script's last registration, and which of its methods the script unregistered afterwards.
+pub struct RecordedRegistration {
     pub registration: Registration,
-    /// Of each method, in the registration's order.
-    methods: Vec<Recall>,
+    /// In the order of the registration.
+    methods: Vec<RecordedMethod>,
 }
 
-struct Recall {
+struct RecordedMethod {
     name: String,
     local_name: String,
     is_kept: bool,
 }
 
-impl Recorded {
+impl RecordedRegistration {
     fn new(registration: Registration, names: &Names) -> Self {
-        // Names of a faulty one are as they were written; its faults are told later.
+        // An invalid registration keeps the names as written; its errors are reported later.
         let checked = registration.clone().check(&names.space, &names.owner);
-        let recall = |name: String, local_name: String| Recall {
+        let recorded_method = |name: String, local_name: String| RecordedMethod {
             name,
             local_name,
             is_kept: true,
@@ -34,14 +34,14 @@ impl Recorded {
             Ok(checked) => checked
                 .methods
                 .into_iter()
-                .map(|method| recall(method.name.to_string(), method.local_name))
+                .map(|method| recorded_method(method.name.to_string(), method.local_name))
                 .collect(),
             Err(_) => registration
                 .methods
                 .iter()
                 .map(|method| {
                     let local_name = method.local_name.as_ref().unwrap_or(&method.name);
-                    recall(method.name.clone(), local_name.clone())
+                    recorded_method(method.name.clone(), local_name.clone())
                 })
                 .collect(),
         };
@@ -51,7 +51,7 @@ impl Recorded {
         }
     }
 
-    /// Leaves out of a list in the registration's order what the script took back.
+    /// Removes unregistered methods from a list in the order of the registration.
     pub fn retain<T>(&self, list: &mut Vec<T>) {
         let mut kept = self.methods.iter().map(|method| method.is_kept);
         list.retain(|_| kept.next().unwrap_or(true));
@@ -82,19 +82,19 @@ impl Recorded {
     }
 }
 
-/// Keeps what the script would register; the rest is as outside of a space.
-pub(super) struct Recording<'a> {
+/// Records registrations; every other operation behaves as outside of a space.
+pub(super) struct RecordingHost<'a> {
     pub(super) host: SpaceHost,
     pub(super) names: &'a Names,
-    pub(super) recorded: Option<Recorded>,
+    pub(super) recorded: Option<RecordedRegistration>,
 }
 
-impl Recording<'_> {
+impl RecordingHost<'_> {
     fn register(&mut self, argument: &str) -> Result<String, Raise> {
         let registration = svc_script::read_registration(argument)?;
         let recorded = self
             .recorded
-            .insert(Recorded::new(registration, self.names));
+            .insert(RecordedRegistration::new(registration, self.names));
         let registered = Registered {
             methods: recorded.names(),
             warnings: Vec::new(),
@@ -111,7 +111,7 @@ impl Recording<'_> {
             .map_err(|error| Raise::new(Exception::ValueError, error.to_string()))?;
         let unregistered = match &mut self.recorded {
             Some(recorded) => recorded.unregister(local_name.as_deref())?,
-            // What a space has registered before is not known here.
+            // Earlier registrations of a space are not known here.
             None => Unregistered {
                 removed: Vec::new(),
                 remaining: Vec::new(),
@@ -121,7 +121,7 @@ impl Recording<'_> {
     }
 }
 
-impl Host for Recording<'_> {
+impl Host for RecordingHost<'_> {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         self.host.library(module)
     }

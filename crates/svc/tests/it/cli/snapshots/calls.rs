@@ -94,7 +94,7 @@ async fn s4_3_method_list_with_a_name_shows_details() {
         expect![[r#"
         $ svc method list notes.ad
         --- stderr
-        error: method `notes.ad` does not exist, or is not yours to see
+        error: method `notes.ad` does not exist, or you may not see it
         hint: svc method list
         --- exit 5
     "#]],
@@ -239,7 +239,7 @@ async fn s4_3_methods_register_and_unregister() {
            |
         10 | scope = "public"
            |         ^
-        error: `bad.toml` has 1 fault
+        error: `bad.toml` has 1 error
         --- exit 6
     "#]],
     )

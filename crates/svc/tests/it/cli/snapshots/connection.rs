@@ -53,9 +53,9 @@ async fn s4_3_commands_without_a_server() {
     check(svc(), &["whoami"], expect![[r#"
         $ svc whoami
         --- stderr
-        error: no server to speak to
-          no context is the current one, SVC_URL and SVC_TOKEN are not set, and no agent was found
-        hint: svc up starts a server here, svc login <url> logs in to another, svc context use <name> takes a saved one
+        error: no server is configured
+          there is no current context, SVC_URL and SVC_TOKEN are not set, and no agent was found
+        hint: svc up starts a server here, svc login <url> logs in to another, svc context use <name> selects a saved context
         --- exit 4
     "#]]).await;
     check(svc(), &["methods", "unregister"], expect![[r#"

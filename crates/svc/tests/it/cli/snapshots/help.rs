@@ -22,31 +22,29 @@ async fn s4_3_help() {
 
         Commands:
           up           Start a server with a demo space whose methods can be called at once
-          server       Run the server, and see those of its zone
-          agent        Run a space's agent, or ask the one that runs
+          server       Run the server, and list the servers of its zone
+          agent        Start, inspect and stop a space's agent
           methods      Publish methods from a space
           method       Find methods and call them
-          event        Raise a custom event; prints its id
-          events       Look at events: those of the past, and new ones as they come
-          run-script   Run a Python script, or serve methods with one; no Python needs to be installed
-          script       Manage stored scripts: run at a space's start, for events, as tools, or imported by
-                       others
-          mcp          Give methods to agents that speak MCP
-          sink         Manage event sinks: where events are delivered, in order and more than once if need
-                       be
+          event        Emit a custom event and print its id
+          events       List past events, and follow new ones
+          run-script   Run a Python script, or serve methods with one; needs no installed Python
+          script       Manage stored scripts: startup scripts, event sinks, tools and libraries
+          mcp          Configure MCP clients, and call the tools that they see
+          sink         Manage event sinks, to which events are delivered in order and with retries
           space        Manage spaces: the workspaces whose agents publish methods
           token        Manage your API tokens
           user         Manage users
-          group        Manage the groups shared methods can be limited to
+          group        Manage groups of users; a shared method can be limited to groups
           role         Manage roles: named sets of permissions
-          template     Manage templates: what spaces made from them have in common
+          template     Manage templates: settings that several spaces share
           login        Log in to a server and save it as the current context
-          logout       Revoke the current context's token, with all tokens made with it, and forget the
+          logout       Revoke the current context's token and all tokens created with it, and remove the
                        context
-          whoami       Show who you are to the server, and what you may do
+          whoami       Show your user, credential and permissions on the server
           context      Manage saved servers and credentials
           audit        Read the audit log
-          api          Send any request to the server's API and print the answer as it came
+          api          Send any request to the server's API and print the unchanged answer
           backup       Back up the embedded database, and restore it
           migrate      Move a stopped server's data to an empty PostgreSQL database, for a zone
           completions  Print a completion script for a shell
@@ -57,12 +55,11 @@ async fn s4_3_help() {
           -h, --help     Print help
           -V, --version  Print version
 
-        Options everywhere:
-          -o, --output <FORM>      Form of the output [default: table] [possible values: table, json, yaml]
-              --context <NAME>     Saved context to use instead of the current one
-              --config <FILE>      Configuration file [env: SVC_CONFIG]
-              --log-format <FORM>  Form of the logs on stderr [env: SVC_LOG_FORMAT] [possible values: human,
-                                   json]
+        Global options:
+          -o, --output <FORMAT>      Output format [default: table] [possible values: table, json, yaml]
+              --context <NAME>       Saved context to use instead of the current one
+              --config <FILE>        Configuration file [env: SVC_CONFIG]
+              --log-format <FORMAT>  Log format [env: SVC_LOG_FORMAT] [possible values: human, json]
         --- exit 0
     "#]]).await;
     check(&["method", "--help"], expect![[r#"
@@ -76,19 +73,18 @@ async fn s4_3_help() {
 
         Commands:
           list  List the methods you can call, or show one
-          call  Call a method; prints the JSON-RPC response
+          call  Call a method and print the JSON-RPC response
           help  Print this message or the help of the given subcommand(s)
 
         Options:
           -h, --help     Print help
           -V, --version  Print version
 
-        Options everywhere:
-          -o, --output <FORM>      Form of the output [default: table] [possible values: table, json, yaml]
-              --context <NAME>     Saved context to use instead of the current one
-              --config <FILE>      Configuration file [env: SVC_CONFIG]
-              --log-format <FORM>  Form of the logs on stderr [env: SVC_LOG_FORMAT] [possible values: human,
-                                   json]
+        Global options:
+          -o, --output <FORMAT>      Output format [default: table] [possible values: table, json, yaml]
+              --context <NAME>       Saved context to use instead of the current one
+              --config <FILE>        Configuration file [env: SVC_CONFIG]
+              --log-format <FORMAT>  Log format [env: SVC_LOG_FORMAT] [possible values: human, json]
         --- exit 0
     "#]]).await;
     check(&["method", "call", "--help"], expect![[r#"
@@ -98,30 +94,29 @@ async fn s4_3_help() {
           svc method call math.add --batch '[{"a":1,"b":2},{"a":3,"b":4}]'
           echo '{"query":"he"}' | svc method call notes.search
 
-        Call a method; prints the JSON-RPC response
+        Call a method and print the JSON-RPC response
 
         Usage: svc method call [OPTIONS] <NAME> [PARAMS]
 
         Arguments:
           <NAME>    Name as `svc method list` shows it
-          [PARAMS]  Params as JSON; `-`, or nothing off a terminal, reads stdin; empty means {}
+          [PARAMS]  Params as JSON; `-`, or no argument with redirected stdin, reads stdin; empty means {}
 
         Options:
               --batch              Params are an array: one call per element
-              --result             Print the result alone
-              --notify             Send a notification: no answer is produced
-              --timeout <SECONDS>  Seconds this command waits for an answer
-              --curl               Print the curl command instead of calling; it takes the token from
+              --result             Print only the result
+              --notify             Send a notification, which has no answer
+              --timeout <SECONDS>  Seconds to wait for the answer
+              --curl               Print the curl command instead of calling; it reads the token from
                                    $SVC_TOKEN
           -h, --help               Print help
           -V, --version            Print version
 
-        Options everywhere:
-          -o, --output <FORM>      Form of the output [default: table] [possible values: table, json, yaml]
-              --context <NAME>     Saved context to use instead of the current one
-              --config <FILE>      Configuration file [env: SVC_CONFIG]
-              --log-format <FORM>  Form of the logs on stderr [env: SVC_LOG_FORMAT] [possible values: human,
-                                   json]
+        Global options:
+          -o, --output <FORMAT>      Output format [default: table] [possible values: table, json, yaml]
+              --context <NAME>       Saved context to use instead of the current one
+              --config <FILE>        Configuration file [env: SVC_CONFIG]
+              --log-format <FORMAT>  Log format [env: SVC_LOG_FORMAT] [possible values: human, json]
         --- exit 0
     "#]]).await;
     check(
@@ -205,7 +200,7 @@ async fn s4_3_wrong_commands_and_flags() {
         expect![[r#"
         $ svc space list -o xml
         --- stderr
-        error: invalid value 'xml' for '--output <FORM>'
+        error: invalid value 'xml' for '--output <FORMAT>'
           [possible values: table, json, yaml]
 
           tip: a similar value exists: 'yaml'

@@ -249,7 +249,7 @@ async fn s4_3_sink_list_and_get() {
         last delivery:  -
         created:        9999-99-99T99:99:99.999Z
         --- stderr
-        keep the secret now: it is not shown again. It verifies what the sink sends
+        keep the secret now: it is not shown again. Receivers verify signatures with it
         --- exit 0
     "#]],
     )
