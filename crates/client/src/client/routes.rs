@@ -276,7 +276,7 @@ impl Client {
 
 /// The error for a name that does not exist: the same as the server's error for an id.
 pub(super) fn not_found_error(kind: &str, name: &str) -> Error {
-    let detail = format!("{kind} `{name}` does not exist, or is not yours to see");
+    let detail = format!("{kind} `{name}` does not exist, or you may not see it");
     Error::Problem {
         status: StatusCode::NOT_FOUND,
         problem: Box::new(Problem::new(404, "not_found", "Not Found", detail)),

@@ -47,7 +47,7 @@ async fn s4_3_space_list_and_get() {
         expect![[r#"
         $ svc space get nowhere
         --- stderr
-        error: space `nowhere` does not exist, or is not yours to see
+        error: space `nowhere` does not exist, or you may not see it
         hint: svc space list
         --- exit 5
     "#]],
@@ -162,7 +162,7 @@ async fn s4_3_token_create_list_and_revoke() {
         expect![[r#"
         $ svc token revoke ci
         --- stderr
-        error: token `ci` does not exist, or is not yours to see
+        error: token `ci` does not exist, or you may not see it
         hint: svc token list
         --- exit 5
     "#]],
@@ -306,7 +306,7 @@ async fn s4_3_sink_list_and_get() {
         expect![[r#"
         $ svc sink get hok
         --- stderr
-        error: sink `hok` does not exist, or is not yours to see
+        error: sink `hok` does not exist, or you may not see it
         hint: svc sink list
         --- exit 5
     "#]],
