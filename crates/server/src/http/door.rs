@@ -116,9 +116,11 @@ fn call(
     mut caller: Caller,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response, Infallible>> {
-    let body = request.into_body();
+    let (head, body) = request.into_parts();
+    let mut headers = head.headers;
+    headers.clear();
     async move {
-        let answer = methods::answer(&app, &mut caller, body).await;
+        let answer = methods::answer(&app, &mut caller, body, headers).await;
         Ok(answer.into_response())
     }
 }

@@ -267,7 +267,9 @@ impl From<ScriptsError> for ApiError {
             ScriptsError::NameTaken { .. } => Self::conflict("name_taken", detail),
             ScriptsError::Quota(exceeded) => exceeded.into(),
             ScriptsError::InUse { .. } => Self::conflict("in_use", detail),
-            ScriptsError::TooOften { retry_after, .. } => Self::rate_limited(detail, retry_after),
+            ScriptsError::TestLimitExceeded { retry_after, .. } => {
+                Self::rate_limited(detail, retry_after)
+            }
             ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),
@@ -283,7 +285,7 @@ impl From<SourceRejected> for ApiError {
             SourceRejected::Source(_) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_script", detail)
             }
-            SourceRejected::OfScript => Self::forbidden("script_denied", detail),
+            SourceRejected::FromScript => Self::forbidden("script_denied", detail),
             SourceRejected::Unavailable(error) => error.into(),
         }
     }

@@ -96,7 +96,7 @@ impl McpMetrics {
 
     pub fn stream_opened(&self) -> StreamMetricGuard {
         self.streams.inc();
-        StreamCounted(self.streams.clone())
+        StreamMetricGuard(self.streams.clone())
     }
 }
 

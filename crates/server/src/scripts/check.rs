@@ -124,7 +124,7 @@ impl ScriptRunner {
             )));
         }
         if caller.credential == Credential::Script {
-            return Err(SourceRejected::OfScript);
+            return Err(SourceRejected::FromScript);
         }
         let compiled = self.compile(caller.user.id, Source { file, text }).await?;
         compiled.map_err(|error| SourceRejected::Source(self.describe_error(&error)))

@@ -69,7 +69,7 @@ impl From<StoreError> for ScriptsError {
 
 impl From<TestLimitExceeded> for ScriptsError {
     fn from(over: TestLimitExceeded) -> Self {
-        Self::TooOften {
+        Self::TestLimitExceeded {
             per_minute: over.per_minute,
             retry_after: over.retry_after,
         }

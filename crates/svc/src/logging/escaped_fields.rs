@@ -42,7 +42,7 @@ impl Visitor<'_> {
                 write!(self.writer, "{name}=")?;
             }
         }
-        Escaping(&mut self.writer).write_fmt(value)
+        EscapingWriter(&mut self.writer).write_fmt(value)
     }
 
     fn record(&mut self, field: &Field, value: fmt::Arguments<'_>) {

@@ -5,7 +5,7 @@ use svc_core::Permission;
 use svc_store::{sinks::SinkRow, users};
 
 use super::Deliverers;
-use crate::scripts::Waiting;
+use crate::scripts::WaitingDelivery;
 
 impl Deliverers {
     /// Why a webhook does not deliver; `None` if it does. A global webhook whose creator was deleted
@@ -13,7 +13,7 @@ impl Deliverers {
     pub(super) async fn webhook_withheld_reason(
         &self,
         sink: &SinkRow,
-        waiting: Option<Waiting>,
+        waiting: Option<WaitingDelivery>,
     ) -> Option<String> {
         if !sink.is_global() {
             return None;

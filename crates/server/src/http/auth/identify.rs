@@ -9,13 +9,13 @@ use svc_store::StoreError;
 use super::{Gate, Head};
 use crate::{
     http::{cookies::find_session, listen},
-    identity::{Caller, Denied, hash_secret},
+    identity::{AccessDenied, Caller, hash_secret},
     scripts::ActingUser,
 };
 
 /// Finds the caller. A bearer token wins over a cookie. A script has no credential: its user comes
 /// from a request extension, which no request from outside can have.
-pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
+pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, AccessDenied> {
     if let Some(acts_for) = head.extensions.get::<ActingUser>() {
         let caller = gate.app.directory.script_caller(acts_for.user());
         return caller.map(Some);
@@ -57,20 +57,20 @@ pub(super) async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreErr
 fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
     let presented = find_credential(gate, head).ok().flatten();
     presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
-        && matches!(identify(gate, head), Err(Denied::Unknown))
+        && matches!(identify(gate, head), Err(AccessDenied::Unknown))
 }
 
-fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
+fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, AccessDenied> {
     let headers = head.headers;
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = value
             .as_bytes()
             .split_at_checked("bearer ".len())
-            .ok_or(Denied::Unknown)?;
+            .ok_or(AccessDenied::Unknown)?;
         // Non-ASCII bytes are never a valid token.
-        let token = str::from_utf8(token.trim_ascii()).map_err(|_| Denied::Unknown)?;
+        let token = str::from_utf8(token.trim_ascii()).map_err(|_| AccessDenied::Unknown)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
-            return Err(Denied::Unknown);
+            return Err(AccessDenied::Unknown);
         }
         return Ok(Some(token));
     }

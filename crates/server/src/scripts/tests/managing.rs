@@ -331,7 +331,10 @@ async fn a_source_that_explodes_in_the_compiler_is_refused() {
     // A script holds a worker and would wait for another one.
     let nested = fixture.create(&as_script(&ann.user), tool("u")).await;
     assert!(
-        matches!(nested, Err(ScriptsError::Source(SourceRejected::OfScript))),
+        matches!(
+            nested,
+            Err(ScriptsError::Source(SourceRejected::FromScript))
+        ),
         "{nested:?}"
     );
     fixture.close().await;
