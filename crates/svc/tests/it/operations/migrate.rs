@@ -263,7 +263,7 @@ async fn invalid_input_is_refused_with_the_reason() {
         (
             &["--from", &folder, "--to", "postgres://u:s3cret@h:x/d"],
             2,
-            "cannot be read",
+            "is not valid",
         ),
         (
             &["--from", nowhere, "--to", nowhere],

@@ -114,10 +114,10 @@ async fn s6_3_a_sink_script_cannot_emit() {
         (
             "c",
             "from svc import api\napi.request('POST', '/api/events/emit', {'type': 'again', 'payload': {}})",
-            "emits no events",
+            "cannot emit events",
         ),
-        ("d", &again("/replay"), "delivers none again"),
-        ("e", &again("/deliveries/1/resend"), "delivers none again"),
+        ("d", &again("/replay"), "repeat deliveries"),
+        ("e", &again("/deliveries/1/resend"), "repeat deliveries"),
     ] {
         let sink = ann
             .script_sink(name, &format!("custom.{name}"), source)
