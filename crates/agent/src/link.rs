@@ -57,7 +57,7 @@ pub struct Link {
 
 /// The next step after a link has ended or a connection attempt has failed.
 enum NextStep {
-    /// Another server may accept the agent, or the same one later.
+    /// Another server may accept the agent, or the same server may accept it later.
     Retry,
     /// The space is stopped. Every server of the zone would refuse the link.
     RetryAfterStop,
@@ -66,7 +66,8 @@ enum NextStep {
 
 impl Link {
     /// Connects until `finish` is cancelled or the server ends the link for good. After a failed
-    /// server, tries the next one at once; waits only when every server has failed.
+    /// server, tries the next one at once; waits only if every server has failed or the space is
+    /// stopped.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let mut delays = self.policy.reconnect.delays();
         let mut turns = self.servers.turns();
@@ -75,8 +76,8 @@ impl Link {
             number += 1;
             self.servers.use_turn(&turns);
             let (next, up) = self.link_once(number, &finish).await;
-            // A link that is lost soon counts as a failure. Otherwise an agent would reconnect
-            // without a pause to servers that accept the link and then fail.
+            // A link that is lost soon after its start counts as a failure. Otherwise an agent
+            // would reconnect without a pause to servers that accept the link and then fail.
             if up >= self.policy.reconnect_reset {
                 delays.reset();
                 turns.start_round();
@@ -136,7 +137,7 @@ impl Link {
         self.outbox.close();
         self.routes.forget_link(number);
         let (next, error) = next_step(end);
-        // The agent reports a final end when it exits.
+        // No warning if the agent does not retry: it reports the reason when it exits.
         if let (Some(error), NextStep::Retry | NextStep::RetryAfterStop) = (&error, &next) {
             tracing::warn!(%error, "the link to the server ended");
         }

@@ -1,8 +1,8 @@
 //! The method server: keeps the space's stdio process running and exchanges lines with it.
 //!
-//! [`MethodServer`] outlives the processes it starts: calls wait here during a restart. The hot
-//! path (`call`, `answer`) takes one short lock and never waits. This module never looks at
-//! registrations or method names; it forwards lines.
+//! [`MethodServer`] outlives the processes it starts: during a restart, it keeps the waiting calls.
+//! The hot path (`MethodServer::call` and `CallTable::answer`) takes one short lock and never
+//! waits. This module never looks at registrations or method names; it forwards lines.
 
 mod calls;
 mod command;
@@ -48,7 +48,7 @@ pub struct Setup {
     /// As written in the registration. Shown in the status.
     pub command: String,
     pub mode: Mode,
-    /// Most calls in flight in concurrent mode.
+    /// Maximum number of calls in flight, in concurrent mode.
     pub max_in_flight: Option<u32>,
     pub timeout: Duration,
     /// Whether calls wait until [`MethodServer::release`].
@@ -150,12 +150,14 @@ impl MethodServer {
         self.released.cancel();
     }
 
-    /// Waits for [`Self::release`]. A held method server is idle only because it gets no calls.
+    /// Waits for [`Self::release`]. Until then, [`Self::is_idle`] may return `true` while the
+    /// method server that this one replaces still has calls.
     pub async fn released(&self) {
         self.released.cancelled().await;
     }
 
-    /// From now on, changes of its state are reported to the server.
+    /// Makes this the current method server: reports its state to the server, now and after every
+    /// change.
     pub fn make_current(&self) {
         self.shared.with(|inner| inner.current = true);
         self.shared.report();

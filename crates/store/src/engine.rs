@@ -1,8 +1,9 @@
 //! The threads of the store: one writer that gathers waiting commands into one commit, and the
 //! readers.
 //!
-//! Callers get their answer after COMMIT has returned, never before. This includes failed commands:
-//! they may have read changes of the batch that are rolled back.
+//! Callers get their answer after COMMIT has returned, never before. This includes the callers of
+//! failed commands: a command may have failed because of changes of the same batch, which are
+//! rolled back if the COMMIT fails.
 
 use std::{
     collections::VecDeque,
@@ -22,11 +23,11 @@ use super::{
     sql::Tx,
 };
 
-/// A transaction on its way to a thread, its types erased.
+/// A transaction in the queue of a thread. The trait hides the types of its closure and its answer.
 pub(super) trait Command: Send {
     fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome;
 
-    /// Answers without running.
+    /// Answers with `error`, without running the transaction.
     fn refuse(self: Box<Self>, error: StoreError);
 
     /// Whether the caller has stopped waiting for the answer.
@@ -36,7 +37,7 @@ pub(super) trait Command: Send {
 /// Whether to keep the work of a command, and the channel for its answer.
 pub(super) struct Outcome {
     keep: bool,
-    /// Why the work cannot be kept, even if the command succeeded.
+    /// Why the work cannot be kept although the command succeeded.
     fault: Option<StoreError>,
     reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
 }

@@ -1,5 +1,5 @@
-//! Many agents in one process: they use the link and echo the params of calls, without a method
-//! server.
+//! Many simulated agents in one process. Each has a real link to the server and answers a call with
+//! the params of the call; there is no method server.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::raw_link::RawLink;
 
-/// Links that stay open and respond until this is dropped.
+/// Agents that stay linked and answer calls until this value is dropped.
 pub struct SimulatedAgents {
     links: JoinSet<String>,
 }
@@ -50,7 +50,7 @@ impl SimulatedAgents {
         self.links.is_empty()
     }
 
-    /// Reasons of ended links; empty if all links are open.
+    /// Why links have ended since the last call of this function; empty if none has ended.
     pub fn ended(&mut self) -> Vec<String> {
         let mut reasons = Vec::new();
         while let Some(ended) = self.links.try_join_next() {

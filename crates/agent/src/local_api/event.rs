@@ -27,7 +27,7 @@ use crate::{
     servers::{Clients, Servers},
 };
 
-/// The payload, its type, and the JSON around them.
+/// Maximum size of a request body: the payload, and 1 KiB for the type and the JSON around both.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const EMIT_PATH: &str = "/api/events/emit";
@@ -51,11 +51,13 @@ impl Events {
         }
     }
 
-    /// Sends the event to the current server. If the server cannot be reached, retries it once and
-    /// then tries the others. Every attempt has the same key, so that servers detect duplicates.
+    /// Sends the event to the current server. If that server cannot be reached, sends the event to
+    /// it once more, and then to each of the other servers. Every attempt has the same key, so that
+    /// servers detect duplicates.
     async fn emit(&self, key: HeaderValue, body: Vec<u8>) -> Result<Answer, Failure> {
         let link = self.link.borrow().clone();
-        // With several servers, the agent may be moving from one to the next: try them.
+        // With several servers, try them even without a link: the agent may be about to link to
+        // another server.
         if link.link.is_none() && self.servers.is_single() {
             let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
             return Err(unavailable(

@@ -27,9 +27,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::servers::Servers;
 
-/// Most bytes of a request body.
+/// Maximum size of a request body.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Most bytes of a response body: a full batch of large results fits.
+/// Maximum size of a response body; enough for a full batch of large results.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
@@ -104,8 +104,8 @@ impl Proxy {
         Ok(response)
     }
 
-    /// Connects to the current server, or to the first other server that can be reached. Nothing
-    /// has been sent yet, so changing the server is safe.
+    /// Connects to the current server, or to the first other server that can be reached. The
+    /// request has not been sent yet, so trying another server cannot repeat it.
     async fn connect(&self) -> Result<(&Target, Box<dyn Stream>), ProxyError> {
         let mut failure = None;
         for server in self.servers.in_turn() {

@@ -30,7 +30,8 @@ use crate::{
     servers::Servers,
 };
 
-/// A registration file as a JSON string: every byte may need escaping.
+/// Maximum size of the body of `POST /registration`. It contains the registration file as a JSON
+/// string, in which every byte of the file may need an escape.
 const REGISTRATION_BODY_MAX: usize = 2 * FILE_BYTES_MAX + 64 * 1024;
 
 /// State of the routes.

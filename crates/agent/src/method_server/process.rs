@@ -86,7 +86,7 @@ impl Process {
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
-        // Before the writer starts: a writer that is not the current one ends.
+        // Must precede the start of the writer: a writer ends if its stdin is not the current one.
         shared.process_up(
             id,
             Stdin {
@@ -159,7 +159,8 @@ impl Process {
         }
     }
 
-    /// Waits for the end after the caller has closed stdin, then sends SIGTERM, then SIGKILL.
+    /// Waits for the process to exit after the caller has closed stdin. If the process does not
+    /// exit in time, sends SIGTERM. Finally kills the whole group.
     pub async fn stop(&mut self, policy: &Policy) {
         if timeout(policy.stop_stdin, self.child.wait()).await.is_err() {
             self.signal(Signal::TERM);
@@ -225,8 +226,8 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
     }
 }
 
-/// The output of the future, or `None` once the time has come. Checks the time first, so that a
-/// future that is always ready cannot postpone it.
+/// The output of the future, or `None` after the deadline. Checks the deadline before it polls the
+/// future: otherwise a future that is always ready would never time out.
 async fn before_deadline<T>(until: Instant, future: impl Future<Output = T>) -> Option<T> {
     if until <= Instant::now() {
         return None;

@@ -1,4 +1,4 @@
-//! Archives as files, each kept for as long as a program may read it.
+//! Archives of Python packages, written to files. A file is kept as long as a program may read it.
 
 use std::{
     env,
@@ -46,7 +46,7 @@ impl Package {
         &self.archive.etag
     }
 
-    /// The file of the archive. Logs an error and returns `None` if the file cannot be written.
+    /// The file of the archive. Logs a warning and returns `None` if the file cannot be written.
     pub fn file(&self) -> Option<Arc<PackageFile>> {
         let mut known = self.file.lock();
         if known.is_some() && self.path.is_file() {
@@ -77,7 +77,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 impl Drop for PackageFile {
     fn drop(&mut self) {
-        // Ignored: the file may be gone already, and the folder may have other files.
+        // Ignore errors: the file may already be removed, and the folder may contain other files.
         let _ = fs::remove_file(&self.0);
         let _ = self.0.parent().map(fs::remove_dir);
     }
@@ -91,7 +91,8 @@ impl PythonPath {
         Self(files)
     }
 
-    /// Appends the packages to the `PYTHONPATH` of the command, or else of the agent.
+    /// Sets the command's `PYTHONPATH`: the value that the command already has, or else the agent's
+    /// own value, followed by the packages.
     pub fn put(&self, command: &mut Command) {
         let given = command
             .as_std()

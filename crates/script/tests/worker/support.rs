@@ -20,7 +20,7 @@ pub const MEMORY_BYTES: usize = 64 * MEBIBYTE;
 const MEBIBYTE: usize = 1024 * 1024;
 pub const OUTPUT_MAX: usize = 16 * 1024;
 
-/// The worker of `examples`, built with these tests.
+/// The program `examples/script-worker.rs`, which Cargo builds together with these tests.
 pub fn program(role: &str) -> Program {
     let test = std::env::current_exe().expect("a test knows its own path");
     let folder = test.parent().and_then(Path::parent);

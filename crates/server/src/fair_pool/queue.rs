@@ -58,7 +58,8 @@ impl Queue {
         self.waiting += 1;
     }
 
-    /// Takes the next job: of the first user in turn who may run one more.
+    /// Takes the next job of the first user in `order` who has fewer than `running_per_user`
+    /// running jobs.
     pub(super) fn next(&mut self) -> Option<(UserId, Job)> {
         let max = self.running_per_user;
         let may_run = |user: &UserId| {

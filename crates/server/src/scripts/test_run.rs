@@ -1,4 +1,4 @@
-//! Test runs of scripts, as the caller.
+//! Test runs of scripts, with the permissions of the caller.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -19,14 +19,16 @@ use super::{
 use crate::identity::{Caller, Credential};
 
 impl Scripts {
-    /// Runs a tool or sink script as the caller. A failed script is an `Ok` answer.
+    /// Runs a tool or sink script as the caller. If the script fails, returns `Ok` with the
+    /// script's error in the result.
     pub async fn run(
         &self,
         caller: &Caller,
         id: ScriptId,
         request: RunScript,
     ) -> Result<ScriptRunResult, ScriptsError> {
-        // Nested scripts would each hold a worker while they wait for the next one.
+        // A script may not run another script: each would hold a worker while it waits for the
+        // script that it started.
         if caller.credential == Credential::Script {
             return Err(ScriptsError::Nested);
         }

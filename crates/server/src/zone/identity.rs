@@ -22,7 +22,7 @@ pub enum ServerIdError {
     Damaged { path: PathBuf },
 }
 
-/// The id of the data folder's server; created at its first start.
+/// The id of the server with this data folder. Creates the id if the folder has none.
 pub fn own_id(data_dir: &Path) -> Result<ServerId, ServerIdError> {
     match find_id(data_dir)? {
         Some(id) => Ok(id),
@@ -33,7 +33,7 @@ pub fn own_id(data_dir: &Path) -> Result<ServerId, ServerIdError> {
     }
 }
 
-/// The id of the data folder's server, if it has one.
+/// The id of the server with this data folder; `None` if the folder has no id.
 pub(crate) fn find_id(data_dir: &Path) -> Result<Option<ServerId>, ServerIdError> {
     let path = data_dir.join(FILE);
     match fs::read_to_string(&path) {
@@ -46,7 +46,7 @@ pub(crate) fn find_id(data_dir: &Path) -> Result<Option<ServerId>, ServerIdError
     }
 }
 
-/// Sets the id of the data folder's server.
+/// Sets the id of the server with this data folder.
 pub(crate) fn set_id(data_dir: &Path, id: ServerId) -> Result<(), ServerIdError> {
     let path = data_dir.join(FILE);
     write_whole(&path, &id.to_string()).map_err(|source| ServerIdError::File { path, source })

@@ -1,5 +1,5 @@
-//! Shows open streams the events of the whole zone: while a stream is open on this server, events
-//! committed by other servers are read and passed to the hub.
+//! Sends the events of the whole zone to the event streams that are open on this server: while a
+//! stream is open, reads the events that other servers committed and passes them to the hub.
 
 use std::time::Duration;
 
@@ -12,8 +12,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How far back to look. The id of an event contains the time of its server, whose clock may
 /// differ, and a transaction takes a moment to commit.
 const LOOK_BACK: Duration = Duration::from_secs(10);
-/// Events per page, and pages per look. At more than 2,000 events a second a stream misses some;
-/// receivers that need all events use a sink.
+/// Events per page, and pages per look: one look reads at most 20,000 events of the last 10
+/// seconds. If a zone has more than 2,000 events a second, a stream misses some. Receivers that
+/// need all events use a sink.
 const EVENTS_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 20;
 

@@ -1,4 +1,4 @@
-//! Generates a request for every changing route from the state of the model.
+//! Generates requests to every route whose method is not `GET`, from the state of the model.
 
 mod code;
 mod identity;
@@ -127,7 +127,7 @@ pub enum Act {
         global: bool,
         script: Option<usize>,
     },
-    /// Changes a sink, runs its script, or sends again what it sent.
+    /// Changes a sink, runs its script, or repeats its deliveries.
     ManageSink {
         sink: usize,
         script: Option<usize>,
@@ -156,7 +156,7 @@ pub struct Draft<'a> {
     pub rng: &'a mut Rng,
     pub model: &'a Model,
     pub world: &'a World,
-    /// The holder of the credential.
+    /// The user who received the credential; not always the `subject`.
     pub person: UserIx,
     /// The user whom the credential authenticates.
     pub subject: UserIx,
@@ -164,7 +164,7 @@ pub struct Draft<'a> {
 
 type Generator = fn(&mut Draft<'_>) -> Option<Plan>;
 
-/// Every changing route, with its weight in the random choice.
+/// Every route whose method is not `GET`, with its weight in the random choice.
 #[rustfmt::skip]
 pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/auth/setup", 1, identity::setup),
@@ -248,7 +248,7 @@ impl Draft<'_> {
         self.rng.pick(&self.model.live_groups())
     }
 
-    /// A space of any user, sometimes only of the subject.
+    /// A random space: in 30 % of the cases a space of the subject, otherwise of any user.
     fn space(&mut self) -> Option<usize> {
         let mut spaces = self.model.live_spaces();
         if self.rng.percent(30) {
@@ -316,8 +316,9 @@ impl Draft<'_> {
         }
     }
 
-    /// The source of a script, with a marker that only its readers may see, and the library that it
-    /// imports. A tool returns the user as whom it runs.
+    /// Returns the source of a script, and the library that the script imports. The source contains
+    /// a marker, which only users who may read the script may see. A tool returns the user for whom
+    /// it runs.
     fn source(&mut self, kind: &str, global: bool) -> (String, Option<usize>) {
         let marker = self.name(if global { 't' } else { 'c' });
         let libraries = self

@@ -1,4 +1,4 @@
-//! The web interface in a real browser; `cargo verify browser` runs these tests alone.
+//! The web interface in a real browser; `cargo verify browser` runs only these tests.
 #![allow(clippy::unwrap_used)]
 
 mod browser;

@@ -37,7 +37,7 @@ export function Card({ title, description, actions, flush, class: className, lev
  * The head of a page: its only h1.
  * @param {{title: any, description?: any, actions?: any, back?: {href: string, label: string}, mono?: boolean,
  *   children?: any}} props
- *   `children` follow the title, for a status
+ *   `children` are shown after the title, for example a status
  */
 export function PageHeader({ title, description, actions, back, mono, children }) {
   return html`

@@ -96,7 +96,7 @@ function firstCell(row, column, rowHref, onRow) {
 }
 
 /**
- * "Load more" under a list of `useList`.
+ * The button "Load more" below a list of `useList`.
  * @param {{list: {hasMore: boolean, loadMore: () => void, loadingMore: boolean, moreError: any}}} props
  */
 export function Pagination({ list }) {

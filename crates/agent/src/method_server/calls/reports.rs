@@ -9,10 +9,11 @@ use svc_link::FrameKind;
 use super::{Answer, CallTable, Effects};
 use crate::outbox::Caller;
 
-/// Interval between reports of a call, after its initial burst. Together with the burst and with the
-/// last report before the answer, at most 20 reports pass in a second.
+/// Interval between the reports of a call, after its initial burst. At most 20 reports of a call
+/// pass in a second: a burst of nine, ten at this interval, and the held report that is sent before
+/// the answer.
 const EVERY: Duration = Duration::from_millis(100);
-/// How far reports may be ahead of the interval: allows a burst of nine.
+/// How long before its scheduled time a report may pass. Allows a burst of nine reports.
 const AHEAD: Duration = Duration::from_millis(800);
 
 /// The outcome of a report.
@@ -31,7 +32,7 @@ pub type HeldReports = Vec<u64>;
 
 /// The reports of one call.
 pub struct Reports {
-    /// When the next report is on schedule.
+    /// The scheduled time of the next report. The report may pass up to `AHEAD` earlier.
     next: Instant,
     /// The newest report that came too early.
     held: Option<Bytes>,

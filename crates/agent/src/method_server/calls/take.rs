@@ -1,8 +1,9 @@
 //! Decides which lines may be written to the method server next.
 //!
-//! Lines in the pipe cannot be reordered, and a user who calls later waits for them. Therefore the
-//! pipe holds little: up to [`PIPE_BYTES`] while a single user calls, and with several users as
-//! little as the writer has measured to be enough.
+//! Lines in the pipe cannot be reordered, so a new call waits until the method server has read
+//! them. Therefore the pipe holds few bytes: up to [`PIPE_BYTES`] while a single user calls. While
+//! several users call, the limit is [`Pipe::shared_bytes_max`], which the writer adapts to how fast
+//! the method server reads.
 
 use std::{
     sync::atomic::Ordering,
@@ -11,15 +12,15 @@ use std::{
 
 use super::{CallState, CallTable, Line, Process, Sent};
 
-/// Most bytes in the pipe. The kernel's smallest pipe has one page.
+/// Limit for the bytes in the pipe: usually one page, which is the smallest size of a pipe.
 pub const PIPE_BYTES: usize = 4 * 1024;
 /// A line of at least this size shares the pipe only with other large lines.
 pub const LARGE_LINE_BYTES: usize = 16 * 1024;
-/// Most lines taken at a time.
+/// Maximum number of lines taken at a time.
 const LINES_MAX: usize = 256;
 /// Bytes of a line after its JSON: an id, the closing brace and the line break.
 const LINE_END_BYTES: usize = 20;
-/// Several users count as active for this long after two different users have called.
+/// Several users count as active until one user has been the only caller for this long.
 const SEVERAL_USERS: Duration = Duration::from_secs(60);
 
 /// The writer's view of the pipe.
@@ -39,7 +40,7 @@ pub struct Pipe {
 pub enum Take {
     /// Lines were taken. If `was_read`, the method server has read everything before them.
     Lines { was_read: bool },
-    /// A line waits, but the pipe must be read first.
+    /// A line waits, but the method server must read the pipe first.
     PipeFull,
     /// No line may be written now.
     Nothing,

@@ -34,8 +34,8 @@ pub fn extract(schema: &mut Value) -> Vec<ParamHeader> {
     Vec::new()
 }
 
-/// Whether all annotations follow the rules. `reachable` is false if the path leads through
-/// anything but `properties`.
+/// Adds the annotations of a schema to `found`. Returns `false` if one breaks the rules.
+/// `reachable` is `false` if `schema` is below any keyword other than `properties`.
 fn scan(
     schema: &Value,
     path: &mut Vec<String>,
@@ -74,8 +74,8 @@ fn is_primitive(schema: &Map<String, Value>) -> bool {
     matches!(kind, Some("string" | "integer" | "boolean"))
 }
 
-/// Keywords whose values are not schemas; an annotation in them has no meaning. `properties` is
-/// handled separately.
+/// Whether the value of a keyword is data and not a schema; an annotation in data has no meaning.
+/// Also true for `properties`, which the callers handle separately.
 fn is_data(key: &str) -> bool {
     matches!(
         key,

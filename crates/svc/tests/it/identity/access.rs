@@ -1,6 +1,7 @@
 //! Every route with every kind of credential, against a table.
 //!
-//! A new route without a row here fails the test, so its permission is always a decision.
+//! A route without a row in the table fails the test, so that no route gets its permissions by
+//! accident.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +22,18 @@ const CREDENTIALS: [&str; 10] = [
     "agent",
 ];
 
-/// `o` is accepted (with any result), `1` is 401, `3` is 403. The columns: no credential, a bad,
-/// an expired, a revoked token | tokens of an administrator with scope `methods`, `mcp` | an
-/// unrestricted token of a user without permissions, one of an administrator | an administrator's
-/// cookie in a request that a foreign page sent | the agent token of an administrator's space.
+/// `1` is status 401, `3` is status 403, `o` is any other status: the credential is accepted. The
+/// columns, in groups:
+/// - no credential, and a bad, an expired and a revoked token;
+/// - tokens of an administrator, with only the scope `methods` and with only the scope `mcp`;
+/// - unrestricted tokens, of a user without permissions and of an administrator;
+/// - an administrator's cookie in a request that a page of another site sent;
+/// - the agent token of an administrator's space.
 #[rustfmt::skip]
 const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/healthz",                      "oooo 33 oo o o"),
     ("GET",    "/readyz",                       "oooo 33 oo o o"),
-    ("GET",    "/metrics",                      "o111 33 3o o o"), // these tests are on the loopback
+    ("GET",    "/metrics",                      "o111 33 3o o o"), // loopback needs no credential
     ("GET",    "/api/openapi.json",             "oooo 33 oo o o"),
     ("GET",    "/",                             "oooo 33 oo o o"),
     ("GET",    "/web/{*path}",                  "oooo 33 oo o o"),
@@ -66,7 +70,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/spaces",                   "1111 33 3o o o"),
     ("POST",   "/api/spaces",                   "1111 33 3o 3 3"),
     ("GET",    "/api/spaces/{id}",              "1111 33 3o o o"),
-    ("PATCH",  "/api/spaces/{id}",              "1111 33 3o 3 3"), // the agent's own space: below
+    ("PATCH",  "/api/spaces/{id}",              "1111 33 3o 3 3"), // own space: see the last test
     ("DELETE", "/api/spaces/{id}",              "1111 33 3o 3 3"),
     ("POST",   "/api/spaces/{id}/start",        "1111 33 3o 3 3"),
     ("POST",   "/api/spaces/{id}/stop",         "1111 33 3o 3 3"),
@@ -89,7 +93,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),
     ("GET",    "/api/openrpc.json",             "1111 33 oo o o"),
     ("POST",   "/mcp",                          "1111 3o 3o 3 o"),
-    ("GET",    "/mcp",                          "1111 3o 3o 3 o"), // a foreign page's stream, too
+    ("GET",    "/mcp",                          "1111 3o 3o 3 o"), // a foreign read is rejected too
     ("POST",   "/api/events/emit",              "1111 33 3o 3 o"),
     ("GET",    "/api/events",                   "1111 33 oo o o"),
     ("GET",    "/api/events/stream",            "1111 33 oo o o"),
@@ -113,8 +117,9 @@ const EXPECTED: &[(&str, &str, &str)] = &[
 /// An id that no record has.
 const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
 
-/// A path of the table with ids in it. A stream would never end its response; an invalid pattern
-/// ends it for accepted credentials.
+/// Replaces the placeholders in a path of the table. The response of an accepted event stream would
+/// never end, so the path of the stream gets an invalid pattern, which the server rejects with an
+/// error.
 fn concrete(path: &str) -> String {
     let path = path.replace("{id}", NOBODY).replace("{n}", "1");
     let path = path.replace("{*path}", "nowhere");
@@ -132,7 +137,7 @@ async fn credentials(server: &mut TestServer) -> Credentials {
     let bearer = |token: &str| vec![("authorization", format!("Bearer {token}"))];
     let admin = server.admin().await;
     let powerless = server.user_with("nobody", &[], &[]).await;
-    // Apart from `admin`, whose sessions the walk ends.
+    // Not `admin`: the requests of the test end the sessions of `admin`.
     let browser = server.user_with("browser", &["admin"], &[]).await;
     let space = admin.space("lab").await;
     let revoked = admin.new_token(&[]).await;

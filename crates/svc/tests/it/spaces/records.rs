@@ -1,4 +1,4 @@
-//! Spaces: states, health, who starts their agent (spec 3).
+//! Records of spaces: fields, names, access, agent tokens, deletion, templates (spec 3).
 
 use serde_json::json;
 use svc_testkit::{TestServer, fixture};

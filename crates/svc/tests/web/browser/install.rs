@@ -1,5 +1,5 @@
-//! Finds a browser, and gets the packages of npm that drive it: installed once into the target
-//! folder and kept until their lock file changes.
+//! Finds a browser, and installs the npm packages that drive it into the target folder. They are
+//! installed again only when `package.json` or its lock file changes.
 
 use std::{
     env,
@@ -11,18 +11,18 @@ use std::{
 
 use svc_testkit::{found_or_skipped, require};
 
-/// What Debian and others call it.
+/// Names of the browser's program in Debian and other systems.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 pub struct Browser {
     pub program: PathBuf,
-    /// The program that runs a flow, beside the packages it imports.
+    /// The script that runs a flow (a scenario of `web/tests/browser/flows`).
     pub runner: PathBuf,
 }
 
 impl Browser {
-    /// `None` without a browser or its driver, which is printed; with
-    /// `SVC_REQUIRE_BROWSER=1` that fails the test.
+    /// Returns `None` and prints the reason if the browser or its driver is missing. With
+    /// `SVC_REQUIRE_BROWSER=1`, fails the test instead.
     pub fn find() -> Option<Self> {
         let found = find_program().and_then(|program| {
             let runner = install()?;
@@ -56,8 +56,9 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("browser")
 }
 
-/// A module finds its packages beside it, so the flows go where the packages are. Other tests and
-/// other runs wait meanwhile.
+/// Installs the packages and returns the path of the runner. Copies the flows into the folder of
+/// the packages, because Node looks for packages in the folders above a module. A file lock makes
+/// other tests and other runs wait.
 fn install() -> Result<PathBuf, String> {
     for program in ["node", "npm"] {
         require(program)?;
