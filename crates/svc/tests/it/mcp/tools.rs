@@ -90,7 +90,8 @@ async fn s4_1_own_tools_win_over_those_of_others_with_the_same_name() {
     tool_names(&ben).await;
     let log = server.log();
     assert_eq!(
-        log.matches("the tool name `user_ann_search` is used by").count(),
+        log.matches("the tool name `user_ann_search` is used by")
+            .count(),
         1,
         "{log}"
     );

@@ -47,7 +47,10 @@ async fn the_error_for_an_unsupported_construct_names_an_existing_alternative() 
         let source = "def f():\n    yield 1\n";
         let body = json!({"name": "gen", "kind": kind, "source": source});
         let refused = ann.post("/api/scripts", &body).await.expect(422).text();
-        assert!(refused.contains("no other engine on the server"), "{refused}");
+        assert!(
+            refused.contains("no other engine on the server"),
+            "{refused}"
+        );
         assert!(!refused.contains("python3"), "{refused}");
     }
 }
