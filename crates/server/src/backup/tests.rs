@@ -177,8 +177,8 @@ async fn damage_inside_stored_values_is_found_and_named() {
     for (text, named) in [
         ("a value to be damaged", "`meta`"),
         ("identity and spaces", "`schema_migrations`"),
-        ("the carried key", "damaged: some of it"),
-        (version, "damaged: some of it"),
+        ("the carried key", "damaged: the file was changed"),
+        (version, "damaged: the file was changed"),
     ] {
         let places: Vec<_> = whole
             .windows(text.len())

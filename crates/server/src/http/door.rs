@@ -116,11 +116,9 @@ fn call(
     mut caller: Caller,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response, Infallible>> {
-    let (head, body) = request.into_parts();
-    let mut headers = head.headers;
-    headers.clear();
+    let body = request.into_body();
     async move {
-        let answer = methods::answer(&app, &mut caller, body, headers).await;
+        let answer = methods::answer(&app, &mut caller, body).await;
         Ok(answer.into_response())
     }
 }

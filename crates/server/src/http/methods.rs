@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use svc_protocol::api::MethodQuery;
 
 use super::{
@@ -29,10 +29,7 @@ pub async fn list(
     let page = MethodPage::parse(query.cursor, query.limit)?;
     let filter = Filter::new(query.name, query.q.as_deref())
         .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
-    Ok(json(
-        HeaderMap::new(),
-        app.discovery.list_json(&caller, filter, page).await?,
-    ))
+    Ok(json(app.discovery.list_json(&caller, filter, page).await?))
 }
 
 pub const CALL_PATH: &str = "/api/methods/call";
@@ -43,13 +40,12 @@ pub async fn call(
     request: Request,
 ) -> ApiResult<Response> {
     require_json(request.headers())?;
-    answer(&app, &mut caller, request.into_body(), HeaderMap::new()).await
+    answer(&app, &mut caller, request.into_body()).await
 }
 
 /// Answers a call that came through the router or past it. A caller who is revoked while the body
 /// arrives or the method runs gets no answer. Only the caller is checked again: nothing else that
-/// was decided from the head can change, so the head is not kept. `headers` is an empty map for the
-/// answer: the one of the request saves an allocation.
+/// was decided from the head can change, so the head is not kept.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"
@@ -58,7 +54,6 @@ pub fn answer<B>(
     app: &App,
     caller: &mut Caller,
     body: B,
-    headers: HeaderMap,
 ) -> impl Future<Output = ApiResult<Response>> + Send
 where
     B: HttpBody<Data = Bytes> + Send,
@@ -81,31 +76,27 @@ where
             app.directory.readmit(caller, app.clock.now())?;
         }
         Ok(match answer {
-            Some(answer) => json(headers, answer),
-            None => no_content(headers),
+            Some(answer) => json(answer),
+            None => no_content(),
         })
     }
 }
 
 pub async fn openrpc(State(app): State<App>, caller: Caller) -> ApiResult<Response> {
-    Ok(json(
-        HeaderMap::new(),
-        app.calls.openrpc.document(&caller).await?,
-    ))
+    Ok(json(app.calls.openrpc.document(&caller).await?))
 }
 
-fn no_content(mut headers: HeaderMap) -> Response {
-    protect(&mut headers);
+fn no_content() -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    *response.headers_mut() = headers;
+    protect(response.headers_mut());
     response
 }
 
-fn json(mut headers: HeaderMap, body: Vec<u8>) -> Response {
-    let content_type = HeaderValue::from_static("application/json");
-    headers.insert(header::CONTENT_TYPE, content_type);
-    protect(&mut headers);
+fn json(body: Vec<u8>) -> Response {
     let mut response = Response::new(body.into());
-    *response.headers_mut() = headers;
+    let content_type = HeaderValue::from_static("application/json");
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    protect(headers);
     response
 }
