@@ -138,6 +138,7 @@ impl Queue {
             None if is_over => return Err(OutboxError::Full),
             None => {
                 self.urgent_bytes += cost;
+                self.has_pong |= frame.kind == FrameKind::Pong;
                 self.urgent.push_back(frame);
             }
         }
@@ -195,7 +196,7 @@ impl Outbox {
 
     /// Queues the answer to a ping, unless one is queued already.
     pub fn put_pong(&self) -> Result<(), OutboxError> {
-        if std::mem::replace(&mut self.0.queue.lock().has_pong, true) {
+        if self.0.queue.lock().has_pong {
             return Ok(());
         }
         self.put(None, Frame::empty(0, FrameKind::Pong))
@@ -390,6 +391,20 @@ mod tests {
             outbox.put_pong().expect("it is open");
         }
         assert_eq!(outgoing.close().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_pong_that_was_not_queued_does_not_prevent_the_next_one() {
+        let limits = OutboxLimits {
+            total: 2 * size_of::<Frame>(),
+            ..OutboxLimits::SERVER
+        };
+        let (outbox, mut outgoing) = outbox(limits);
+        outbox.put(None, frame(1)).expect("it is open");
+        assert_eq!(outbox.put_pong(), Err(OutboxError::Overflow));
+        outgoing.next().await;
+        assert_eq!(outbox.put_pong(), Ok(()));
+        assert_eq!(outgoing.next().await.kind, FrameKind::Pong);
     }
 
     #[tokio::test]
