@@ -1,7 +1,11 @@
 //! Delivery to subscribed methods (spec 6.4): a call with the event as its params, on the same path
 //! as every other call.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Instant,
+};
 
 use parking_lot::Mutex;
 use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
@@ -30,17 +34,58 @@ pub struct MethodDelivery {
     registry: Arc<Registry>,
     /// Providers that failed the current event of a method, so that the next attempt uses another
     /// one if possible. One entry per method, because a method has one delivery in flight.
-    failed: Mutex<HashMap<(UserId, String), Failed>>,
+    failed: Mutex<FailedProviders<Provider>>,
 }
 
-/// An event, and the providers that failed it.
-type Failed = (EventId, Vec<Arc<Provider>>);
+/// The owner and the name of a method.
+type MethodKey = (UserId, String);
+
+struct FailedProviders<P> {
+    /// An event of each method, and the providers that failed it.
+    by_method: HashMap<MethodKey, (EventId, Vec<Weak<P>>)>,
+    /// Entries after the last removal of methods that no longer exist.
+    kept: usize,
+}
+
+/// Fewer entries are not worth a search for methods that no longer exist.
+const KEPT_MIN: usize = 64;
+
+impl<P> FailedProviders<P> {
+    fn new() -> Self {
+        Self {
+            by_method: HashMap::new(),
+            kept: 0,
+        }
+    }
+
+    fn take(&mut self, key: &MethodKey, event: EventId) -> Vec<Arc<P>> {
+        match self.by_method.remove(key) {
+            Some((failed, providers)) if failed == event => {
+                providers.iter().filter_map(Weak::upgrade).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Also removes the entries of methods that no longer exist, each time the number of entries
+    /// has doubled: a method whose last delivery failed has no other end.
+    fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
+        let failed = failed.iter().map(Arc::downgrade).collect();
+        self.by_method.insert(key, (event, failed));
+        if self.by_method.len() >= 2 * self.kept.max(KEPT_MIN) {
+            let is_alive = |provider: &Weak<P>| provider.strong_count() > 0;
+            self.by_method
+                .retain(|_, (_, providers)| providers.iter().any(is_alive));
+            self.kept = self.by_method.len();
+        }
+    }
+}
 
 impl MethodDelivery {
     pub fn new(registry: Arc<Registry>) -> Self {
         Self {
             registry,
-            failed: Mutex::default(),
+            failed: Mutex::new(FailedProviders::new()),
         }
     }
 
@@ -54,12 +99,7 @@ impl MethodDelivery {
         params: &str,
     ) -> AttemptResult {
         let key = (owner, method.to_owned());
-        let failed = self
-            .failed
-            .lock()
-            .remove(&key)
-            .filter(|(failed, _)| *failed == event);
-        let mut failed = failed.map(|(_, providers)| providers).unwrap_or_default();
+        let mut failed = self.failed.lock().take(&key, event);
         let began = Instant::now();
         let mut unsent = Vec::new();
         let error = loop {
@@ -88,7 +128,7 @@ impl MethodDelivery {
                 }
             }
         };
-        self.failed.lock().insert(key, (event, failed));
+        self.failed.lock().insert(key, event, &failed);
         let (error, output) = error;
         AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
     }
@@ -191,4 +231,35 @@ fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<b
 
 fn matches(patterns: &[Pattern], event_type: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(event_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(method: usize) -> MethodKey {
+        (UserId::NIL, format!("method_{method}"))
+    }
+
+    #[test]
+    fn failed_providers_are_returned_for_the_same_event_only() {
+        let (mut failed, provider) = (FailedProviders::new(), Arc::new(1));
+        let (event, other) = (EventId::NIL, EventId(uuid::Uuid::max()));
+        failed.insert(key(1), event, &[Arc::clone(&provider)]);
+        assert_eq!(failed.take(&key(1), event), [Arc::clone(&provider)]);
+        failed.insert(key(1), event, &[provider]);
+        assert!(failed.take(&key(1), other).is_empty());
+    }
+
+    #[test]
+    fn methods_that_no_longer_exist_leave_no_entries() {
+        let (mut failed, provider) = (FailedProviders::new(), Arc::new(1));
+        failed.insert(key(0), EventId::NIL, &[Arc::clone(&provider)]);
+        for method in 1..10_000 {
+            failed.insert(key(method), EventId::NIL, &[Arc::new(method)]);
+        }
+        let entries = failed.by_method.len();
+        assert!(entries <= 2 * KEPT_MIN, "{entries} entries");
+        assert_eq!(failed.take(&key(0), EventId::NIL), [provider]);
+    }
 }
