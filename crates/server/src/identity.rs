@@ -47,7 +47,7 @@ pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
 pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;
-pub use secret::{Secret, hash_secret};
+pub use secret::{Secret, hash_secret, presented_key};
 pub use sessions::{ClientDetails, NewSession};
 pub use user_sinks::delete_sink;
 

@@ -11,6 +11,7 @@
 //! the answer is sent. Changes are also checked in their transaction (`identity::authority`).
 
 mod identify;
+mod last_token;
 mod origin;
 
 use std::{collections::HashMap, sync::Arc};
@@ -23,6 +24,7 @@ use axum::{
 use http::{Extensions, HeaderMap, Method, Uri, request::Parts};
 use svc_core::{Permission, Scopes};
 
+pub use self::last_token::LastToken;
 use self::{
     identify::{catch_up, identify},
     origin::{is_direct_loopback, reject_foreign_write},
@@ -70,6 +72,8 @@ struct Head<'a> {
     extensions: &'a Extensions,
     /// `None` for requests of scripts, which have no connection.
     peer: Option<Peer>,
+    /// Only for calls that bypass the router.
+    last_token: Option<&'a LastToken>,
 }
 
 impl<'a, B> From<&'a http::Request<B>> for Head<'a> {
@@ -80,6 +84,7 @@ impl<'a, B> From<&'a http::Request<B>> for Head<'a> {
             headers: request.headers(),
             extensions: request.extensions(),
             peer: request.extensions().get().copied(),
+            last_token: None,
         }
     }
 }
@@ -92,6 +97,7 @@ impl<'a> From<&'a Parts> for Head<'a> {
             headers: &parts.headers,
             extensions: &parts.extensions,
             peer: parts.extensions.get().copied(),
+            last_token: None,
         }
     }
 }
@@ -129,9 +135,15 @@ impl CallGate {
     }
 
     /// [`authenticate`] for a request to [`CALL_PATH`].
-    pub fn admit<B>(&self, request: &http::Request<B>, peer: Peer) -> Result<Caller, ApiError> {
+    pub fn admit<B>(
+        &self,
+        request: &http::Request<B>,
+        peer: Peer,
+        last_token: &LastToken,
+    ) -> Result<Caller, ApiError> {
         let head = Head {
             peer: Some(peer),
+            last_token: Some(last_token),
             ..request.into()
         };
         decide(&self.gate, self.rule, head)?.ok_or_else(ApiError::no_credential)

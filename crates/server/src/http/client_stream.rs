@@ -17,6 +17,10 @@ use tokio::{
 
 use super::connections::{Registration, Slot};
 
+/// The head and the body of a short answer are joined and written as one piece: for the system,
+/// several pieces cost more than one, and more than the copy.
+const JOINED_BYTES_MAX: usize = 1_024;
+
 pub struct ClientStream {
     // Dropped in this order: the socket is closed before its entry is released.
     tcp: TcpStream,
@@ -79,7 +83,11 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.tcp).poll_write_vectored(context, slices);
+        let mut joined = [0; JOINED_BYTES_MAX];
+        let written = match join(slices, &mut joined) {
+            Some(bytes) => Pin::new(&mut self.tcp).poll_write(context, bytes),
+            None => Pin::new(&mut self.tcp).poll_write_vectored(context, slices),
+        };
         self.note(written)
     }
 
@@ -93,5 +101,30 @@ impl AsyncWrite for ClientStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.tcp).poll_shutdown(context)
+    }
+}
+
+/// Copies the slices into `joined`; `None` if they do not fit.
+fn join<'a>(slices: &[IoSlice<'_>], joined: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut end = 0;
+    for slice in slices {
+        let start = end;
+        end += slice.len();
+        joined.get_mut(start..end)?.copy_from_slice(slice);
+    }
+    Some(&joined[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_slices_are_joined() {
+        let mut joined = [0; 8];
+        let slices = [b"head".as_slice(), b"", b"body"].map(IoSlice::new);
+        assert_eq!(join(&slices, &mut joined), Some(b"headbody".as_slice()));
+        let slices = [b"head".as_slice(), b"and body"].map(IoSlice::new);
+        assert_eq!(join(&slices, &mut joined), None);
     }
 }

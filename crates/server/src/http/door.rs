@@ -22,7 +22,7 @@ use tower_service::Service;
 use tracing::warn;
 
 use super::{
-    auth::CallGate,
+    auth::{CallGate, LastToken},
     connections::Slot,
     error::ApiResult,
     extract::require_json,
@@ -55,8 +55,13 @@ impl Door {
     }
 
     /// All checks of the request head, which is dropped before the call starts.
-    fn admit(&self, request: &Request<Incoming>, peer: Peer) -> ApiResult<Caller> {
-        let caller = self.gate.admit(request, peer)?;
+    fn admit(
+        &self,
+        request: &Request<Incoming>,
+        peer: Peer,
+        last_token: &LastToken,
+    ) -> ApiResult<Caller> {
+        let caller = self.gate.admit(request, peer, last_token)?;
         require_json(request.headers())?;
         Ok(caller)
     }
@@ -67,12 +72,18 @@ impl Door {
         mut request: Request<Incoming>,
         peer: Peer,
         slot: &Arc<Slot>,
+        last_token: &LastToken,
     ) -> ResponseFuture {
         if let Err(refusal) = self.hosts.check(&request) {
             return Box::pin(ready(Ok(refusal.into_response())));
         }
-        if request.method() == Method::POST && request.uri().path() == CALL_PATH {
-            match self.admit(&request, peer) {
+        // Compares the path and the query: the router limits the query.
+        let is_call = request
+            .uri()
+            .path_and_query()
+            .is_some_and(|path| path == CALL_PATH);
+        if request.method() == Method::POST && is_call {
+            match self.admit(&request, peer, last_token) {
                 Ok(caller) => {
                     slot.note_authenticated();
                     return Box::pin(call(self.app.clone(), caller, request));

@@ -25,6 +25,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use super::{
+    auth::LastToken,
     client_stream::ClientStream,
     connections::{Connections, Order, Registration, Slot, TooManyFromAddress},
     door::{self, Door},
@@ -178,6 +179,7 @@ where
         door: settings.door.clone(),
         peer,
         slot: Arc::clone(&slot),
+        last_token: LastToken::default(),
     };
     let builder = builder(&slot, settings.head_max);
     let stream = HeadGuard::new(stream, Arc::clone(&slot));
@@ -257,6 +259,7 @@ struct ConnectionService {
     door: Door,
     peer: Peer,
     slot: Arc<Slot>,
+    last_token: LastToken,
 }
 
 impl hyper::service::Service<Request<Incoming>> for ConnectionService {
@@ -266,7 +269,8 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.slot.note_head();
-        self.door.handle(request, self.peer, &self.slot)
+        self.door
+            .handle(request, self.peer, &self.slot, &self.last_token)
     }
 }
 

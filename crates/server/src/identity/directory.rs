@@ -15,7 +15,7 @@ use std::{
 };
 
 use parking_lot::RwLock;
-use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName, credential::CredentialKind};
+use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName};
 use svc_store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
 use thiserror::Error;
 use tokio::sync::broadcast;
@@ -23,7 +23,7 @@ use tokio::sync::broadcast;
 use super::{
     caller::{Caller, Credential, User},
     error::IdentityError,
-    secret::hash_secret,
+    secret::presented_key,
 };
 use crate::random_key::RandomKeyMap;
 use credentials::{Credentials, Record};
@@ -120,13 +120,7 @@ impl Directory {
 
     /// Finds the caller by the secret of a credential.
     pub fn authenticate(&self, presented: &str, now: Timestamp) -> Result<Caller, AccessDenied> {
-        // The checksum rejects mistyped and invented secrets without a look-up.
-        match CredentialKind::recognise(presented) {
-            Some(
-                CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session,
-            ) => self.look_up(hash_secret(presented), now),
-            Some(CredentialKind::Setup) | None => Err(AccessDenied::Unknown),
-        }
+        self.find_caller(presented_key(presented)?, now)
     }
 
     /// Authenticates a caller again, for links and streams that stay open.
@@ -134,7 +128,7 @@ impl Directory {
         match caller.credential {
             Credential::Process => Ok(caller.clone()),
             Credential::Script => self.look_up_script(caller),
-            _ => Ok(self.look_up(caller.key, now)?.with_needs(caller.needs)),
+            _ => Ok(self.find_caller(caller.key, now)?.with_needs(caller.needs)),
         }
     }
 
@@ -168,7 +162,8 @@ impl Directory {
         Ok(found.with_needs(caller.needs))
     }
 
-    fn look_up(&self, key: Hash, now: Timestamp) -> Result<Caller, AccessDenied> {
+    /// Finds the caller by the key of a credential ([`presented_key`]).
+    pub fn find_caller(&self, key: Hash, now: Timestamp) -> Result<Caller, AccessDenied> {
         let state = self.state.read();
         let record = state.credentials.find(&key).ok_or(AccessDenied::Unknown)?;
         if record.is_expired(now) {

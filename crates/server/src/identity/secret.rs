@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use svc_store::Hash;
 
-use super::error::IdentityError;
+use super::{directory::AccessDenied, error::IdentityError};
 
 /// A new secret. Without `Debug`, so that it is never logged.
 pub struct Secret {
@@ -28,4 +28,15 @@ impl Secret {
 /// The hash by which a secret is stored and looked up.
 pub fn hash_secret(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
+}
+
+/// The key of a secret that a request presents. The checksum rejects mistyped and invented secrets
+/// without a look-up.
+pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
+    match CredentialKind::recognise(text) {
+        Some(CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session) => {
+            Ok(hash_secret(text))
+        }
+        Some(CredentialKind::Setup) | None => Err(AccessDenied::Unknown),
+    }
 }

@@ -9,7 +9,7 @@ use svc_store::StoreError;
 use super::{Gate, Head};
 use crate::{
     http::{cookies::find_session, listen},
-    identity::{AccessDenied, Caller, hash_secret},
+    identity::{AccessDenied, Caller, hash_secret, presented_key},
     scripts::ActingUser,
 };
 
@@ -20,13 +20,16 @@ pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Ac
         let caller = gate.app.directory.script_caller(acts_for.user());
         return caller.map(Some);
     }
-    let Some(presented) = find_credential(gate, head)? else {
+    let find = || find_credential(gate, head)?.map(presented_key).transpose();
+    let key = match (head.last_token, head.headers.get(header::AUTHORIZATION)) {
+        (Some(last), Some(header)) => last.key(header.as_bytes(), find)?,
+        _ => find()?,
+    };
+    let Some(key) = key else {
         return Ok(None);
     };
-    gate.app
-        .directory
-        .authenticate(presented, gate.app.clock.now())
-        .map(Some)
+    let caller = gate.app.directory.find_caller(key, gate.app.clock.now());
+    caller.map(Some)
 }
 
 /// Waits until this server has applied the changes of other servers, if it does not know the

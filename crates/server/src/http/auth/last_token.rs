@@ -1,0 +1,79 @@
+//! The `Authorization` header that a connection sent last, with the key of its token.
+//!
+//! A program sends the same token with every call. To check and hash the token costs more than to
+//! find the target of the call, so the result is kept. The caller is looked up by the key for every
+//! request: a revoked token ends at once.
+
+use parking_lot::Mutex;
+use svc_store::Hash;
+
+use crate::identity::AccessDenied;
+
+/// Longer headers, which no token of this server has, are not kept.
+const HEADER_BYTES_MAX: usize = 256;
+
+#[derive(Default)]
+pub struct LastToken(Mutex<Option<(Box<[u8]>, Hash)>>);
+
+impl LastToken {
+    /// The key of the token in this header: the kept one, or the one that `find` returns.
+    pub fn key(
+        &self,
+        header: &[u8],
+        find: impl FnOnce() -> Result<Option<Hash>, AccessDenied>,
+    ) -> Result<Option<Hash>, AccessDenied> {
+        let mut last = self.0.lock();
+        if let Some((kept, key)) = &*last
+            && is_same(kept, header)
+        {
+            return Ok(Some(*key));
+        }
+        let found = find()?;
+        if let Some(key) = found
+            && header.len() <= HEADER_BYTES_MAX
+        {
+            *last = Some((header.into(), key));
+        }
+        Ok(found)
+    }
+}
+
+/// Compares all bytes, so that the time does not tell how many of them are right: behind a proxy,
+/// several clients may share a connection.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).map(|(one, other)| one ^ other);
+    one.len() == other.len() && differences.fold(0, |all, one| all | one) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_header_gets_the_kept_key() {
+        let last = LastToken::default();
+        let find = |header: &str, key: u8| {
+            let found = last.key(header.as_bytes(), || Ok(Some([key; 32])));
+            found.ok().flatten().expect("a key")[0]
+        };
+        assert_eq!(find("Bearer a", 1), 1);
+        assert_eq!(find("Bearer a", 2), 1, "kept");
+        for other in ["Bearer b", "Bearer ", "Bearer aa", "bearer a"] {
+            assert_eq!(find(other, 3), 3, "{other}");
+            assert_eq!(find("Bearer a", 1), 1);
+        }
+    }
+
+    #[test]
+    fn an_invalid_token_is_not_kept() {
+        let last = LastToken::default();
+        let refused = last.key(b"Bearer a", || Err(AccessDenied::Unknown));
+        assert!(refused.is_err());
+        assert_eq!(last.key(b"Bearer a", || Ok(None)).ok(), Some(None));
+        let long = [b'a'; HEADER_BYTES_MAX + 1];
+        for key in [1, 2] {
+            let found = last.key(&long, || Ok(Some([key; 32])));
+            assert_eq!(found.ok(), Some(Some([key; 32])));
+        }
+    }
+}
