@@ -5,13 +5,13 @@ pub mod sample;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::{
     id::{EventId, SpaceId, UserId},
+    json_text::{JsonText, JsonTextError},
     pattern::{EVENT_TYPE_MAX, is_event_type},
-    schema::type_name,
     timestamp::Timestamp,
 };
 
@@ -31,7 +31,7 @@ pub struct Event {
     /// The nil id for an event without a space.
     pub space_id: SpaceId,
     pub actor: Actor,
-    pub data: Value,
+    pub data: JsonText,
 }
 
 /// The cause of an event: a user, an agent or the server itself.
@@ -69,15 +69,34 @@ pub struct EventSpace {
     pub urls: BTreeMap<String, String>,
 }
 
+impl EventSpace {
+    /// A space without a record: a removed space, or, with the nil id, no space.
+    pub fn without_record(id: SpaceId) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            urls: BTreeMap::new(),
+        }
+    }
+}
+
 impl Event {
     /// The default body of webhooks and the default params of subscribed methods (spec 2.2).
-    pub fn default_body(&self) -> Value {
-        json!({
-            "event_id": self.id,
-            "event_type": self.r#type,
-            "event_ts": self.ts,
-            "data": self.data,
-        })
+    pub fn default_body(&self) -> String {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            event_id: EventId,
+            event_type: &'a str,
+            event_ts: Timestamp,
+            data: &'a JsonText,
+        }
+        let body = Body {
+            event_id: self.id,
+            event_type: &self.r#type,
+            event_ts: self.ts,
+            data: &self.data,
+        };
+        serde_json::to_string(&body).expect("an event is always JSON")
     }
 }
 
@@ -91,6 +110,8 @@ pub enum EmitError {
     NotAnObject(&'static str),
     #[error("the payload has {0} bytes; at most {PAYLOAD_BYTES_MAX} are allowed")]
     TooLarge(usize),
+    #[error("payload: {0}")]
+    Json(#[from] JsonTextError),
 }
 
 /// The stored type of an emitted event: `custom.` is always prepended (spec 6.2).
@@ -104,19 +125,22 @@ pub fn custom_type(given: &str) -> Result<String, EmitError> {
 }
 
 /// Checks an emitted payload.
-pub fn check_payload(payload: &Value) -> Result<(), EmitError> {
+pub fn check_payload(payload: &RawValue) -> Result<JsonText, EmitError> {
+    let payload = JsonText::parse(payload.get())?;
     if !payload.is_object() {
-        return Err(EmitError::NotAnObject(type_name(payload)));
+        return Err(EmitError::NotAnObject(payload.type_name()));
     }
-    let bytes = payload.to_string().len();
+    let bytes = payload.as_str().len();
     if bytes > PAYLOAD_BYTES_MAX {
         return Err(EmitError::TooLarge(bytes));
     }
-    Ok(())
+    Ok(payload)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json, value::to_raw_value};
+
     use super::*;
 
     #[test]
@@ -132,15 +156,13 @@ mod tests {
 
     #[test]
     fn s6_2_payloads_are_objects_of_limited_size() {
-        assert_eq!(check_payload(&json!({})), Ok(()));
+        let check = |payload: Value| check_payload(&to_raw_value(&payload).expect("JSON"));
+        assert_eq!(check(json!({})).expect("an object").as_str(), "{}");
         for bad in [json!([]), json!(1), json!(null), json!("x")] {
-            assert!(matches!(
-                check_payload(&bad),
-                Err(EmitError::NotAnObject(_))
-            ));
+            assert!(matches!(check(bad), Err(EmitError::NotAnObject(_))));
         }
         let large = json!({"x": "y".repeat(PAYLOAD_BYTES_MAX)});
-        assert!(matches!(check_payload(&large), Err(EmitError::TooLarge(_))));
+        assert!(matches!(check(large), Err(EmitError::TooLarge(_))));
     }
 
     #[test]
@@ -152,15 +174,15 @@ mod tests {
             owner_id: UserId::NIL,
             space_id: SpaceId::NIL,
             actor: Actor::system(),
-            data: json!({"a": 1}),
+            data: JsonText::parse(r#"{"a": 18446744073709551616}"#).expect("JSON"),
         };
         let body = event.default_body();
-        let keys: Vec<_> = body
-            .as_object()
-            .expect("an object")
-            .keys()
-            .cloned()
-            .collect();
-        assert_eq!(keys, ["event_id", "event_type", "event_ts", "data"]);
+        assert!(
+            body.ends_with(r#","data":{"a":18446744073709551616}}"#),
+            "{body}"
+        );
+        let body: Value = serde_json::from_str(&body).expect("JSON");
+        let fields = body.as_object().expect("an object").keys();
+        assert!(fields.eq(["event_id", "event_type", "event_ts", "data"]));
     }
 }

@@ -8,6 +8,7 @@ pub mod event;
 pub mod fair;
 pub mod fair_queue;
 pub mod id;
+pub mod json_text;
 pub mod lane;
 pub mod login;
 pub mod name;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::{Actor, ActorKind, EmitError, Event, EventSpace, check_payload};
 use crate::{
     id::{EventId, ServerId, SpaceId, UserId},
+    json_text::JsonText,
     pattern::is_event_type,
     space::{Health, Subject, Transition},
     timestamp::Timestamp,
@@ -24,7 +25,7 @@ pub fn event(id: EventId, at: Timestamp) -> Event {
         owner_id: UserId::NIL,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
-        data: json!({}),
+        data: JsonText::from(&json!({})),
     }
 }
 
@@ -34,7 +35,7 @@ pub fn event_by(
     user: UserId,
     username: &str,
     event_type: Option<String>,
-    data: Option<Value>,
+    data: Option<&RawValue>,
     id: EventId,
     at: Timestamp,
 ) -> Result<Event, EmitError> {
@@ -44,9 +45,13 @@ pub fn event_by(
     if !is_event_type(bare) {
         return Err(EmitError::Type(event_type.chars().take(128).collect()));
     }
-    let data = data.or_else(|| system_data(&event_type, at));
-    let data = data.unwrap_or_else(|| json!({"message": "a test of this sink"}));
-    check_payload(&data)?;
+    let data = match data {
+        Some(data) => check_payload(data)?,
+        None => {
+            let data = system_data(&event_type, at);
+            JsonText::from(&data.unwrap_or_else(|| json!({"message": "a test of this sink"})))
+        }
+    };
     Ok(Event {
         r#type: event_type,
         owner_id: user,
@@ -60,13 +65,13 @@ pub fn event_by(
     })
 }
 
-/// The space of a sample of a system event. Real system events have real spaces.
-pub fn space_of(event: &Event) -> Option<EventSpace> {
-    system_data(&event.r#type, event.ts).map(|_| EventSpace {
-        id: SpaceId::NIL,
-        name: SPACE_NAME.to_owned(),
-        urls: BTreeMap::new(),
-    })
+/// The space of a sample: a sample of a system event has the name of a space.
+pub fn space_of(event: &Event) -> EventSpace {
+    let mut space = EventSpace::without_record(SpaceId::NIL);
+    if system_data(&event.r#type, event.ts).is_some() {
+        SPACE_NAME.clone_into(&mut space.name);
+    }
+    space
 }
 
 /// Sample data of a system event (spec 6.1); `None` if `event_type` is not a system event.

@@ -1,10 +1,11 @@
 //! Bodies of `/api/events`.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use svc_core::{
     EventId, SinkId, SpaceId, Timestamp, UserId,
     event::{Actor, Event},
+    json_text::JsonText,
 };
 
 use super::{Attempt, DeliveryState, SinkOwner};
@@ -15,11 +16,11 @@ use super::{Attempt, DeliveryState, SinkOwner};
 pub struct Emit {
     pub r#type: String,
     #[serde(default = "empty_object")]
-    pub payload: Value,
+    pub payload: Box<RawValue>,
 }
 
-fn empty_object() -> Value {
-    Value::Object(serde_json::Map::new())
+fn empty_object() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).expect("an object is JSON")
 }
 
 /// Answer to [`Emit`], with status 202.
@@ -31,22 +32,21 @@ pub struct EmittedEvent {
 
 /// `GET /api/events`, newest first; filters `?type=` (patterns), `?space_id=`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Events<D = Value> {
-    pub events: Vec<EventRecord<D>>,
+pub struct Events {
+    pub events: Vec<EventRecord>,
     pub next_cursor: Option<String>,
 }
 
-/// An event in the history and in the stream. `D` is the type of its data. Lists use `Box<RawValue>`:
-/// a parsed value takes many times the memory of its text.
+/// An event in the history and in the stream.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct EventRecord<D = Value> {
+pub struct EventRecord {
     pub event_id: EventId,
     pub event_type: String,
     pub event_ts: Timestamp,
     pub owner_id: UserId,
     pub space_id: SpaceId,
     pub actor: Actor,
-    pub data: D,
+    pub data: JsonText,
 }
 
 impl From<Event> for EventRecord {

@@ -1,0 +1,221 @@
+//! JSON that is checked once and then passed on as text, so that every receiver gets the tokens that
+//! the sender wrote: numbers of any size, the order of members, escapes in strings.
+
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Value, value::RawValue};
+use thiserror::Error;
+
+/// Levels that a text may nest.
+pub const DEPTH_MAX: usize = 128;
+
+/// One JSON value on one line: no white space outside strings, no member twice in an object, at most
+/// [`DEPTH_MAX`] levels.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub struct JsonText(Box<RawValue>);
+
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum JsonTextError {
+    #[error("not valid JSON at line {line}, column {column}")]
+    NotJson { line: usize, column: usize },
+    #[error("the JSON nests more than {DEPTH_MAX} levels deep")]
+    TooDeep,
+    #[error("the member `{0}` occurs twice in one object")]
+    RepeatedMember(String),
+    #[error("the escape sequences of the string {0} do not encode text")]
+    NotText(String),
+}
+
+/// Characters of a name or string that an error quotes.
+const QUOTED_MAX: usize = 60;
+
+impl JsonText {
+    /// Checks a text and removes the white space outside strings. All tokens stay as they are.
+    pub fn parse(text: &str) -> Result<Self, JsonTextError> {
+        if let Err(error) = serde_json::from_str::<&RawValue>(text) {
+            return Err(JsonTextError::NotJson {
+                line: error.line(),
+                column: error.column(),
+            });
+        }
+        let compact = compact(text)?;
+        let raw = RawValue::from_string(compact).expect("white space does not change JSON");
+        Ok(Self(raw))
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    pub fn is_object(&self) -> bool {
+        self.as_str().starts_with('{')
+    }
+
+    /// The type, for error messages.
+    pub fn type_name(&self) -> &'static str {
+        match self.as_str().as_bytes().first() {
+            Some(b'{') => "an object",
+            Some(b'[') => "an array",
+            Some(b'"') => "a string",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            _ => "a number",
+        }
+    }
+
+    pub fn into_raw(self) -> Box<RawValue> {
+        self.0
+    }
+}
+
+/// Removes the white space from valid JSON, and checks what the JSON grammar leaves open.
+fn compact(text: &str) -> Result<String, JsonTextError> {
+    let bytes = text.as_bytes();
+    let mut compact = String::with_capacity(text.len());
+    // The member names of each open object; `None` for an open array.
+    let mut open: Vec<Option<HashSet<Cow<'_, str>>>> = Vec::new();
+    let (mut at, mut before) = (0, b' ');
+    while let Some(&byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b' ' | b'\n' | b'\r' | b'\t' => continue,
+            b'{' => open.push(Some(HashSet::new())),
+            b'[' => open.push(None),
+            b'}' | b']' => drop(open.pop()),
+            b'"' => {
+                at = string_end(bytes, at);
+                let string = read_string(&text[start..at])?;
+                if let Some(Some(names)) = open.last_mut()
+                    && matches!(before, b'{' | b',')
+                    && let Some(repeated) = names.replace(string)
+                {
+                    return Err(JsonTextError::RepeatedMember(excerpt(&repeated)));
+                }
+            }
+            _ => {}
+        }
+        if open.len() > DEPTH_MAX {
+            return Err(JsonTextError::TooDeep);
+        }
+        before = byte;
+        compact.push_str(&text[start..at]);
+    }
+    Ok(compact)
+}
+
+/// The position after the string whose content begins at `at`, in valid JSON.
+pub fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        match bytes.get(at) {
+            Some(b'\\') => at += 2,
+            Some(b'"') | None => return at + 1,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// The text of a string token, which includes its quotation marks.
+pub fn read_string(token: &str) -> Result<Cow<'_, str>, JsonTextError> {
+    if !token.contains('\\') {
+        return Ok(Cow::Borrowed(&token[1..token.len() - 1]));
+    }
+    let text = serde_json::from_str::<String>(token);
+    text.map(Cow::Owned)
+        .map_err(|_| JsonTextError::NotText(excerpt(token)))
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(QUOTED_MAX).collect()
+}
+
+impl From<&Value> for JsonText {
+    fn from(value: &Value) -> Self {
+        let raw = RawValue::from_string(value.to_string());
+        Self(raw.expect("a value is always JSON"))
+    }
+}
+
+impl fmt::Display for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for JsonText {}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::parse(raw.get()).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_stay_as_they_are() {
+        for (given, expected) in [
+            (" {\n\t\"a b\" : [ 1 , 2.50 ] }\r\n", r#"{"a b":[1,2.50]}"#),
+            (
+                "{\"n\": 123456789012345678901234567890, \"e\": 1E+400, \"z\": -0}",
+                r#"{"n":123456789012345678901234567890,"e":1E+400,"z":-0}"#,
+            ),
+            (r#"["\u0041\/", " \" , "]"#, r#"["\u0041\/"," \" , "]"#),
+            ("true", "true"),
+        ] {
+            let text = JsonText::parse(given).expect("valid");
+            assert_eq!(text.as_str(), expected);
+            let again = serde_json::to_string(&text).expect("JSON");
+            assert_eq!(again, expected, "serialised as it is");
+        }
+    }
+
+    #[test]
+    fn invalid_texts_are_refused_with_the_reason() {
+        let error = |text: &str| JsonText::parse(text).expect_err(text);
+        assert_eq!(
+            error("{\n\"a\" 1}"),
+            JsonTextError::NotJson { line: 2, column: 5 }
+        );
+        for bad in ["", "{} {}", "[1,]", "\"\u{1}\"", "nul", "01", "'a'"] {
+            assert!(matches!(error(bad), JsonTextError::NotJson { .. }), "{bad}");
+        }
+        let repeated = |name: &str| JsonTextError::RepeatedMember(name.to_owned());
+        assert_eq!(error(r#"{"a":1,"b":2,"a":3}"#), repeated("a"));
+        assert_eq!(error(r#"[{"x":{"b":1,"\u0062":2}}]"#), repeated("b"));
+        assert!(matches!(error(r#"["\ud800"]"#), JsonTextError::NotText(_)));
+    }
+
+    #[test]
+    fn the_same_name_may_occur_in_different_objects_and_as_a_value() {
+        let text = r#"{"a":"a","b":{"a":["a","a"]},"c":[{"a":1},{"a":1}]}"#;
+        assert_eq!(JsonText::parse(text).expect("valid").as_str(), text);
+    }
+
+    #[test]
+    fn nesting_is_limited_whatever_its_depth() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(JsonText::parse(&nested(DEPTH_MAX)).is_ok());
+        for levels in [DEPTH_MAX + 1, 100_000] {
+            let error = JsonText::parse(&nested(levels));
+            assert_eq!(error, Err(JsonTextError::TooDeep));
+        }
+    }
+}
