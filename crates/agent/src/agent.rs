@@ -101,7 +101,8 @@ impl Agent {
     async fn start(mut options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
         let ca_file = options.ca_file.as_deref();
         let servers = Arc::new(Servers::parse(&options.server_urls, ca_file)?);
-        options.working_folder = absolute(&options.working_folder)?;
+        let folder = &options.working_folder;
+        options.working_folder = path::absolute(folder).map_err(folder_error(folder))?;
         let timeout = options.policy.connect_timeout;
         let proxy = Proxy::new(Arc::clone(&servers), &options.agent_token, timeout)
             .ok_or(Error::TokenText)?;
@@ -195,11 +196,9 @@ fn events(options: &Options, servers: &Arc<Servers>, link: watch::Receiver<LinkS
     Events::new(Arc::clone(servers), &options.agent_token, policy, link)
 }
 
-fn absolute(folder: &Path) -> Result<PathBuf, Error> {
-    path::absolute(folder).map_err(|source| Error::Folder {
-        folder: folder.display().to_string(),
-        source,
-    })
+fn folder_error(folder: &Path) -> impl FnOnce(io::Error) -> Error {
+    let folder = folder.display().to_string();
+    move |source| Error::Folder { folder, source }
 }
 
 fn announce(
@@ -216,10 +215,7 @@ fn announce(
         server_url: servers.current().to_string(),
     };
     let folder = &options.working_folder;
-    DiscoveryFile::create(folder, discovery).map_err(|source| Error::Folder {
-        folder: folder.display().to_string(),
-        source,
-    })
+    DiscoveryFile::create(folder, discovery).map_err(folder_error(folder))
 }
 
 /// Reads stdin on a plain thread that ends with the process. A blocking read cannot be cancelled,
