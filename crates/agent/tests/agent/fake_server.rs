@@ -6,8 +6,8 @@ use bytes::{BufMut, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use svc_core::{ServerId, SpaceId, SpaceName, UserName, space::HealthCheck};
 use svc_link::{
-    AcceptedRegistration, Control, Frame, FrameKind, FrameReader, Hello, Register, SUBPROTOCOL,
-    SpaceIdentity, Welcome, control_frame, put_frame,
+    AcceptedRegistration, Control, Frame, FrameKind, FrameReader, Hello, Refusal, Register,
+    SUBPROTOCOL, SpaceIdentity, Welcome, control_frame, put_frame,
 };
 use svc_protocol::api::LogSource;
 use tokio::{
@@ -132,6 +132,15 @@ pub struct FakeLink {
     pub log: Vec<(LogSource, String)>,
     /// Features announced in the welcome.
     pub features: Vec<String>,
+}
+
+/// The answer to a hello that refuses the link.
+pub fn refused(code: &str, retry: bool) -> Control {
+    Control::Refused(Refusal {
+        code: serde_json::from_value(code.into()).expect("a code"),
+        detail: format!("because of {code}"),
+        retry,
+    })
 }
 
 pub fn control(frame: &Frame) -> Control {
