@@ -23,10 +23,11 @@ mod tests;
 use std::{future::Future, time::Duration};
 
 use svc_core::{
-    LaneId, UserId,
+    LaneId, Timestamp, UserId,
     event::Event,
     lane::{LEASE, RetryPolicy},
 };
+use svc_protocol::api::Attempt;
 
 pub use self::{
     engine::Engine,
@@ -96,6 +97,36 @@ pub struct AttemptDetail {
     pub error: Option<String>,
     /// The start of the answer, or the output of the script.
     pub output: Option<String>,
+}
+
+impl AttemptDetail {
+    /// An attempt that failed before anything was sent.
+    pub fn error(error: impl Into<String>) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::default()
+        }
+    }
+
+    pub fn into_attempt(self, at: Timestamp) -> Attempt {
+        Attempt {
+            at,
+            status: self.status,
+            ms: self.ms,
+            error: self.error,
+            output: self.output,
+        }
+    }
+}
+
+/// An attempt without an error has delivered the event.
+impl From<AttemptDetail> for AttemptResult {
+    fn from(detail: AttemptDetail) -> Self {
+        match detail.error {
+            None => Self::Delivered(detail),
+            Some(_) => Self::Failed(detail),
+        }
+    }
 }
 
 /// Makes attempts.

@@ -60,8 +60,6 @@ pub enum TemplateError {
     /// The parser's message has a line and a column of the body, and none of its content.
     #[error("the rendered body is not JSON: {0}")]
     NotJson(String),
-    #[error("the rendered body must be a JSON object: it becomes the params of a method")]
-    NotAnObject,
 }
 
 /// The values that a template may use.
@@ -119,16 +117,6 @@ impl Template {
         serde_json::from_str::<serde::de::IgnoredAny>(&body)
             .map_err(|error| TemplateError::NotJson(error.to_string()))?;
         Ok(body)
-    }
-
-    /// Like [`render`](Self::render) for the params of a method, which must be a JSON object.
-    pub fn render_object(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let body = self.render(scope)?;
-        if body.trim_start().starts_with('{') {
-            Ok(body)
-        } else {
-            Err(TemplateError::NotAnObject)
-        }
     }
 
     fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {

@@ -242,7 +242,7 @@ impl From<SinkError> for ApiError {
             SinkError::QueueFull => Self::conflict("queue_full", detail),
             SinkError::Quota(exceeded) => exceeded.into(),
             SinkError::Conflict(_) => Self::conflict("conflict", detail),
-            SinkError::TooManyTests { retry_after, .. } => Self::rate_limited(detail, retry_after),
+            SinkError::TooManyTests(over) => Self::rate_limited(detail, over.retry_after),
             SinkError::Identity(error) => error.into(),
             SinkError::Store(error) => error.into(),
             SinkError::Busy(error) => error.into(),
@@ -267,9 +267,7 @@ impl From<ScriptsError> for ApiError {
             ScriptsError::NameTaken { .. } => Self::conflict("name_taken", detail),
             ScriptsError::Quota(exceeded) => exceeded.into(),
             ScriptsError::InUse { .. } => Self::conflict("in_use", detail),
-            ScriptsError::TestLimitExceeded { retry_after, .. } => {
-                Self::rate_limited(detail, retry_after)
-            }
+            ScriptsError::TooManyRuns(over) => Self::rate_limited(detail, over.retry_after),
             ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),

@@ -95,8 +95,7 @@ impl Webhook {
         self
     }
 
-    /// Makes one attempt. Returns its detail, and `true` if the event was delivered. `secrets` are
-    /// the decoded keys, the current one first.
+    /// Makes one attempt. `secrets` are the decoded keys, the current one first.
     #[expect(clippy::too_many_arguments, reason = "a request has many parts")]
     pub async fn send(
         &self,
@@ -107,7 +106,7 @@ impl Webhook {
         event: &Event,
         secrets: &[Vec<u8>],
         now: Timestamp,
-    ) -> (AttemptDetail, bool) {
+    ) -> AttemptDetail {
         let began = Instant::now();
         // Filled while the answer arrives, so that a part of it remains after a timeout.
         let mut answer = WebhookAnswer::default();
@@ -119,15 +118,12 @@ impl Webhook {
                 self.policy.timeout.as_secs_f64()
             )),
         };
-        let error = outcome.and_then(|()| answer.judge()).err();
-        let delivered = error.is_none();
-        let detail = AttemptDetail {
+        AttemptDetail {
             status: answer.status.map(|status| status.as_u16()),
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            error,
+            error: outcome.and_then(|()| answer.judge()).err(),
             output: answer.excerpt(self.policy.answer_bytes_max),
-        };
-        (detail, delivered)
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "those of `send` and its answer")]

@@ -50,7 +50,8 @@ impl SinksService {
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
         check_no_script(caller)?;
         let delivery = self
-            .write_as(caller, move |tx, caller| {
+            .writer
+            .write(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
@@ -101,7 +102,8 @@ impl SinksService {
         };
         let matching = self.find_matching(&row.patterns, filter).await?;
         let replayed = self
-            .write_as(caller, move |tx, caller| {
+            .writer
+            .write(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
