@@ -19,7 +19,7 @@ use super::{Mode, era::Era, modern, view::Views};
 use crate::{
     fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
-    metrics::StreamMetricGuard,
+    metrics::GaugeGuard,
     streams::OpenStream,
 };
 
@@ -59,7 +59,7 @@ pub struct Stream {
     digest: u64,
     state: State,
     _open: OpenStream,
-    _counted: StreamMetricGuard,
+    _counted: GaugeGuard,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Stream {
         caller: Caller,
         request: StreamRequest,
         open: OpenStream,
-        counted: StreamMetricGuard,
+        counted: GaugeGuard,
     ) -> Result<Self, PoolError> {
         let mut recheck = interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
