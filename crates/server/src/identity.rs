@@ -43,7 +43,7 @@ pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
 pub use change::AffectedRecords;
 pub use directory::{AccessDenied, Directory, DirectoryChange};
-pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
+pub use error::{IdentityError, UNAUTHORIZED, whole_seconds};
 pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;

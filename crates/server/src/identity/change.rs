@@ -8,9 +8,7 @@ use svc_store::{
 
 use super::{
     Identity,
-    caller::Caller,
     directory::{DirectoryChange, Snapshot, UserRecords},
-    error::IdentityError,
 };
 
 /// The records of the directory that a change affects.
@@ -189,24 +187,5 @@ impl Identity {
             self.directory.announce(DirectoryChange::SpaceSettled(id));
         }
         Ok(())
-    }
-
-    /// [`change`](Self::change) with the error type fixed, so that closures may use `?`.
-    pub(super) async fn apply<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), IdentityError> + Send + 'static,
-    ) -> Result<T, IdentityError> {
-        self.change(work).await
-    }
-
-    /// [`change_as`](Self::change_as) with the error type fixed, so that closures may use `?`.
-    pub(super) async fn apply_as<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), IdentityError>
-        + Send
-        + 'static,
-    ) -> Result<T, IdentityError> {
-        self.change_as(caller, work).await
     }
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
-    power::Actor,
+    power::Actor, quotas::check_limit,
 };
 
 /// Roles of the whole server. Each user is read with their roles.
@@ -41,10 +41,10 @@ impl Identity {
             ("role", role.id),
             json!({"name": role.name, "permissions": role.permissions}),
         );
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
-            check_limit(tx)?;
+            check_limit(roles::count(tx)?, ROLES_MAX, "roles", "too_many_roles")?;
             roles::insert(tx, &role)?;
             audit::append(tx, &entry)?;
             Ok((record(role), AffectedRecords::none()))
@@ -78,7 +78,7 @@ impl Identity {
             check_free_name("role", name)?;
         }
         let mut entry = self.entry(caller, "role.updated", ("role", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let mut role = get_changeable(tx, id)?;
             let before = role.clone();
             let actor = Actor::read(tx, caller)?;
@@ -109,7 +109,7 @@ impl Identity {
 
     pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "role.deleted", ("role", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let role = get_changeable(tx, id)?;
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&role.name, role.permissions)?;
@@ -157,14 +157,4 @@ fn record(role: RoleRow) -> api::Role {
         builtin: role.builtin,
         created_at: role.created_at,
     }
-}
-
-fn check_limit(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
-    if roles::count(tx)? < ROLES_MAX {
-        return Ok(());
-    }
-    Err(IdentityError::conflict(
-        "too_many_roles",
-        format!("there are {ROLES_MAX} roles already, and no more are allowed; delete one first"),
-    ))
 }

@@ -102,7 +102,7 @@ impl Identity {
             ("user", id),
             json!({"username": name, "roles": [ROLE_ADMIN]}),
         );
-        self.apply(move |tx| {
+        self.change(move |tx| {
             check(tx)?;
             if users::count(tx)? > 0 {
                 return Err(IdentityError::conflict(
