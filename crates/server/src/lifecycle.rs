@@ -67,11 +67,8 @@ impl Lifecycle {
         let row = row
             .filter(|row| row.state != State::Deleted)
             .ok_or(LinkRefused::Gone)?;
-        let owner = self
-            .directory
-            .find_user(row.owner_id)
-            .ok_or(LinkRefused::Gone)?;
-        if !owner.active {
+        let owner = self.directory.find_user(row.owner_id);
+        if owner.is_some_and(|owner| !owner.active) {
             return Err(LinkRefused::OwnerInactive);
         }
         self.identify(&row).ok_or(LinkRefused::Gone)

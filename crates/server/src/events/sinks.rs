@@ -36,7 +36,7 @@ use super::{deliver::Deliverers, hub::Hub, secrets};
 use crate::{
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
-    limits::TestLimit,
+    limits::MinuteLimit,
 };
 
 pub struct SinksService {
@@ -45,7 +45,7 @@ pub struct SinksService {
     pub hub: Hub,
     /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
-    pub tests: TestLimit,
+    pub tests: MinuteLimit,
     pub quotas: Quotas,
 }
 

@@ -120,14 +120,13 @@ impl Template {
     }
 
     fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let tracker = Arc::new(JsonTracker::default());
-        let budget = Arc::new(Budget::start());
-        let root = Value::from_object(Root {
+        let root = Arc::new(Root {
             values: values(scope),
-            tracker: Arc::clone(&tracker),
-            budget: Arc::clone(&budget),
+            tracker: JsonTracker::default(),
+            budget: Budget::start(),
         });
-        let mut writer = BodyWriter::new(tracker, budget);
+        let mut writer = BodyWriter::new(Arc::clone(&root));
+        let root = Value::from_dyn_object(root);
         self.environment
             .get_template(NAME)
             .and_then(|template| template.render_captured_to(root, &mut writer).map(drop))

@@ -15,16 +15,16 @@ use super::{
 };
 
 pub const MODERN: &str = "2026-07-28";
-/// Newest first.
-pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// Every supported version, newest first.
-pub const SUPPORTED: [&str; 5] = [
+pub const SUPPORTED: &[&str] = &[
     MODERN,
     "2025-11-25",
     "2025-06-18",
     "2025-03-26",
     "2024-11-05",
 ];
+/// All but the modern version.
+pub const LEGACY: &[&str] = SUPPORTED.split_at(1).1;
 /// The version of a request without the header, and the only version that has batches.
 const WITHOUT_HEADER: &str = "2025-03-26";
 

@@ -11,7 +11,7 @@ use tokio::{
         broadcast::{self, error::RecvError},
         watch,
     },
-    time::{Instant, Interval, MissedTickBehavior, interval, sleep_until},
+    time::{Instant, Interval, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,11 +20,9 @@ use crate::{
     fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
     metrics::GaugeGuard,
-    streams::OpenStream,
+    streams::{OpenStream, recheck_interval},
 };
 
-/// How often an open stream checks that its credential is still valid.
-pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(1);
 /// Changes within this time cause one notification.
 const SETTLE: Duration = Duration::from_millis(100);
 
@@ -77,8 +75,6 @@ impl Stream {
         open: OpenStream,
         counted: GaugeGuard,
     ) -> Result<Self, PoolError> {
-        let mut recheck = interval(RECHECK_EVERY);
-        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Subscribe before reading the list, so that no later change is missed.
         let users = sources.directory.subscribe();
         let view = sources.views.get(&caller.user).await?;
@@ -92,7 +88,7 @@ impl Stream {
             users,
             caller,
             request,
-            recheck,
+            recheck: recheck_interval(),
             check_at: None,
             digest,
             state,

@@ -22,9 +22,9 @@ use crate::{
 pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
-    store: Store,
+    pub store: Store,
     /// The quotas of users without overrides.
-    quotas: Quotas,
+    pub quotas: Quotas,
     /// Checks registrations, and parses large messages of agents.
     pub compute: FairPool,
 }
@@ -99,22 +99,6 @@ impl CheckedPublication {
 }
 
 impl Publisher {
-    pub fn new(
-        registry: Arc<Registry>,
-        directory: Arc<Directory>,
-        store: Store,
-        quotas: Quotas,
-        compute: FairPool,
-    ) -> Self {
-        Self {
-            registry,
-            directory,
-            store,
-            quotas,
-            compute,
-        }
-    }
-
     /// Checks everything except conflicts with other registrations. Agents choose the schemas, so
     /// the size of this work is unknown: it runs on the compute pool, on the owner's account.
     pub async fn check(

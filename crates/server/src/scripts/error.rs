@@ -5,7 +5,7 @@ use svc_store::StoreError;
 use thiserror::Error;
 
 use super::{SourceRejected, runner::Unavailable};
-use crate::{fair_pool::PoolError, identity::IdentityError, limits::TestLimitExceeded};
+use crate::{fair_pool::PoolError, identity::IdentityError, limits::OverMinuteLimit};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
@@ -37,7 +37,7 @@ pub enum ScriptsError {
         .0.per_minute,
         .0.retry_after.as_secs() + 1
     )]
-    TooManyRuns(TestLimitExceeded),
+    TooManyRuns(OverMinuteLimit),
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     #[error(transparent)]

@@ -28,10 +28,10 @@ use crate::{
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     lifecycle::Lifecycle,
-    limits::{BodyBudget, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE, TestLimit},
+    limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
     links::Links,
     live::SpaceLogs,
-    mcp::Mcp,
+    mcp::{Mcp, Views},
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
@@ -193,13 +193,13 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
     Links::new(
         base.server_id,
         base.registry.clone(),
-        Publisher::new(
-            base.registry.clone(),
-            base.directory.clone(),
-            base.store.clone(),
-            options.quotas,
-            base.compute.clone(),
-        ),
+        Publisher {
+            registry: base.registry.clone(),
+            directory: base.directory.clone(),
+            store: base.store.clone(),
+            quotas: options.quotas,
+            compute: base.compute.clone(),
+        },
         lifecycle,
         logs,
         base.metrics.clone(),
@@ -209,16 +209,23 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
 }
 
 fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
-    Arc::new(Mcp::new(
+    let views = Views::new(
         base.registry.clone(),
         base.directory.clone(),
-        calls,
-        scripts,
-        base.metrics.clone(),
+        scripts.clone(),
         base.compute.clone(),
-        base.streams.clone(),
-        base.shutdown.clone(),
-    ))
+    );
+    Arc::new(Mcp {
+        views: Arc::new(views),
+        calls,
+        registry: base.registry.clone(),
+        directory: base.directory.clone(),
+        scripts,
+        metrics: base.metrics.clone(),
+        compute: base.compute.clone(),
+        streams: base.streams.clone(),
+        shutdown: base.shutdown.clone(),
+    })
 }
 
 fn discovery(base: &Base) -> Arc<Discovery> {
@@ -281,7 +288,7 @@ fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> S
         writer: base.identity.writer(),
         hub: base.hub.clone(),
         deliverers,
-        tests: TestLimit::new(SINK_TESTS_PER_MINUTE),
+        tests: MinuteLimit::new(SINK_TESTS_PER_MINUTE),
         quotas: options.quotas,
     }
 }
@@ -293,7 +300,7 @@ fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
         compute: base.compute.clone(),
-        runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
+        runs: MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE),
         quotas: options.quotas,
     }
 }

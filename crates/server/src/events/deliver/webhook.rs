@@ -21,11 +21,11 @@ use svc_client::{
 use svc_core::{Timestamp, UserId, event::Event};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
+use tracing::info;
 
-use crate::events::lanes::AttemptDetail;
+use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
 
 mod answer;
-mod failure_log;
 mod guard;
 mod headers;
 mod lookups;
@@ -34,7 +34,7 @@ mod signature;
 mod tests;
 mod url;
 
-use self::{answer::WebhookAnswer, failure_log::FailureLog, url::Location};
+use self::{answer::WebhookAnswer, url::Location};
 pub use self::{
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
@@ -44,6 +44,8 @@ pub use self::{
 
 /// Bytes of headers that an answer may have.
 const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Log lines about failed connections of one owner.
+const FAILURE_LINES_PER_MINUTE: usize = 10;
 
 /// Limits of one attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +69,8 @@ pub struct Webhook {
     guard: AddressGuard,
     policy: WebhookPolicy,
     lookups: Lookups,
-    failures: FailureLog,
+    /// Limits the log lines about failed connections.
+    failure_lines: MinuteLimit,
     /// An error is reported per attempt: without trusted roots `http` receivers still work.
     tls: Result<Arc<ClientConfig>, String>,
 }
@@ -78,7 +81,7 @@ impl Webhook {
             guard,
             policy: WebhookPolicy::default(),
             lookups: Lookups::new(LOOKUPS_DEFAULT),
-            failures: FailureLog::default(),
+            failure_lines: MinuteLimit::new(FAILURE_LINES_PER_MINUTE),
             tls: tls_config(None)
                 .map(Arc::new)
                 .map_err(|error| error.to_string()),
@@ -156,7 +159,7 @@ impl Webhook {
         let stream = connect_guarded(host, addresses, tls, permits)
             .await
             .map_err(|error| {
-                self.failures.note(owner, &error);
+                self.log_failure(owner, &error);
                 connect_reason(error, host, port)
             })?;
         let (mut sender, connection) = http1::Builder::new()
@@ -179,6 +182,20 @@ impl Webhook {
             done = &mut exchange => done,
             // The connection may end before the end of the answer was read from it.
             _ = connection => exchange.await,
+        }
+    }
+}
+
+impl Webhook {
+    /// Logs a failed connection with its address, for administrators. The owner of a webhook must
+    /// never see the address behind a name: it may belong to the operator's internal network.
+    fn log_failure(&self, owner: UserId, error: &GuardedError) {
+        let has_address = matches!(
+            error,
+            GuardedError::Blocked { .. } | GuardedError::Connect { .. }
+        );
+        if has_address && self.failure_lines.take(owner, Instant::now()).is_ok() {
+            info!(user.id = %owner, "a webhook could not connect: {error}");
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::json;
 use svc_clock::Clock;
 use svc_core::{Quotas, SpaceId, event::Actor};

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::{
     events::deliver::RenderError, fair_pool::PoolError, identity::IdentityError,
-    limits::TestLimitExceeded, scripts::SourceRejected,
+    limits::OverMinuteLimit, scripts::SourceRejected,
 };
 
 #[derive(Debug, Error)]
@@ -49,7 +49,7 @@ pub enum SinkError {
         .0.per_minute,
         .0.retry_after.as_secs() + 1
     )]
-    TooManyTests(TestLimitExceeded),
+    TooManyTests(OverMinuteLimit),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]

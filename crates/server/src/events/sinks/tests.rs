@@ -78,7 +78,7 @@ impl Fixture {
             store,
             hub: Hub::new(),
             deliverers: Arc::new(deliverers),
-            tests: TestLimit::new(2),
+            tests: MinuteLimit::new(2),
             quotas: Quotas::default(),
         };
         Self { service, folder }
