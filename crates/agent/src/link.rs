@@ -12,7 +12,7 @@ use std::{
 };
 
 use svc_core::space::HealthCheck;
-use svc_link::{FEATURE_PROGRESS, Goodbye, RefusalCode};
+use svc_link::{Goodbye, RefusalCode};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
@@ -120,8 +120,7 @@ impl Link {
             *check = checked;
             changed
         });
-        let takes_progress = welcome.has_feature(FEATURE_PROGRESS);
-        let frames = self.outbox.open(number, takes_progress);
+        let frames = self.outbox.open(number);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,

@@ -6,9 +6,8 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_link::{
-    Control, FEATURE_PROGRESS, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello,
-    MISSED_HEARTBEATS_MAX, OutboxReader, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome,
-    WriteEnd,
+    Control, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX,
+    OutboxReader, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -117,7 +116,6 @@ impl Links {
             heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
                 .unwrap_or(10)
                 .max(1),
-            features: vec![FEATURE_PROGRESS.to_owned()],
         }
     }
 
