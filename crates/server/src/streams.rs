@@ -7,16 +7,16 @@ use svc_core::{
     UserId,
     quota::{Quota, QuotaExceeded, Quotas},
 };
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::identity::User;
 
 /// How often an open stream checks that its credential is still valid.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Ticks when an open stream must check its credential.
+/// Ticks when an open stream must check its credential; the first time at once.
 pub fn recheck_interval() -> Interval {
-    let mut recheck = interval_at(Instant::now() + RECHECK_EVERY, RECHECK_EVERY);
+    let mut recheck = interval(RECHECK_EVERY);
     recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
     recheck
 }

@@ -23,7 +23,7 @@ use thiserror::Error;
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, Job},
-    sealed_headers::{self, Sealing},
+    sealed_headers,
     secrets::{SecretError, SecretKey},
     template::{self, Scope},
 };
@@ -36,8 +36,6 @@ use crate::{
 pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
-    /// Whether new header values are encrypted.
-    pub sealing: Sealing,
     pub webhook: Webhook,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,

@@ -20,7 +20,6 @@ use crate::{
         history::History,
         hub::Hub,
         lanes::{Engine, LanePolicy, Retention, Slots},
-        sealed_headers::Sealing,
         secrets::SecretKey,
         sinks::SinksService,
     },
@@ -329,7 +328,6 @@ fn deliverers(
     Ok(Deliverers {
         store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
-        sealing: Sealing::default(),
         webhook: Webhook::new(guard).with_lookups(Lookups::new(events.webhook_lookups)),
         methods: MethodDelivery::new(base.registry.clone()),
         scripts,

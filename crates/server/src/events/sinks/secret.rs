@@ -72,12 +72,9 @@ impl SinksService {
     }
 }
 
-/// Encrypts the header values of a webhook, if encryption is on. Fails if stored values cannot be
-/// decrypted, because the key was lost.
+/// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, because the
+/// key was lost.
 pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
-    if !deliverers.sealing.is_on() {
-        return Ok(());
-    }
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
         SinkError::Conflict(format!("{error}; set the value of every header again"))
     })

@@ -65,7 +65,6 @@ impl Fixture {
         let deliverers = Deliverers {
             store: store.clone(),
             secrets: Arc::new(secrets),
-            sealing: Default::default(),
             webhook: Webhook::new(guard),
             metrics,
             methods: MethodDelivery::new(Arc::default()),
