@@ -13,7 +13,6 @@ mod change;
 mod directory;
 mod error;
 mod groups;
-mod hash_queue;
 mod lapsed;
 mod membership;
 mod passwords;

@@ -18,7 +18,7 @@ use super::{
     caller::{Caller, User},
     change::AffectedRecords,
     error::IdentityError,
-    hash_queue::Payer,
+    passwords::Payer,
     secret::Secret,
 };
 

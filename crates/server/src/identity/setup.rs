@@ -21,7 +21,7 @@ use super::{
     caller::User,
     change::AffectedRecords,
     error::IdentityError,
-    hash_queue::Payer,
+    passwords::Payer,
     secret::{Secret, hash_secret},
 };
 

@@ -21,11 +21,11 @@ use super::{
     caller::{Caller, User},
     change::AffectedRecords,
     error::IdentityError,
-    hash_queue::Payer,
     lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
+    passwords::Payer,
     power::Actor,
     quotas,
     user_sinks::delete_sinks_of,
