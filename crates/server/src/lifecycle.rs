@@ -238,11 +238,6 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Spaces with subscriptions, in any state.
-    pub async fn subscribed(&self) -> Result<Vec<SpaceId>, StoreError> {
-        self.store.read(lanes::list_declaring_spaces).await
-    }
-
     /// The time when a space was stopped; `None` unless it is stopped now.
     pub async fn stopped_at(&self, space: SpaceId) -> Result<Option<Timestamp>, StoreError> {
         let row = self.store.read(move |tx| spaces::find(tx, space)).await?;

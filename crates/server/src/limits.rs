@@ -13,7 +13,7 @@
 //!
 //! Limits on what a user may have (spaces, sinks, scripts, open streams) are quotas:
 //! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations
-//! (`fair_pool`), password hashes (`identity`).
+//! and password hashes (`fair_pool`).
 
 mod body_budget;
 mod login_limit;

@@ -16,7 +16,7 @@ use prometheus_client::{
 use svc_protocol::jsonrpc::RpcError;
 
 pub use call_stats::CallStats;
-pub use events::{AttemptOutcome, EventCounters, EventMetrics};
+pub use events::{EventCounters, EventMetrics};
 pub use mcp::{McpMetrics, McpOutcome};
 pub use scripts::ScriptMetrics;
 

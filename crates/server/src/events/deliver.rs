@@ -56,7 +56,7 @@ impl Deliver for Deliverers {
         };
         let sent = self.attempt(job).await;
         if let Some(outcome) = sent.outcome() {
-            self.metrics.events.attempted(&receiver, &owner, outcome);
+            self.metrics.events.attempted(receiver, owner, outcome);
         }
         sent
     }

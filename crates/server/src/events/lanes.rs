@@ -34,7 +34,6 @@ pub use self::{
     retention::{Pruned, Retention, prune},
     schedule::Slots,
 };
-use crate::metrics::AttemptOutcome;
 
 /// One attempt to make.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,12 +77,12 @@ pub enum AttemptResult {
 }
 
 impl AttemptResult {
-    /// `None` if no attempt was made.
-    pub fn outcome(&self) -> Option<AttemptOutcome> {
+    /// The label of the metrics; `None` if no attempt was made.
+    pub fn outcome(&self) -> Option<&'static str> {
         match self {
-            Self::Delivered(_) => Some(AttemptOutcome::Delivered),
-            Self::Failed(_) => Some(AttemptOutcome::Failed),
-            Self::Dead(_) => Some(AttemptOutcome::Unrenderable),
+            Self::Delivered(_) => Some("delivered"),
+            Self::Failed(_) => Some("failed"),
+            Self::Dead(_) => Some("unrenderable"),
             Self::Paused | Self::Withheld(_) => None,
         }
     }

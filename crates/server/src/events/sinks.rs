@@ -172,7 +172,8 @@ impl SinksService {
                         true => "event_sink.enabled",
                         false => "event_sink.disabled",
                     };
-                    audit::append(tx, &entry(caller, action, &after, name_of(&after)))?;
+                    let detail = json!({"name": after.name});
+                    audit::append(tx, &entry(caller, action, &after, detail))?;
                 }
                 Ok::<_, SinkError>(record(tx, after)?)
             })
@@ -324,10 +325,6 @@ fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError>
         after.config = check::merged_config(&before.config, &change)?;
     }
     Ok(after)
-}
-
-fn name_of(row: &SinkRow) -> Value {
-    json!({"name": row.name})
 }
 
 fn entry(caller: &Caller, action: &'static str, row: &SinkRow, detail: Value) -> Entry {

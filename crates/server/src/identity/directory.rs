@@ -134,7 +134,10 @@ impl Directory {
     pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, AccessDenied> {
         match caller.credential {
             Credential::Process => Ok(caller.clone()),
-            Credential::Script => self.look_up_script(caller),
+            Credential::Script => {
+                let found = self.script_caller(caller.user.id)?;
+                Ok(found.with_needs(caller.needs))
+            }
             _ => Ok(self.look_up(caller.key, now)?.with_needs(caller.needs)),
         }
     }
@@ -162,11 +165,6 @@ impl Directory {
             version: self.version.0.load(Ordering::Acquire),
             ..Caller::script(user)
         })
-    }
-
-    fn look_up_script(&self, caller: &Caller) -> Result<Caller, AccessDenied> {
-        let found = self.script_caller(caller.user.id)?;
-        Ok(found.with_needs(caller.needs))
     }
 
     fn look_up(&self, key: Hash, now: Timestamp) -> Result<Caller, AccessDenied> {

@@ -8,6 +8,7 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx, audit,
     groups::{self, GroupRow},
+    users::UserFilter,
 };
 use uuid::Uuid;
 
@@ -70,7 +71,7 @@ impl Identity {
         let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
-            Actor::read(tx, caller)?.check_members(tx, id)?;
+            Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             check_free(tx, &body.name, Some(id))?;
             groups::rename(tx, id, &body.name)?;
             entry.detail = json!({"name": body.name, "previous": group.name});
@@ -90,7 +91,7 @@ impl Identity {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
-            Actor::read(tx, caller)?.check_members(tx, id)?;
+            Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             let members = groups::list_members(tx, id)?;
             groups::delete(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});

@@ -10,6 +10,7 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx, audit,
     roles::{self, RoleRow},
+    users::UserFilter,
 };
 use uuid::Uuid;
 
@@ -83,7 +84,7 @@ impl Identity {
             let before = role.clone();
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&before.name, before.permissions)?;
-            actor.check_holders(tx, id)?;
+            actor.check_users(tx, UserFilter::Role(id))?;
             if let Some(name) = patch.name {
                 check_free(tx, &name, Some(id))?;
                 role.name = name;
@@ -113,7 +114,7 @@ impl Identity {
             let role = get_changeable(tx, id)?;
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&role.name, role.permissions)?;
-            actor.check_holders(tx, id)?;
+            actor.check_users(tx, UserFilter::Role(id))?;
             let holders = roles::list_holders(tx, id)?;
             roles::delete(tx, id)?;
             entry.detail = json!({"name": role.name, "holders": holders.len()});

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use svc_core::{SpaceId, UserId, space::StopReason};
 use svc_link::{Goodbye, SpaceIdentity};
-use svc_store::StoreError;
+use svc_store::{StoreError, lanes};
 use tracing::{error, info};
 
 use super::Links;
@@ -34,7 +34,8 @@ impl Links {
         for (owner, identity) in self.lifecycle.deployed().await? {
             self.expect(owner, identity);
         }
-        for space in self.lifecycle.subscribed().await? {
+        let store = &self.lifecycle.store;
+        for space in store.read(lanes::list_declaring_spaces).await? {
             self.note_declaring(space, true);
             self.withdraw_subscriptions_later(space);
         }

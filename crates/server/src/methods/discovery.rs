@@ -20,7 +20,7 @@ use crate::{
     live::Availability,
 };
 
-/// Most words in one search.
+/// The maximum number of words in one search.
 const WORDS_MAX: usize = 16;
 
 #[derive(Clone)]

@@ -42,24 +42,6 @@ impl EventCounters {
     }
 }
 
-/// How an attempt at a delivery ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AttemptOutcome {
-    Delivered,
-    Failed,
-    Unrenderable,
-}
-
-impl AttemptOutcome {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-            Self::Unrenderable => "unrenderable",
-        }
-    }
-}
-
 pub struct EventMetrics {
     attempts: Family<AttemptLabel, Counter>,
     emitted: Counter,
@@ -88,11 +70,11 @@ impl EventMetrics {
     }
 
     /// Counts one attempt.
-    pub fn attempted(&self, receiver: &str, owner: &str, outcome: AttemptOutcome) {
+    pub fn attempted(&self, receiver: String, owner: String, outcome: &'static str) {
         let label = AttemptLabel {
-            receiver: receiver.to_owned(),
-            owner: owner.to_owned(),
-            outcome: outcome.label(),
+            receiver,
+            owner,
+            outcome,
         };
         self.attempts.get_or_create(&label).inc();
     }

@@ -13,6 +13,7 @@ use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
     scripts, templates,
+    users::UserFilter,
 };
 use uuid::Uuid;
 
@@ -78,7 +79,7 @@ impl Templates {
             .write(caller, move |tx, caller| {
                 let current = templates::get(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
-                actor.check_template_users(tx, id)?;
+                actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 let changed = merge(&current, &patch)?;
                 check(&changed)?;
                 check_name_free(tx, &changed.name, Some(id))?;
@@ -105,7 +106,7 @@ impl Templates {
             .write(caller, move |tx, caller| {
                 let template = templates::get(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
-                actor.check_template_users(tx, id)?;
+                actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 match templates::delete(tx, id) {
                     Ok(_) => Ok(append(tx, &actor.name, "template.deleted", &template)?),
                     Err(StoreError::ForeignKey) => Err(SpaceError::Conflict(format!(

@@ -325,17 +325,13 @@ impl<D: Deliver> Engine<D> {
 
     /// Starts a worker for each delivery that was begun.
     fn start(&self, claimed: ClaimedLanes, workers: &mut JoinSet<LaneId>) {
-        let ClaimedLanes {
-            grant,
-            progress,
-            next,
-        } = claimed;
+        let grant = claimed.grant;
         let mut started = Vec::new();
-        for progress in progress {
+        for progress in claimed.progress {
             self.shared.report_dead(&progress.dead);
             started.extend(progress.started);
         }
-        let next = next.map(|wait| Instant::now() + wait);
+        let next = claimed.next.map(|wait| Instant::now() + wait);
         self.shared
             .schedule
             .lock()

@@ -9,13 +9,13 @@ use std::{
 };
 
 use svc_core::{
-    CanonicalName, SpaceId, UserId, registration::Definition, subscription::Subscription,
-    visibility::Viewer,
+    CanonicalName, SpaceId, UserId,
+    registration::Definition,
+    subscription::Subscription,
+    visibility::{Viewer, is_visible},
 };
 
-use super::{
-    Conflict, Publication, index::SharedIndex, is_entry_visible, tool_versions::ToolVersions,
-};
+use super::{Conflict, Publication, index::SharedIndex, tool_versions::ToolVersions};
 use crate::{methods::provider::Provider, random_key::RandomKeyMap};
 
 /// One method and its providers, in the order of registration. Has at least one provider.
@@ -46,6 +46,23 @@ struct Namespace {
 impl State {
     pub fn find(&self, owner: UserId, canonical: &str) -> Option<&Entry> {
         self.owners.get(&owner)?.methods.get(canonical)
+    }
+
+    pub fn find_visible(
+        &self,
+        viewer: Viewer<'_>,
+        owner: UserId,
+        canonical: &str,
+    ) -> Option<&Entry> {
+        self.find(owner, canonical).filter(|entry| {
+            let definition = &entry.definition;
+            is_visible(
+                viewer,
+                owner,
+                definition.scope,
+                definition.groups.as_deref(),
+            )
+        })
     }
 
     pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
@@ -127,8 +144,7 @@ impl State {
         }
         for (owner, name) in self.shared.visible_to(viewer) {
             if *owner != viewer.id
-                && let Some(entry) = self.find(*owner, name)
-                && is_entry_visible(viewer, *owner, entry)
+                && let Some(entry) = self.find_visible(viewer, *owner, name)
             {
                 visit(*owner, entry);
             }
