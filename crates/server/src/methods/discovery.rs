@@ -206,8 +206,7 @@ impl Discovery {
         let is_own = owner.id == caller.user.id;
         let name = visible_name(caller.user.id, owner.as_owner(), &definition.name).into_owned();
         let able = |p: &&Arc<super::provider::Provider>| p.availability() == Availability::Ready;
-        let groups = definition.groups.iter().flatten();
-        Some(Method {
+        let mut method = Method {
             mcp_tool: definition.tool_name.is_some(),
             mcp_tool_name: definition.tool_name.as_ref().map(|_| tool_name(&name)),
             name,
@@ -219,36 +218,27 @@ impl Discovery {
             owner_id: owner.id,
             owner: owner.name.clone(),
             provider_count: entry.providers.iter().filter(able).count(),
-            local_name: entry
-                .providers
-                .first()
-                .filter(|_| is_own)
-                .map(|p| p.local_name.clone()),
-            groups: if is_own {
-                // A deleted group is shown by its id: without it, the list would look empty, which
-                // means "shared with all users".
-                groups
-                    .map(|g| {
-                        self.directory
-                            .group_name(*g)
-                            .unwrap_or_else(|| g.to_string())
-                    })
-                    .collect()
-            } else {
-                Vec::new()
-            },
-            events: if is_own {
-                definition.events.iter().map(ToString::to_string).collect()
-            } else {
-                Vec::new()
-            },
-            event_sinks: if is_own {
-                definition.event_sinks.clone()
-            } else {
-                Vec::new()
-            },
-            providers: if is_own { providers(entry) } else { Vec::new() },
-        })
+            local_name: None,
+            groups: Vec::new(),
+            events: Vec::new(),
+            event_sinks: Vec::new(),
+            providers: Vec::new(),
+        };
+        if is_own {
+            let first = entry.providers.first();
+            method.local_name = first.map(|provider| provider.local_name.clone());
+            // A deleted group is shown by its id: without it, the list would look empty, which
+            // means "shared with all users".
+            let name = |group: &GroupId| self.directory.group_name(*group);
+            let groups = definition.groups.iter().flatten();
+            method.groups = groups
+                .map(|group| name(group).unwrap_or_else(|| group.to_string()))
+                .collect();
+            method.events = definition.events.iter().map(ToString::to_string).collect();
+            method.event_sinks.clone_from(&definition.event_sinks);
+            method.providers = providers(entry);
+        }
+        Some(method)
     }
 }
 

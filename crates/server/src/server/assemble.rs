@@ -147,7 +147,7 @@ impl Base {
             metrics: Metrics::new(),
             compute: options.limits.compute_pool(),
             streams: Streams::new(options.quotas),
-            hub: Hub::new(),
+            hub: Hub::default(),
             server_id: opened.server_id,
             shutdown,
         }

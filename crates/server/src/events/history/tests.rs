@@ -41,7 +41,7 @@ impl Fixture {
         let history = History {
             store,
             directory: identity.directory().clone(),
-            hub: Hub::new(),
+            hub: Hub::default(),
             streams: Streams::new(Quotas::default()),
             shutdown: CancellationToken::new(),
         };

@@ -75,7 +75,7 @@ impl Fixture {
         let service = SinksService {
             writer: CallerWriter::new(store.clone(), Clock::system()),
             store,
-            hub: Hub::new(),
+            hub: Hub::default(),
             deliverers: Arc::new(deliverers),
             tests: MinuteLimit::new(2),
             quotas: Quotas::default(),
