@@ -24,6 +24,7 @@ use thiserror::Error;
 use crate::{
     events::{hub::Hub, subscriptions},
     identity::Directory,
+    live::HealthReport,
 };
 
 /// Spaces stopped in one transaction. Limited to keep the transaction short.
@@ -208,9 +209,7 @@ impl Lifecycle {
     pub async fn health_changed(
         &self,
         space: SpaceId,
-        current: Health,
-        consecutive_failures: u32,
-        at: Timestamp,
+        report: HealthReport,
     ) -> Result<(), StoreError> {
         let event = self
             .store
@@ -218,7 +217,7 @@ impl Lifecycle {
                 let Some(row) = spaces::find(tx, space)? else {
                     return Ok(None);
                 };
-                let previous = row.health;
+                let (previous, current) = (row.health, report.current);
                 // Only changes of a deployed space are announced.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
@@ -228,8 +227,8 @@ impl Lifecycle {
                 let transition = Transition::HealthChanged {
                     previous,
                     current,
-                    consecutive_failures,
-                    at,
+                    consecutive_failures: report.consecutive_failures,
+                    at: report.checked_at,
                 };
                 announce(tx, &row, &transition, Actor::system()).map(Some)
             })

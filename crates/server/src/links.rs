@@ -60,13 +60,7 @@ pub struct Links {
 }
 
 impl Links {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one per collaborator, each named at the call"
-    )]
     pub fn new(
-        server_id: ServerId,
-        registry: Arc<Registry>,
         publisher: Publisher,
         lifecycle: Arc<Lifecycle>,
         logs: Arc<SpaceLogs>,
@@ -75,8 +69,8 @@ impl Links {
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
-            server_id,
-            registry,
+            server_id: lifecycle.server_id,
+            registry: publisher.registry.clone(),
             publisher,
             lifecycle,
             logs,

@@ -54,10 +54,8 @@ impl Identity {
     }
 
     pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {
-        let found = self.store.read(move |tx| groups::find(tx, id)).await?;
-        found
-            .map(record)
-            .ok_or_else(|| IdentityError::not_found("group", id))
+        let found = self.store.read(move |tx| Ok(get(tx, id))).await?;
+        found.map(record)
     }
 
     /// Methods published for the group stay visible to it: they refer to its id.

@@ -94,13 +94,8 @@ impl Identity {
     }
 
     pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {
-        let found = self
-            .store
-            .read(move |tx| users::find_profile(tx, id))
-            .await?;
-        found
-            .map(record)
-            .ok_or_else(|| IdentityError::not_found("user", id))
+        let found = self.store.read(move |tx| Ok(get(tx, id))).await?;
+        found.map(record)
     }
 
     pub async fn update_user(

@@ -59,22 +59,19 @@ impl CallerWatch {
     }
 
     fn is_revoked(&self) -> bool {
-        self.directory.has_changed_since(&self.caller)
-            && self
-                .directory
-                .readmit(&self.caller, svc_clock::now())
-                .is_err()
+        self.directory.has_changed_since(&self.caller) && self.is_rejected()
+    }
+
+    fn is_rejected(&self) -> bool {
+        let readmitted = self.directory.readmit(&self.caller, svc_clock::now());
+        readmitted.is_err()
     }
 
     /// Waits until the caller is revoked.
     async fn revoked(&mut self) {
         loop {
             self.recheck.tick().await;
-            if self
-                .directory
-                .readmit(&self.caller, svc_clock::now())
-                .is_err()
-            {
+            if self.is_rejected() {
                 return;
             }
         }

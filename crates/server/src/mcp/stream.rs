@@ -103,9 +103,9 @@ impl Stream {
             State::Ended => return None,
             State::Opening => {
                 self.state = State::Open;
-                let acknowledged =
-                    modern::acknowledgement(self.subscription(), self.request.list_changed);
-                return Some(acknowledged);
+                let subscription = self.request.subscription.as_deref();
+                return subscription
+                    .map(|id| modern::acknowledgement(id, self.request.list_changed));
             }
             State::Open => {}
         }
@@ -115,10 +115,6 @@ impl Stream {
         self.state = State::Ended;
         let subscription = self.request.subscription.as_deref();
         subscription.map(modern::subscription_ended)
-    }
-
-    fn subscription(&self) -> &str {
-        self.request.subscription.as_deref().unwrap_or("null")
     }
 
     /// Waits until the list has changed; false at the end of the stream.
@@ -143,18 +139,9 @@ impl Stream {
                         return self.is_admitted();
                     }
                 }
-                changed = self.sources.methods.changed() => {
-                    if changed.is_err() {
-                        return false;
-                    }
-                    self.schedule_check();
-                }
-                changed = self.sources.scripts.changed() => {
-                    if changed.is_err() {
-                        return false;
-                    }
-                    self.schedule_check();
-                }
+                // Never an error: the views hold the senders.
+                Ok(()) = self.sources.methods.changed() => self.schedule_check(),
+                Ok(()) = self.sources.scripts.changed() => self.schedule_check(),
                 change = self.users.recv() => {
                     match change {
                         Ok(change) if !self.concerns(change) => {}

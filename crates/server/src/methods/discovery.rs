@@ -98,34 +98,22 @@ impl Discovery {
 
     /// Lists the methods that a caller sees, sorted by visible name. Stops early once cancelled.
     pub fn list(&self, caller: &Caller, filter: &Filter, cancelled: &Cancelled) -> Methods {
-        let mut methods: Vec<_> = match &filter.name {
-            Some(name) => {
-                let found = self.find(caller, name);
-                let is_meant = |(owner, entry): &(_, Entry)| {
-                    self.is_mentioned(caller, *owner, entry, &filter.words)
-                };
-                let found = found.filter(is_meant);
-                let found = found.and_then(|(owner, entry)| self.describe(caller, owner, &entry));
-                found.into_iter().collect()
-            }
-            None => self.all(caller, &filter.words, cancelled),
+        let visible = match &filter.name {
+            Some(name) => self.find(caller, name).into_iter().collect(),
+            None => self.registry.list_visible(caller.viewer()),
         };
+        let mut methods: Vec<_> = visible
+            .iter()
+            .take_while(|_| !cancelled.is_set())
+            .filter(|(owner, entry)| self.is_mentioned(caller, *owner, entry, &filter.words))
+            .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
+            .collect();
         methods.sort_by(|a, b| a.name.cmp(&b.name));
         Methods {
             count: methods.len(),
             methods,
             next_cursor: None,
         }
-    }
-
-    fn all(&self, caller: &Caller, words: &[String], cancelled: &Cancelled) -> Vec<Method> {
-        let visible = self.registry.list_visible(caller.viewer());
-        visible
-            .iter()
-            .take_while(|_| !cancelled.is_set())
-            .filter(|(owner, entry)| self.is_mentioned(caller, *owner, entry, words))
-            .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
-            .collect()
     }
 
     /// Whether each word occurs in the name, the description or a keyword of a method.

@@ -190,8 +190,6 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
         server_id: base.server_id,
     });
     Links::new(
-        base.server_id,
-        base.registry.clone(),
         Publisher {
             registry: base.registry.clone(),
             directory: base.directory.clone(),
