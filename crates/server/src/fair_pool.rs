@@ -62,7 +62,6 @@ pub enum PoolError {
 /// `U` identifies a user. Cheap to clone; the threads end with the last clone.
 pub struct FairPool<U: PoolUser = UserId>(Arc<Handle<U>>);
 
-/// The id of a user of the pool.
 pub trait PoolUser: Copy + Eq + Hash + Send + 'static {}
 
 impl<U: Copy + Eq + Hash + Send + 'static> PoolUser for U {}

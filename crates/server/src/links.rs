@@ -20,7 +20,7 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{ServerId, SpaceId, UserId};
-use svc_link::Goodbye;
+use svc_link::{Goodbye, SpaceIdentity};
 use svc_protocol::api::RegistrationStatus;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -31,7 +31,6 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Timings of links.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPolicy {
     /// How long a space stays deployed after its link is lost.
@@ -181,12 +180,9 @@ impl Links {
     }
 
     /// Returns the live space; creates it if this server does not hold it.
-    fn enter(&self, make: impl FnOnce() -> LiveSpace, space: SpaceId) -> Arc<LiveSpace> {
-        Arc::clone(
-            self.live
-                .write()
-                .entry(space)
-                .or_insert_with(|| Arc::new(make())),
-        )
+    fn enter(&self, owner: UserId, identity: SpaceIdentity) -> Arc<LiveSpace> {
+        let mut live = self.live.write();
+        let live = live.entry(identity.id);
+        Arc::clone(live.or_insert_with(|| Arc::new(LiveSpace::new(owner, identity))))
     }
 }

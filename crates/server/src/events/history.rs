@@ -148,7 +148,6 @@ pub struct Stream {
     _open: OpenStream,
 }
 
-/// An item of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StreamItem {
     Event(Arc<StreamedEvent>),

@@ -61,7 +61,6 @@ pub enum Destination {
     },
 }
 
-/// The result of one attempt.
 #[derive(Clone, PartialEq, Debug)]
 pub enum AttemptResult {
     Delivered(AttemptDetail),

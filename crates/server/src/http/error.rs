@@ -62,9 +62,8 @@ impl ApiError {
     }
 
     pub fn unauthorized(detail: impl Into<String>) -> Self {
-        let mut error = Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
-        error.challenge = Some(r#"Bearer realm="svc", error="invalid_token""#);
-        error
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+            .challenge(r#"Bearer realm="svc", error="invalid_token""#)
     }
 
     pub fn no_credential() -> Self {

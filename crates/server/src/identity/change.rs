@@ -71,10 +71,6 @@ impl AffectedRecords {
         users.chain(spaces).chain(groups)
     }
 
-    fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
     fn merge(&mut self, other: Self) {
         self.users.extend(other.users);
         self.spaces.extend(other.spaces);
@@ -148,7 +144,7 @@ impl Identity {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());
         wanted.merge(affected);
-        if wanted.is_none() {
+        if wanted == AffectedRecords::none() {
             return Ok(());
         }
         let reading = wanted.clone();

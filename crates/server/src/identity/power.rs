@@ -5,7 +5,7 @@
 
 use svc_core::{
     GroupId, Permission, Permissions, ScriptId, UserId, UserName,
-    power::{self, ExceedsOwnPower, SavedPower},
+    power::{self, SavedPower},
 };
 use svc_store::{
     Tx, groups, scripts,
@@ -114,16 +114,11 @@ impl Actor {
 
 /// Checks that shared code (a global script, a template) may take effect for a user.
 pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), IdentityError> {
-    saved
-        .check(user)
-        .map_err(|exceeds| exceeds_own_power(explain_saved_power(what, &exceeds)))
-}
-
-/// The message for shared code that does not run.
-fn explain_saved_power(what: &str, exceeds: &ExceedsOwnPower) -> String {
-    format!(
-        "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
-    )
+    saved.check(user).map_err(|exceeds| {
+        exceeds_own_power(format!(
+            "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
+        ))
+    })
 }
 
 fn exceeds_own_power(message: String) -> IdentityError {

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{SpaceId, UserId, space::StopReason};
-use svc_link::{Goodbye, SpaceIdentity};
+use svc_core::{SpaceId, space::StopReason};
+use svc_link::Goodbye;
 use svc_store::{StoreError, lanes};
 use tracing::{error, info};
 
@@ -31,8 +31,9 @@ impl Links {
 
     /// Starts the wait for the agent of each space that was deployed when the server last ran.
     pub async fn expect_deployed(self: &Arc<Self>) -> Result<(), StoreError> {
+        // After a server start, every deployed space gets a whole grace period.
         for (owner, identity) in self.lifecycle.deployed().await? {
-            self.expect(owner, identity);
+            self.wait_for(self.enter(owner, identity));
         }
         let store = &self.lifecycle.store;
         for space in store.read(lanes::list_declaring_spaces).await? {
@@ -40,13 +41,6 @@ impl Links {
             self.withdraw_subscriptions_later(space);
         }
         Ok(())
-    }
-
-    /// After a server start, every deployed space gets a whole grace period.
-    fn expect(self: &Arc<Self>, owner: UserId, identity: SpaceIdentity) {
-        let space = identity.id;
-        let live = self.enter(|| LiveSpace::new(owner, identity), space);
-        self.wait_for(live);
     }
 
     fn wait_for(self: &Arc<Self>, live: Arc<LiveSpace>) {

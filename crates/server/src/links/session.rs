@@ -127,7 +127,7 @@ impl Links {
         space: SpaceId,
     ) -> (Arc<LiveSpace>, tokio::sync::OwnedMutexGuard<()>) {
         loop {
-            let live = self.enter(|| LiveSpace::new(owner, identity.clone()), space);
+            let live = self.enter(owner, identity.clone());
             let transition = Arc::clone(&live.transition).lock_owned().await;
             if self
                 .find(space)

@@ -56,7 +56,6 @@ pub struct Publication {
     /// The place to keep, for a repeated registration after a lost link.
     pub place: Option<u64>,
     pub replace_conflicting: bool,
-    /// The quota of the owner.
     pub quotas: Quotas,
 }
 
@@ -118,7 +117,6 @@ impl Registry {
         self.state.read().check(publication).map(|_| ())
     }
 
-    /// The subscriptions of a registered space.
     pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
         self.state.read().subscriptions_of(space)
     }

@@ -69,7 +69,6 @@ impl EventMetrics {
         }
     }
 
-    /// Counts one attempt.
     pub fn attempted(&self, receiver: String, owner: String, outcome: &'static str) {
         let label = AttemptLabel {
             receiver,

@@ -23,7 +23,6 @@ const METHODS: [&str; 7] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum McpOutcome {
     Ok,
-    /// The tool returned an error.
     ToolError,
     /// A protocol error.
     Refused,

@@ -39,7 +39,6 @@ impl ScriptMetrics {
         }
     }
 
-    /// Counts one run.
     pub fn count_run(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         self.runs.get_or_create(&RunLabel { kind, outcome }).inc();
         self.seconds.observe(took.as_secs_f64());

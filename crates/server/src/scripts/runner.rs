@@ -24,7 +24,6 @@ use crate::{identity::Directory, metrics::Metrics};
 /// Largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// One script to run.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub what: RunInput,
