@@ -12,7 +12,7 @@ use std::{
 };
 
 use svc_core::space::HealthCheck;
-use svc_link::{FEATURE_PROGRESS, Goodbye, RefusalCode};
+use svc_link::{Goodbye, RefusalCode};
 use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -113,8 +113,7 @@ impl Link {
             *check = checked;
             changed
         });
-        let takes_progress = welcome.has_feature(FEATURE_PROGRESS);
-        let frames = self.outbox.open(number, takes_progress);
+        let frames = self.outbox.open(number);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,

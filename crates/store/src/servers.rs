@@ -102,21 +102,6 @@ pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerLoad>, StoreError> {
     )
 }
 
-/// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, had a
-/// heartbeat since a time.
-pub fn any_without_sealed_headers(
-    tx: &mut Tx<'_>,
-    since: Timestamp,
-    this: ServerId,
-) -> Result<bool, StoreError> {
-    let found = tx.query_opt(
-        "SELECT id FROM servers
-         WHERE reads_sealed_headers = 0 AND seen_at >= ?1 AND id <> ?2 LIMIT 1",
-        values![since, this],
-    )?;
-    Ok(found.is_some())
-}
-
 /// Removes servers that were last seen before a time and have no spaces.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute(

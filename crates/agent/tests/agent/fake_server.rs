@@ -83,7 +83,6 @@ impl FakeServer {
             socket,
             waiting: Vec::new(),
             log: Vec::new(),
-            features: Vec::new(),
         };
         let frame = link.frame().await;
         match (frame.id, control(&frame)) {
@@ -130,8 +129,6 @@ pub struct FakeLink {
     waiting: Vec<Frame>,
     /// Source and text of the log lines received.
     pub log: Vec<(LogSource, String)>,
-    /// Features announced in the welcome.
-    pub features: Vec<String>,
 }
 
 /// The answer to a hello that refuses the link.
@@ -162,7 +159,6 @@ impl FakeLink {
             },
             health_check,
             heartbeat_seconds: 1,
-            features: self.features.clone(),
         }));
         self.control(0, &welcome).await;
     }

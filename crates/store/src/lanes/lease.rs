@@ -118,8 +118,8 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
 pub struct DueLane {
     pub kind: DeliveryKind,
     pub owner_key: String,
-    /// The lane is held, so nothing was changed.
-    pub is_held: bool,
+    /// The server that holds the lane; then nothing was changed.
+    pub holder: Option<ServerId>,
 }
 
 /// Makes a lane due that was paused when the delivery at its head had failed `failures` times.
@@ -135,15 +135,16 @@ pub fn make_due(
         "UPDATE lanes SET next_at = CASE
              WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
          WHERE id = ?1 AND depth > 0 AND failures = ?3
-         RETURNING lease_until, delivery_kind, owner_key",
+         RETURNING lease_until, lease_owner, delivery_kind, owner_key",
         values![lane, now, failures],
     )?;
     row.map(|row| {
         let until: Timestamp = row.get("lease_until")?;
+        let holder: Option<ServerId> = row.get("lease_owner")?;
         Ok(DueLane {
             kind: row.get("delivery_kind")?,
             owner_key: row.get("owner_key")?,
-            is_held: until > now,
+            holder: holder.filter(|_| until > now),
         })
     })
     .transpose()

@@ -101,6 +101,7 @@ pub(super) async fn run(store: Store, retention: Retention) {
             Ok(pruned) => tracing::info!(
                 deliveries = pruned.deliveries,
                 events = pruned.events,
+                idempotency_keys = pruned.idempotency_keys,
                 "events past their retention were removed"
             ),
             Err(StoreError::Closed) => return,
