@@ -32,8 +32,10 @@ pub fn is_script(file: &Path) -> bool {
 
 /// Reads a script and checks that the engine can run it, without running it.
 pub fn read(shell: &Shell, file: &Path) -> Result<OwnScript, Failure> {
-    let script = OwnScript::read(&shell.environment, file)
-        .map_err(|failure| refuse(failure).hint("name a TOML file, or a script (.py)"))?;
+    let script = OwnScript::read(&shell.environment, file).map_err(|mut failure| {
+        failure.exit = Exit::Refused;
+        failure.hint("name a TOML file, or a script (.py)")
+    })?;
     match svc_script::check(&script.source) {
         Ok(()) => Ok(script),
         Err(error) => Err(failed(&script, &error)),
@@ -121,11 +123,6 @@ pub fn refused(error: Error) -> Failure {
         failure.exit = Exit::Refused;
     }
     failure.doing("the registration is refused")
-}
-
-fn refuse(mut failure: Failure) -> Failure {
-    failure.exit = Exit::Refused;
-    failure
 }
 
 /// Prints the traceback as Python does, ahead of the failure, which has only three lines.
