@@ -121,7 +121,7 @@ async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
     let client = fake.client().with_token("svc_pat_1");
     for _ in 0..4 {
         let groups: api::Groups = client
-            .list(&api::PageQuery::default())
+            .list(&api::PageQuery::default(), &())
             .await
             .expect("answered");
         assert!(groups.groups.is_empty());

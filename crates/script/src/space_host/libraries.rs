@@ -8,7 +8,7 @@ use std::{
 };
 
 use svc_client::Client;
-use svc_protocol::api::{PageQuery, ScriptKind, ScriptOwner, ScriptQuery};
+use svc_protocol::api::{PageQuery, ScriptKind, ScriptOwner, ScriptQuery, Scripts};
 
 use crate::{Exception, Raise, SOURCE_BYTES_MAX, Source};
 
@@ -91,7 +91,7 @@ async fn read_stored(module: &str, client: &Client) -> Result<HashMap<String, St
         cursor: None,
     };
     for _ in 0..PAGES_MAX {
-        let found = client.scripts(&page, &query).await.map_err(|error| {
+        let found = client.list::<Scripts>(&page, &query).await.map_err(|error| {
             let text = format!(
                 "No module named '{module}' beside the script, and the stored libraries cannot be \
                  read: {error}"
