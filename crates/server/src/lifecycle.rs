@@ -77,7 +77,10 @@ impl Lifecycle {
 
     /// The spaces that were deployed on this server when it last ran.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
-        let rows = self.store.read(spaces::list_deployed).await?;
+        let rows = self
+            .store
+            .read(|tx| spaces::list_in_state(tx, State::Deployed))
+            .await?;
         // A server without a zone waits for all spaces; in a zone, for its own only.
         let alone = !self.store.is_shared();
         Ok(rows
