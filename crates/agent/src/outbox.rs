@@ -34,8 +34,6 @@ pub struct Outbox {
 
 struct OpenLink {
     number: u64,
-    /// Whether the server accepts progress reports.
-    takes_progress: bool,
     frames: svc_link::Outbox,
     /// Control messages that the server has not answered yet.
     requests: HashMap<u64, oneshot::Sender<Control>>,
@@ -51,11 +49,10 @@ impl Outbox {
     }
 
     /// Opens the outbox for a new link, whose writer takes the frames.
-    pub fn open(&self, number: u64, takes_progress: bool) -> OutboxReader {
+    pub fn open(&self, number: u64) -> OutboxReader {
         let (frames, outgoing) = svc_link::outbox(OutboxLimits::agent(self.queued_bytes_max));
         *self.open.lock() = Some(OpenLink {
             number,
-            takes_progress,
             frames,
             requests: HashMap::new(),
         });
@@ -72,7 +69,6 @@ impl Outbox {
         let open = self.open.lock();
         if let Some(link) = open.as_ref()
             && link.number == caller.link
-            && (kind != FrameKind::Progress || link.takes_progress)
         {
             link.put(Frame::new(caller.frame, kind, payload));
         }
@@ -143,9 +139,9 @@ mod tests {
     #[tokio::test]
     async fn answers_to_an_earlier_links_calls_are_dropped() {
         let outbox = Outbox::new(1_000);
-        let _first = outbox.open(1, true);
+        let _first = outbox.open(1);
         outbox.close();
-        let mut second = outbox.open(2, true);
+        let mut second = outbox.open(2);
         let answer = |link| {
             outbox.answer(Caller { link, frame: 7 }, FrameKind::Result, Bytes::new());
         };
@@ -159,7 +155,7 @@ mod tests {
     async fn a_request_fails_when_the_link_is_lost() {
         let outbox = Arc::new(Outbox::new(1_000));
         assert_eq!(outbox.request(&Control::Unregister).await, Err(LinkLost));
-        let mut frames = outbox.open(1, true);
+        let mut frames = outbox.open(1);
         let asking = tokio::spawn({
             let outbox = Arc::clone(&outbox);
             async move { outbox.request(&Control::Unregister).await }
@@ -180,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_outbox_has_no_room_until_it_is_written() {
         let outbox = Outbox::new(100);
-        let mut frames = outbox.open(1, true);
+        let mut frames = outbox.open(1);
         outbox.room().await;
         let caller = Caller { link: 1, frame: 7 };
         outbox.answer(caller, FrameKind::Result, vec![0; 100].into());

@@ -16,7 +16,7 @@ use crate::{
     transport::Policy,
 };
 
-/// Longest wait for a registration, which includes the start of a process and the server's answer.
+/// The time for a registration, which includes the start of a process and the server's answer.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A client of one agent.

@@ -179,17 +179,29 @@ impl Client {
         self.read(&answer)
     }
 
+    /// A `POST` without a body.
+    async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let answer = self.send(Method::POST, path, None).await?;
+        self.read(&answer)
+    }
+
+    async fn post_body(&self, path: &str, body: &impl Serialize) -> Result<Answer, Error> {
+        let body = self.write(body)?;
+        self.send(Method::POST, path, Some(body)).await
+    }
+
     pub(crate) async fn send_json<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
-        body: &(impl Serialize + Sync),
+        body: &impl Serialize,
     ) -> Result<T, Error> {
-        let answer = self.send(method, path, Some(self.write(body)?)).await?;
+        let body = self.write(body)?;
+        let answer = self.send(method, path, Some(body)).await?;
         self.read(&answer)
     }
 
-    pub(crate) fn write(&self, body: &impl Serialize) -> Result<Vec<u8>, Error> {
+    fn write(&self, body: &impl Serialize) -> Result<Vec<u8>, Error> {
         serde_json::to_vec(body).map_err(|error| {
             self.transport
                 .unexpected(format!("the request cannot be written as JSON: {error}"))

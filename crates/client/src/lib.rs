@@ -15,7 +15,7 @@ pub mod transport;
 pub use agent::AgentClient;
 pub use client::{Client, Credential};
 pub use error::Error;
-pub use resource::{Listing, Resource};
+pub use resource::Resource;
 pub use sse::{EventStream, Message, Received};
 pub use target::{Address, Target, TargetError, first_address, tls_config};
 pub use transport::{Answer, Policy, Stream, connect};

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use svc_protocol::api;
+use svc_protocol::api::{self, Listing};
 use uuid::Uuid;
 
 /// A kind of record of the API.
@@ -21,57 +21,10 @@ pub trait Resource: DeserializeOwned + Serialize + Send {
     fn name(&self) -> &str;
 }
 
-/// One page of records.
-pub trait Listing: DeserializeOwned + Serialize + Send {
-    type Item;
-    /// Path of the list.
-    const PATH: &'static str;
-
-    fn items(&self) -> &[Self::Item];
-    fn into_page(self) -> (Vec<Self::Item>, Option<String>);
-    /// The document of a complete list, without a next page.
-    fn whole(items: Vec<Self::Item>) -> Self;
-}
-
-macro_rules! listings {
-    ($($list:ident { $field:ident: $item:ident } at $path:literal;)*) => {$(
-        impl Listing for api::$list {
-            type Item = api::$item;
-            const PATH: &'static str = $path;
-
-            fn items(&self) -> &[Self::Item] {
-                &self.$field
-            }
-
-            fn into_page(self) -> (Vec<Self::Item>, Option<String>) {
-                (self.$field, self.next_cursor)
-            }
-
-            fn whole(items: Vec<Self::Item>) -> Self {
-                Self { $field: items, next_cursor: None }
-            }
-        }
-    )*};
-}
-
-listings! {
-    Users { users: User } at "/api/users";
-    Groups { groups: Group } at "/api/groups";
-    Roles { roles: Role } at "/api/roles";
-    Tokens { tokens: Token } at "/api/tokens";
-    Spaces { spaces: Space } at "/api/spaces";
-    Templates { templates: Template } at "/api/templates";
-    Sessions { sessions: Session } at "/api/auth/sessions";
-    Audit { audit: AuditEntry } at "/api/audit";
-    Events { events: EventRecord } at "/api/events";
-    Sinks { event_sinks: Sink } at "/api/event-sinks";
-    Scripts { scripts: Script } at "/api/scripts";
-}
-
 macro_rules! resources {
     ($($item:ident $kind:literal: $list:ident, named by $name:ident, from $new:ty, by $patch:ty;)*) => {$(
         impl Resource for api::$item {
-            const PATH: &'static str = <api::$list as Listing>::PATH;
+            const PATH: &'static str = api::$list::PATH;
             const KIND: &'static str = $kind;
             type New = $new;
             type Patch = $patch;

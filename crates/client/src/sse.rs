@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 
 use crate::{error::Error, transport::Connection};
 
-/// Largest message; an event with its envelope is far smaller.
+/// The maximum size of a message; an event with its envelope is far smaller.
 const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One message of a stream.
@@ -52,7 +52,7 @@ impl EventStream {
     /// The next item. Cancel safe: no bytes that were read are lost.
     pub async fn next(&mut self) -> Result<Received, Error> {
         loop {
-            if let Some(message) = self.parser.next() {
+            if let Some(message) = self.parser.done.pop_front() {
                 return Ok(Received::Message(message));
             }
             let frame = match self.body.frame().await {
@@ -69,7 +69,7 @@ impl EventStream {
                 target: self.target.clone(),
                 why: why.to_owned(),
             })?;
-            if self.parser.is_empty() {
+            if self.parser.done.is_empty() {
                 return Ok(Received::KeepAlive);
             }
         }
@@ -134,14 +134,6 @@ impl Parser {
             _ => {}
         }
     }
-
-    fn next(&mut self) -> Option<Message> {
-        self.done.pop_front()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.done.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -155,7 +147,7 @@ mod tests {
                 .push(&Bytes::copy_from_slice(part.as_bytes()))
                 .expect("small");
         }
-        std::iter::from_fn(|| parser.next()).collect()
+        parser.done.into()
     }
 
     #[test]

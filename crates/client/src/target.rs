@@ -127,13 +127,6 @@ impl Target {
         matches!(self.address, Address::Tls { .. })
     }
 
-    pub fn unix_path(&self) -> Option<&Path> {
-        match &self.address {
-            Address::Unix { path } => Some(path),
-            Address::Tcp { .. } | Address::Tls { .. } => None,
-        }
-    }
-
     /// The value of the `Host` header.
     pub fn host_header(&self) -> String {
         match &self.address {

@@ -6,9 +6,12 @@
 use std::{io, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{
+    body::Incoming,
+    client::conn::http1::{self, SendRequest},
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -42,9 +45,9 @@ pub struct Policy {
     pub answer_timeout: Duration,
     /// The same for a method call, whose own timeout may be an hour (spec 8).
     pub call_timeout: Duration,
-    /// Largest answer, in bytes.
+    /// The maximum size of an answer.
     pub answer_bytes_max: usize,
-    /// Most idle connections that are kept.
+    /// The maximum number of idle connections that are kept.
     pub idle_max: usize,
 }
 
@@ -139,10 +142,7 @@ impl Transport {
         within: Duration,
     ) -> Result<Answer, Error> {
         self.put_host(&mut request)?;
-        match timeout(within, self.exchange(request)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.timeout_error(within)),
-        }
+        self.finish_within(within, self.exchange(request)).await
     }
 
     fn put_host(&self, request: &mut Request<Full<Bytes>>) -> Result<(), Error> {
@@ -160,12 +160,7 @@ impl Transport {
     ) -> Result<Result<EventStream, Answer>, Error> {
         self.put_host(&mut request)?;
         let opening = async {
-            let mut connection = self.open().await?;
-            let response = connection
-                .sender
-                .send_request(request)
-                .await
-                .map_err(|error| self.unreachable(error))?;
+            let (connection, response) = self.send_on_new(request).await?;
             if !response.status().is_success() {
                 return self.read(connection, response).await.map(Err);
             }
@@ -177,10 +172,7 @@ impl Transport {
             )))
         };
         let within = self.policy.answer_timeout;
-        match timeout(within, opening).await {
-            Ok(opened) => opened,
-            Err(_) => Err(self.timeout_error(within)),
-        }
+        self.finish_within(within, opening).await
     }
 
     async fn exchange(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, Error> {
@@ -194,21 +186,28 @@ impl Transport {
                 },
             }
         }
-        let mut connection = self.open().await?;
-        let response = connection
-            .sender
-            .send_request(request)
-            .await
-            .map_err(|error| self.unreachable(error))?;
+        let (connection, response) = self.send_on_new(request).await?;
         self.read(connection, response).await
     }
 
+    /// Sends a request on a new connection.
+    async fn send_on_new(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(Connection, Response<Incoming>), Error> {
+        let mut connection = self.open().await?;
+        let sent = connection.sender.send_request(request).await;
+        let response = sent.map_err(|error| self.unreachable(error))?;
+        Ok((connection, response))
+    }
+
     async fn open(&self) -> Result<Connection, Error> {
-        let limit = self.policy.connect_timeout;
-        let stream = match timeout(limit, connect(&self.target)).await {
-            Ok(stream) => stream.map_err(|error| self.unreachable(error))?,
-            Err(_) => return Err(self.timeout_error(limit)),
+        let connecting = async {
+            let connected = connect(&self.target).await;
+            connected.map_err(|error| self.unreachable(error))
         };
+        let within = self.policy.connect_timeout;
+        let stream = self.finish_within(within, connecting).await?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| self.unreachable(error))?;
@@ -222,7 +221,7 @@ impl Transport {
     async fn read(
         &self,
         mut connection: Connection,
-        response: http::Response<hyper::body::Incoming>,
+        response: Response<Incoming>,
     ) -> Result<Answer, Error> {
         let (parts, body) = response.into_parts();
         let limit = self.policy.answer_bytes_max;
@@ -265,11 +264,16 @@ impl Transport {
         locked.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn timeout_error(&self, after: Duration) -> Error {
-        Error::Timeout {
+    async fn finish_within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let timed_out = || Error::Timeout {
             target: self.target.to_string(),
-            after,
-        }
+            after: limit,
+        };
+        timeout(limit, work).await.map_err(|_| timed_out())?
     }
 
     fn unreachable(&self, error: impl ToString) -> Error {

@@ -19,6 +19,8 @@ pub struct Share {
     free: usize,
     /// One in so many slots is reserved for owners that hold none; 0 reserves no slot.
     reserve_one_in: usize,
+    /// Slots that an owner may hold, however many are free.
+    held_max: usize,
 }
 
 impl Share {
@@ -28,6 +30,7 @@ impl Share {
         held: 1,
         free: 3,
         reserve_one_in: 4,
+        held_max: usize::MAX,
     };
 
     /// A single owner gets every slot but the last one. For few slots.
@@ -36,6 +39,17 @@ impl Share {
             held: capacity.saturating_sub(1),
             free: 1,
             reserve_one_in: 0,
+            held_max: usize::MAX,
+        }
+    }
+
+    /// A single owner gets at most this many slots, as long as slots are free.
+    pub fn at_most(held_max: usize) -> Self {
+        Self {
+            held: 1,
+            free: 0,
+            reserve_one_in: 0,
+            held_max,
         }
     }
 }
@@ -77,8 +91,10 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
     /// Whether the rules give this owner a slot now.
     pub fn may_take(&self, owner: &K) -> bool {
         let held = self.held(owner);
-        let below_share =
-            || held.saturating_mul(self.share.free) < self.free.saturating_mul(self.share.held);
+        let below_share = || {
+            held < self.share.held_max
+                && held.saturating_mul(self.share.free) < self.free.saturating_mul(self.share.held)
+        };
         self.free > 0 && (held == 0 || (self.free > self.reserved && below_share()))
     }
 
@@ -173,6 +189,8 @@ mod tests {
             (2, Share::all_but_one(2), 1),
             (4, Share::all_but_one(4), 3),
             (16, Share::all_but_one(16), 15),
+            (4, Share::at_most(3), 3),
+            (4, Share::at_most(1), 1),
         ] {
             let mut slots = FairSlots::new(capacity, share);
             assert_eq!(fill(&mut slots, 1), expected, "{capacity} {share:?}");

@@ -89,16 +89,6 @@ pub struct Welcome {
     pub health_check: HealthCheck,
     /// Seconds between pings. A link without a frame for three intervals is dead.
     pub heartbeat_seconds: u32,
-    /// Optional features of the server, such as [`crate::FEATURE_PROGRESS`]. An older server sends
-    /// none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub features: Vec<String>,
-}
-
-impl Welcome {
-    pub fn has_feature(&self, name: &str) -> bool {
-        self.features.iter().any(|feature| feature == name)
-    }
 }
 
 /// The space of an agent.

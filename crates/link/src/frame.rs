@@ -39,8 +39,8 @@ pub enum FrameKind {
     /// Either way, id 0: a heartbeat. Answered by `Pong`.
     Ping = 11,
     Pong = 12,
-    /// Agent to server, and only to a server with [`crate::FEATURE_PROGRESS`]: the progress of the
-    /// call. Payload: a JSON object of at most [`crate::PROGRESS_BYTES_MAX`].
+    /// Agent to server: the progress of the call. Payload: a JSON object of at most
+    /// [`crate::PROGRESS_BYTES_MAX`].
     Progress = 13,
     /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. As `Call`, with a `u32`
     /// after the generation that identifies the calling user on this link, so that users can take

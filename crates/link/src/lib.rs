@@ -49,9 +49,6 @@ pub const PATH: &str = "/agent/link";
 pub const SUBPROTOCOL: &str = "svc-link.1";
 /// Version of the control messages, agreed on in hello and welcome.
 pub const VERSION: u32 = 1;
-/// Feature of a server that accepts `Progress` frames. An unknown kind of frame ends a link, so
-/// agents send `Progress` only to a server that names the feature in its welcome.
-pub const FEATURE_PROGRESS: &str = "progress";
 /// Feature of an agent that accepts `UserCall` and `UserNotify` frames, and lets users take turns. A
 /// server sends `Call` and `Notify` to an agent that does not name the feature in its hello.
 pub const FEATURE_USERS: &str = "users";
@@ -64,7 +61,7 @@ pub const MESSAGE_BYTES_TARGET: usize = 64 * 1024;
 /// Largest payload of a `Progress` frame.
 pub const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 
-/// Most frames in one write.
+/// The maximum number of frames in one write.
 pub const FRAMES_PER_WRITE: usize = 256;
 /// Bytes after which no more frames are added to a write. Kept low: every later frame waits for the
 /// frames of the write.

@@ -17,32 +17,35 @@ mod tokens;
 mod users;
 
 pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
-pub use audit::{Audit, AuditEntry, AuditQuery};
-pub use auth::{AuthState, ChangePassword, Login, Me, Session, Sessions, Setup};
+pub use audit::{AuditEntry, AuditQuery};
+pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
 };
-pub use methods::{CallResponse, Method, MethodQuery, Methods, Provider};
-pub use page::PageQuery;
+pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
+pub use page::{
+    Audit, Groups, Listing, PageQuery, Roles, Scripts, Sessions, Sinks, Spaces, Templates, Tokens,
+    Users,
+};
 pub use scripts::{
     NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
-    ScriptRunResult, Scripts,
+    ScriptRunResult,
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
     NewSink, PatternsInput, Preview, PreviewResult, Replay, ReplayResult, RotateSecret,
-    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
+    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkType, WebhookConfig,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,
-    Space, SpacePatch, Spaces,
+    Space, SpacePatch,
 };
 pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
-pub use templates::{NewTemplate, Port, Template, Templates};
-pub use tokens::{NewToken, Token, Tokens};
+pub use templates::{NewTemplate, Port, Template};
+pub use tokens::{NewToken, Token};
 pub use users::{
-    Group, GroupBody, GroupPatch, Groups, NewRole, NewUser, PermissionList, Role, RolePatch, Roles,
-    User, UserPatch, Users,
+    Group, GroupBody, GroupPatch, NewRole, NewUser, PermissionList, Role, RolePatch, User,
+    UserPatch,
 };

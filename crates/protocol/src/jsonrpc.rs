@@ -18,11 +18,11 @@ pub use response::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
-/// Longest line that a method server may write, in bytes.
+/// The maximum length of a line that a method server may write, in bytes.
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Most items of a batch.
+/// The maximum number of items in a batch.
 pub const BATCH_MAX: usize = 1_000;
-/// Deepest nesting of params: `{}` has one level. JSON readers of many languages recurse once per
+/// The maximum nesting of params: `{}` has one level. JSON readers of many languages recurse once per
 /// level, and a method server whose stack overflows fails all its calls.
 pub const PARAMS_DEPTH_MAX: usize = 128;
 
@@ -81,59 +81,58 @@ pub struct ErrorObject {
 
 impl RpcError {
     pub fn code(&self) -> i32 {
-        match self {
-            Self::Parse => PARSE_ERROR,
-            Self::InvalidRequest(_) => INVALID_REQUEST,
-            Self::MethodNotFound => METHOD_NOT_FOUND,
-            Self::TooDeep => INVALID_PARAMS,
-            Self::Unavailable => UNAVAILABLE,
-            Self::TimedOut { .. } => TIMED_OUT,
-            Self::Interrupted => INTERRUPTED,
-            Self::AnswerTooLarge { .. } | Self::InvalidResponse(_) => INTERNAL_ERROR,
-        }
+        self.code_and_message().0
     }
 
     pub fn message(&self) -> &'static str {
+        self.code_and_message().1
+    }
+
+    fn code_and_message(&self) -> (i32, &'static str) {
         match self {
-            Self::Parse => "Parse error",
-            Self::InvalidRequest(_) => "Invalid Request",
-            Self::MethodNotFound => "Method not found",
-            Self::TooDeep => "Invalid params",
-            Self::Unavailable => "Method unavailable",
-            Self::TimedOut { .. } => "Method timed out",
-            Self::Interrupted => "Method interrupted",
-            Self::AnswerTooLarge { .. } | Self::InvalidResponse(_) => "Internal error",
+            Self::Parse => (PARSE_ERROR, "Parse error"),
+            Self::InvalidRequest(_) => (INVALID_REQUEST, "Invalid Request"),
+            Self::MethodNotFound => (METHOD_NOT_FOUND, "Method not found"),
+            Self::TooDeep => (INVALID_PARAMS, "Invalid params"),
+            Self::Unavailable => (UNAVAILABLE, "Method unavailable"),
+            Self::TimedOut { .. } => (TIMED_OUT, "Method timed out"),
+            Self::Interrupted => (INTERRUPTED, "Method interrupted"),
+            Self::AnswerTooLarge { .. } | Self::InvalidResponse(_) => {
+                (INTERNAL_ERROR, "Internal error")
+            }
         }
     }
 
-    pub fn to_object(&self) -> ErrorObject {
-        let data = match self {
-            Self::Parse | Self::MethodNotFound => None,
-            Self::InvalidRequest(why) => Some(json!({ "reason": why })),
-            Self::TooDeep => Some(json!({
+    fn data(&self) -> Option<Value> {
+        Some(match self {
+            Self::Parse | Self::MethodNotFound => return None,
+            Self::InvalidRequest(why) => json!({ "reason": why }),
+            Self::TooDeep => json!({
                 "reason": "too_deep",
                 "limit_levels": PARAMS_DEPTH_MAX,
                 "detail": format!("params may nest at most {PARAMS_DEPTH_MAX} levels deep"),
-            })),
-            Self::Unavailable => Some(json!({"reason": "unavailable"})),
+            }),
+            Self::Unavailable => json!({"reason": "unavailable"}),
             Self::TimedOut {
                 timeout_seconds,
                 sent,
-            } => {
-                Some(json!({"reason": "timeout", "timeout_seconds": timeout_seconds, "sent": sent}))
-            }
-            Self::Interrupted => Some(json!({"reason": "interrupted"})),
+            } => json!({"reason": "timeout", "timeout_seconds": timeout_seconds, "sent": sent}),
+            Self::Interrupted => json!({"reason": "interrupted"}),
             Self::AnswerTooLarge { limit_bytes } => {
-                Some(json!({"reason": "answer_too_large", "limit_bytes": limit_bytes}))
+                json!({"reason": "answer_too_large", "limit_bytes": limit_bytes})
             }
             Self::InvalidResponse(fault) => {
-                Some(json!({"reason": "invalid_response", "detail": fault.message()}))
+                json!({"reason": "invalid_response", "detail": fault.message()})
             }
-        };
+        })
+    }
+
+    pub fn to_object(&self) -> ErrorObject {
+        let (code, message) = self.code_and_message();
         ErrorObject {
-            code: self.code().into(),
-            message: self.message().to_owned(),
-            data,
+            code: code.into(),
+            message: message.to_owned(),
+            data: self.data(),
         }
     }
 }

@@ -8,7 +8,7 @@ use svc_core::{
 };
 use toml::de::{DeTable, DeValue};
 
-/// Largest registration file, in bytes.
+/// The maximum size of a registration file.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Why a registration file is rejected: all faults, each with its position.
@@ -29,6 +29,25 @@ pub struct Fault {
     pub excerpt: Option<String>,
 }
 
+impl Fault {
+    fn without_position(file: &str, message: String) -> Self {
+        Self {
+            file: file.to_owned(),
+            position: None,
+            message,
+            excerpt: None,
+        }
+    }
+}
+
+impl From<Fault> for FileError {
+    fn from(fault: Fault) -> Self {
+        Self {
+            faults: vec![fault],
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
@@ -45,13 +64,8 @@ impl fmt::Display for Fault {
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.faults.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n")?;
-            }
-            fault.fmt(f)?;
-        }
-        Ok(())
+        let faults: Vec<String> = self.faults.iter().map(Fault::to_string).collect();
+        f.write_str(&faults.join("\n"))
     }
 }
 
@@ -64,15 +78,9 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
             "the file has {} bytes; at most {FILE_BYTES_MAX} are allowed",
             text.len()
         );
-        return Err(single_fault(Fault {
-            file: file.to_owned(),
-            position: None,
-            message,
-            excerpt: None,
-        }));
+        return Err(Fault::without_position(file, message).into());
     }
-    toml::from_str(text)
-        .map_err(|error| single_fault(place(file, text, error.span(), error.message())))
+    toml::from_str(text).map_err(|error| place(file, text, error.span(), error.message()).into())
 }
 
 /// Parses a TOML registration and checks it for a space.
@@ -110,20 +118,9 @@ pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
 pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
     let faults = violations
         .iter()
-        .map(|violation| Fault {
-            file: file.to_owned(),
-            position: None,
-            message: violation.to_string(),
-            excerpt: None,
-        })
+        .map(|violation| Fault::without_position(file, violation.to_string()))
         .collect();
     FileError { faults }
-}
-
-fn single_fault(fault: Fault) -> FileError {
-    FileError {
-        faults: vec![fault],
-    }
 }
 
 /// The span of the value at a path, or of its nearest parent that exists.
@@ -148,14 +145,8 @@ fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<
 /// A fault at a position in a text; also used for TOML files that are not registrations.
 pub fn place(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> Fault {
     let message = message.trim().replace('\n', "; ");
-    let file = file.to_owned();
     let Some(span) = span else {
-        return Fault {
-            file,
-            position: None,
-            message,
-            excerpt: None,
-        };
+        return Fault::without_position(file, message);
     };
     let mut start = span.start.min(text.len());
     while !text.is_char_boundary(start) {
@@ -164,22 +155,16 @@ pub fn place(file: &str, text: &str, span: Option<Range<usize>>, message: &str) 
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let line = text[..start].matches('\n').count() + 1;
     let column = text[line_start..start].chars().count() + 1;
-    let source: String = text[line_start..]
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(160)
-        .collect();
+    let source = text[line_start..].lines().next().unwrap_or_default();
+    let source: String = source.chars().take(160).collect();
     let number = line.to_string();
     let gutter = " ".repeat(number.len());
     let under = " ".repeat(column.saturating_sub(1));
     let excerpt = format!("{gutter} |\n{number} | {source}\n{gutter} | {under}^");
     Fault {
-        file,
         position: Some((line, column)),
-        message,
         excerpt: Some(excerpt),
+        ..Fault::without_position(file, message)
     }
 }
 

@@ -84,7 +84,6 @@ pub struct Parts {
     pub limits: Limits,
     /// The quotas of users without overrides; see `User::quotas`.
     pub quotas: Quotas,
-    /// The web interface.
     pub web: Web,
     /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,

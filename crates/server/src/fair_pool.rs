@@ -2,14 +2,14 @@
 //!
 //! For work that would block an async thread: computations of more than about a millisecond, and
 //! blocking system calls. Waiting users take turns, no user may occupy every thread, and the queue
-//! of each user is limited. The threads are not shared with the store, with password hashing or
-//! with Tokio's blocking pool.
+//! of each user is limited. The threads are not shared with the store or with Tokio's blocking pool.
 
 mod queue;
 #[cfg(test)]
 mod tests;
 
 use std::{
+    hash::Hash,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -32,7 +32,7 @@ use self::queue::{Job, Queue};
 pub struct PoolOptions {
     /// Name of the threads.
     pub name: &'static str,
-    /// Most threads. They are started when needed.
+    /// The maximum number of threads. They are started when needed.
     pub threads: usize,
     /// Jobs of one user that run at the same time.
     pub running_per_user: usize,
@@ -40,6 +40,9 @@ pub struct PoolOptions {
     pub jobs_per_user: usize,
     /// Jobs of all users that wait.
     pub waiting_max: usize,
+    /// Whether, at `waiting_max`, the newest job of the user with the most waiting jobs gives way to
+    /// the job of a user with fewer.
+    pub evicts: bool,
     /// The setting behind `jobs_per_user`, for the error message.
     pub setting: &'static str,
 }
@@ -56,16 +59,25 @@ pub enum PoolError {
     Failed,
 }
 
-/// Cheap to clone; the threads end with the last clone.
-#[derive(Clone)]
-pub struct FairPool(Arc<Handle>);
+/// `U` identifies a user. Cheap to clone; the threads end with the last clone.
+pub struct FairPool<U: PoolUser = UserId>(Arc<Handle<U>>);
+
+pub trait PoolUser: Copy + Eq + Hash + Send + 'static {}
+
+impl<U: Copy + Eq + Hash + Send + 'static> PoolUser for U {}
+
+impl<U: PoolUser> Clone for FairPool<U> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
 
 /// Ends the threads when it is dropped.
-struct Handle(Arc<Shared>);
+struct Handle<U: PoolUser>(Arc<Shared<U>>);
 
-struct Shared {
+struct Shared<U> {
     options: PoolOptions,
-    queue: Mutex<Queue>,
+    queue: Mutex<Queue<U>>,
     /// Signalled when a job is queued, and when the pool is closed.
     queued: Condvar,
 }
@@ -89,11 +101,11 @@ impl Drop for CancelOnDrop {
     }
 }
 
-impl FairPool {
+impl<U: PoolUser> FairPool<U> {
     pub fn new(options: PoolOptions) -> Self {
         Self(Arc::new(Handle(Arc::new(Shared {
             options,
-            queue: Mutex::new(Queue::new(options.running_per_user.max(1))),
+            queue: Mutex::new(Queue::new(&options)),
             queued: Condvar::new(),
         }))))
     }
@@ -102,7 +114,7 @@ impl FairPool {
     /// many jobs. Dropping the future cancels the job.
     pub async fn run<T: Send + 'static>(
         &self,
-        user: UserId,
+        user: U,
         work: impl FnOnce(&Cancelled) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
         self.submit(user, work, true).await
@@ -112,7 +124,7 @@ impl FairPool {
     /// fail because its user is busy, such as deliveries and registrations.
     pub async fn run_unbounded<T: Send + 'static>(
         &self,
-        user: UserId,
+        user: U,
         work: impl FnOnce(&Cancelled) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
         self.submit(user, work, false).await
@@ -120,7 +132,7 @@ impl FairPool {
 
     async fn submit<T: Send + 'static>(
         &self,
-        user: UserId,
+        user: U,
         work: impl FnOnce(&Cancelled) -> T + Send + 'static,
         is_bounded: bool,
     ) -> Result<T, PoolError> {
@@ -136,17 +148,14 @@ impl FairPool {
             let _ = sender.send(done.ok());
         });
         self.0.0.enqueue(user, job, is_bounded)?;
-        receiver.await.ok().flatten().ok_or(PoolError::Failed)
+        // The job was dropped if it gave way to another one.
+        let done = receiver.await.map_err(|_| PoolError::Full)?;
+        done.ok_or(PoolError::Failed)
     }
 }
 
-impl Shared {
-    fn enqueue(
-        self: &Arc<Self>,
-        user: UserId,
-        job: Job,
-        is_bounded: bool,
-    ) -> Result<(), PoolError> {
+impl<U: PoolUser> Shared<U> {
+    fn enqueue(self: &Arc<Self>, user: U, job: Job, is_bounded: bool) -> Result<(), PoolError> {
         let options = &self.options;
         let mut queue = self.queue.lock();
         if queue.is_closed {
@@ -159,7 +168,9 @@ impl Shared {
                     setting: options.setting,
                 });
             }
-            if queue.waiting() >= options.waiting_max {
+            if queue.waiting() >= options.waiting_max
+                && !(options.evicts && queue.evict_for(user).is_some())
+            {
                 return Err(PoolError::Full);
             }
         }
@@ -214,7 +225,7 @@ impl Shared {
     }
 }
 
-impl Drop for Handle {
+impl<U: PoolUser> Drop for Handle<U> {
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
         queue.is_closed = true;

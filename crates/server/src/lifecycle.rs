@@ -24,6 +24,7 @@ use thiserror::Error;
 use crate::{
     events::{hub::Hub, subscriptions},
     identity::Directory,
+    live::HealthReport,
 };
 
 /// Spaces stopped in one transaction. Limited to keep the transaction short.
@@ -67,11 +68,8 @@ impl Lifecycle {
         let row = row
             .filter(|row| row.state != State::Deleted)
             .ok_or(LinkRefused::Gone)?;
-        let owner = self
-            .directory
-            .find_user(row.owner_id)
-            .ok_or(LinkRefused::Gone)?;
-        if !owner.active {
+        let owner = self.directory.find_user(row.owner_id);
+        if owner.is_some_and(|owner| !owner.active) {
             return Err(LinkRefused::OwnerInactive);
         }
         self.identify(&row).ok_or(LinkRefused::Gone)
@@ -79,7 +77,10 @@ impl Lifecycle {
 
     /// The spaces that were deployed on this server when it last ran.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
-        let rows = self.store.read(spaces::list_deployed).await?;
+        let rows = self
+            .store
+            .read(|tx| spaces::list_in_state(tx, State::Deployed))
+            .await?;
         // A server without a zone waits for all spaces; in a zone, for its own only.
         let alone = !self.store.is_shared();
         Ok(rows
@@ -211,9 +212,7 @@ impl Lifecycle {
     pub async fn health_changed(
         &self,
         space: SpaceId,
-        current: Health,
-        consecutive_failures: u32,
-        at: Timestamp,
+        report: HealthReport,
     ) -> Result<(), StoreError> {
         let event = self
             .store
@@ -221,7 +220,7 @@ impl Lifecycle {
                 let Some(row) = spaces::find(tx, space)? else {
                     return Ok(None);
                 };
-                let previous = row.health;
+                let (previous, current) = (row.health, report.current);
                 // Only changes of a deployed space are announced.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
@@ -231,19 +230,14 @@ impl Lifecycle {
                 let transition = Transition::HealthChanged {
                     previous,
                     current,
-                    consecutive_failures,
-                    at,
+                    consecutive_failures: report.consecutive_failures,
+                    at: report.checked_at,
                 };
                 announce(tx, &row, &transition, Actor::system()).map(Some)
             })
             .await?;
         self.hub.committed(event.as_slice());
         Ok(())
-    }
-
-    /// Spaces with subscriptions, in any state.
-    pub async fn subscribed(&self) -> Result<Vec<SpaceId>, StoreError> {
-        self.store.read(lanes::list_declaring_spaces).await
     }
 
     /// The time when a space was stopped; `None` unless it is stopped now.

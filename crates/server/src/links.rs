@@ -20,7 +20,7 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{ServerId, SpaceId, UserId};
-use svc_link::Goodbye;
+use svc_link::{Goodbye, SpaceIdentity};
 use svc_protocol::api::RegistrationStatus;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -31,7 +31,6 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Timings of links.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPolicy {
     /// How long a space stays deployed after its link is lost.
@@ -60,13 +59,7 @@ pub struct Links {
 }
 
 impl Links {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one per collaborator, each named at the call"
-    )]
     pub fn new(
-        server_id: ServerId,
-        registry: Arc<Registry>,
         publisher: Publisher,
         lifecycle: Arc<Lifecycle>,
         logs: Arc<SpaceLogs>,
@@ -75,8 +68,8 @@ impl Links {
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
-            server_id,
-            registry,
+            server_id: lifecycle.server_id,
+            registry: publisher.registry.clone(),
             publisher,
             lifecycle,
             logs,
@@ -187,12 +180,9 @@ impl Links {
     }
 
     /// Returns the live space; creates it if this server does not hold it.
-    fn enter(&self, make: impl FnOnce() -> LiveSpace, space: SpaceId) -> Arc<LiveSpace> {
-        Arc::clone(
-            self.live
-                .write()
-                .entry(space)
-                .or_insert_with(|| Arc::new(make())),
-        )
+    fn enter(&self, owner: UserId, identity: SpaceIdentity) -> Arc<LiveSpace> {
+        let mut live = self.live.write();
+        let live = live.entry(identity.id);
+        Arc::clone(live.or_insert_with(|| Arc::new(LiveSpace::new(owner, identity))))
     }
 }

@@ -37,12 +37,12 @@ use tokio_util::sync::CancellationToken;
 pub use era::Era;
 pub use progress::ProgressStream;
 pub use stream::Stream;
+pub use view::Views;
 
 use self::{
     message::Message,
     refusal::Refusal,
     stream::{Sources, StreamRequest},
-    view::Views,
 };
 use crate::{
     fair_pool::{FairPool, PoolError},
@@ -64,16 +64,16 @@ const BATCH_MAX: usize = 100;
 pub const SERVER_NAME: &str = "svc";
 
 pub struct Mcp {
-    views: Arc<Views>,
-    calls: Arc<Calls>,
-    registry: Arc<Registry>,
-    directory: Arc<Directory>,
-    scripts: Arc<StoredTools>,
-    metrics: Arc<Metrics>,
+    pub views: Arc<Views>,
+    pub calls: Arc<Calls>,
+    pub registry: Arc<Registry>,
+    pub directory: Arc<Directory>,
+    pub scripts: Arc<StoredTools>,
+    pub metrics: Arc<Metrics>,
     /// Runs searches in long lists.
-    compute: FairPool,
-    streams: Streams,
-    shutdown: CancellationToken,
+    pub compute: FairPool,
+    pub streams: Streams,
+    pub shutdown: CancellationToken,
 }
 
 /// Which tools a list holds.
@@ -128,36 +128,6 @@ struct Exchange<'a> {
 }
 
 impl Mcp {
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the server")]
-    pub fn new(
-        registry: Arc<Registry>,
-        directory: Arc<Directory>,
-        calls: Arc<Calls>,
-        scripts: Arc<StoredTools>,
-        metrics: Arc<Metrics>,
-        compute: FairPool,
-        streams: Streams,
-        shutdown: CancellationToken,
-    ) -> Self {
-        let views = Views::new(
-            registry.clone(),
-            directory.clone(),
-            scripts.clone(),
-            compute.clone(),
-        );
-        Self {
-            views: Arc::new(views),
-            calls,
-            registry,
-            directory,
-            scripts,
-            metrics,
-            compute,
-            streams,
-            shutdown,
-        }
-    }
-
     /// Answers the body of one `POST /mcp`. `accepts_event_stream`: whether the answer may be a
     /// stream.
     pub async fn answer(

@@ -6,21 +6,18 @@ mod events;
 mod mcp;
 mod scripts;
 
-use std::{
-    sync::{Arc, atomic::AtomicU64},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::Registry,
+    registry::{Metric, Registry},
 };
 use svc_protocol::jsonrpc::RpcError;
 
 pub use call_stats::CallStats;
-pub use events::{AttemptOutcome, EventCounters, EventMetrics};
-pub use mcp::{McpMetrics, McpOutcome, StreamMetricGuard};
+pub use events::{EventCounters, EventMetrics};
+pub use mcp::{McpMetrics, McpOutcome};
 pub use scripts::ScriptMetrics;
 
 /// How a call ended.
@@ -98,57 +95,35 @@ pub struct Metrics {
 impl Metrics {
     pub fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("svc");
-        let calls = Family::<OutcomeLabel, Counter>::default();
+        let table = &mut registry;
+        let calls: Family<OutcomeLabel, Counter> = add(table, "calls", "Calls by outcome");
         let call_seconds = Histogram::new([
             0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
             2.5, 5.0, 10.0, 30.0, 60.0,
         ]);
-        let metrics = Self {
-            calls: CallOutcome::ALL.map(|outcome| {
-                calls
-                    .get_or_create(&OutcomeLabel {
-                        outcome: outcome.label(),
-                    })
-                    .clone()
-            }),
-            call_seconds: call_seconds.clone(),
-            calls_in_flight: Gauge::default(),
-            links: Gauge::default(),
-            methods: Gauge::default(),
-            method_server_restarts: Counter::<u64, AtomicU64>::default(),
-            events: EventMetrics::default(),
-            mcp: McpMetrics::default(),
-            scripts: ScriptMetrics::default(),
-            registry: Registry::default(),
-        };
-        registry.register("calls", "Calls by outcome", calls);
-        registry.register("call_seconds", "Time from arrival to answer", call_seconds);
-        registry.register(
-            "calls_in_flight",
-            "Calls being answered",
-            metrics.calls_in_flight.clone(),
+        table.register(
+            "call_seconds",
+            "Time from arrival to answer",
+            call_seconds.clone(),
         );
-        registry.register(
-            "links",
-            "Agents linked to this server",
-            metrics.links.clone(),
-        );
-        registry.register(
-            "methods",
-            "Methods registered on this server",
-            metrics.methods.clone(),
-        );
-        registry.register(
-            "method_server_restarts",
-            "Restarts of method servers, as their agents report them",
-            metrics.method_server_restarts.clone(),
-        );
-        metrics.events.register(&mut registry);
-        metrics.mcp.register(&mut registry);
-        metrics.scripts.register(&mut registry);
         Arc::new(Self {
+            calls: CallOutcome::ALL.map(|outcome| {
+                let outcome = outcome.label();
+                calls.get_or_create(&OutcomeLabel { outcome }).clone()
+            }),
+            call_seconds,
+            calls_in_flight: add(table, "calls_in_flight", "Calls being answered"),
+            links: add(table, "links", "Agents linked to this server"),
+            methods: add(table, "methods", "Methods registered on this server"),
+            method_server_restarts: add(
+                table,
+                "method_server_restarts",
+                "Restarts of method servers, as their agents report them",
+            ),
+            events: EventMetrics::new(table),
+            mcp: McpMetrics::new(table),
+            scripts: ScriptMetrics::new(table),
             registry,
-            ..metrics
         })
     }
 
@@ -166,9 +141,9 @@ impl Metrics {
         u64::try_from(self.calls_in_flight.get()).unwrap_or(0)
     }
 
-    pub fn link_up(self: &Arc<Self>) -> LinkGuard {
-        self.links.inc();
-        LinkGuard(Arc::clone(self))
+    /// Counts a link until the result is dropped.
+    pub fn link_up(&self) -> GaugeGuard {
+        GaugeGuard::new(&self.links)
     }
 
     pub fn method_server_restarts(&self, count: u64) {
@@ -200,11 +175,25 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// A counted link; uncounted when dropped.
-pub struct LinkGuard(Arc<Metrics>);
+/// One thing that a gauge counts until this value is dropped.
+pub struct GaugeGuard(Gauge);
 
-impl Drop for LinkGuard {
-    fn drop(&mut self) {
-        self.0.links.dec();
+impl GaugeGuard {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
     }
+}
+
+impl Drop for GaugeGuard {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Creates a metric and registers it.
+fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
 }

@@ -157,6 +157,7 @@ impl Limits {
             running_per_user: threads.saturating_sub(1).max(1),
             jobs_per_user: self.compute_queue.max(1),
             waiting_max: COMPUTE_WAITING_MAX,
+            evicts: false,
             setting: "server.compute_queue",
         })
     }

@@ -4,7 +4,6 @@ mod assemble;
 mod bind;
 mod file_limit;
 mod open;
-mod seal_headers;
 mod secret_key;
 
 use std::{io, net::SocketAddr, time::Duration};
@@ -24,7 +23,7 @@ use self::{
 };
 use crate::{
     app::App,
-    events::{deliver::webhook::GuardError, secrets::SecretError},
+    events::{deliver::webhook::GuardError, sealed_headers::seal_stored, secrets::SecretError},
     http::{
         self,
         connections::{ConnectionLimits, Connections},
@@ -120,7 +119,7 @@ impl Server {
             internal_api,
         } = assemble(&options, opened, identity, zone, clock, shutdown)?;
         secret_key::check(&app, options.events.accept_new_key).await?;
-        seal_headers::try_once(&app).await?;
+        seal_stored(&app.store, &app.event_sinks.deliverers.secrets).await?;
 
         let local = match &tls {
             Some(_) if options.allow_local_spaces => Some(bind_loopback()?),
@@ -311,7 +310,6 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(test_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
-        tokio::spawn(seal_headers::run(app.clone())),
         tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
 }

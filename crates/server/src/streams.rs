@@ -1,14 +1,25 @@
 //! Counts the open streams of each user: event streams and MCP streams together.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{
     UserId,
     quota::{Quota, QuotaExceeded, Quotas},
 };
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::identity::User;
+
+/// How often an open stream checks that its credential is still valid.
+const RECHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// Ticks when an open stream must check its credential; the first time at once.
+pub fn recheck_interval() -> Interval {
+    let mut recheck = interval(RECHECK_EVERY);
+    recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    recheck
+}
 
 /// Cheap to clone.
 #[derive(Clone)]

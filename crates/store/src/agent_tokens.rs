@@ -3,16 +3,19 @@
 //! A space has at most one token of each kind: one that was shown to its owner, and one that the
 //! server gave to an agent that it runs itself.
 
+use serde::{Deserialize, Serialize};
 use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
 
 use super::{
     error::StoreError,
+    record::{record, row},
     spaces::ForeignSetting,
-    sql::{Row, Tx, values},
-    value::{FromValue, Hash, Value},
+    sql::{Tx, values},
+    value::{Hash, as_word},
 };
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AgentTokenKind {
     /// Shown to the owner, who starts the agent.
     Shown,
@@ -20,30 +23,7 @@ pub enum AgentTokenKind {
     Local,
 }
 
-impl AgentTokenKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Shown => "shown",
-            Self::Local => "local",
-        }
-    }
-}
-
-impl FromValue for AgentTokenKind {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match String::from_value(value)?.as_str() {
-            "shown" => Ok(Self::Shown),
-            "local" => Ok(Self::Local),
-            other => Err(format!("`{other}` is not a kind of agent token")),
-        }
-    }
-}
-
-impl From<AgentTokenKind> for Value {
-    fn from(kind: AgentTokenKind) -> Self {
-        kind.as_str().into()
-    }
-}
+as_word!(AgentTokenKind);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentTokenRow {
@@ -56,6 +36,8 @@ pub struct AgentTokenRow {
     pub made_by: Option<UserId>,
 }
 
+record! { AgentTokenRow in "agent_tokens": id, space_id, hash, kind, created_at, made_by }
+
 /// A token and the owner of its space, for the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedAgentToken {
@@ -66,31 +48,10 @@ pub struct OwnedAgentToken {
     pub stop_reason: Option<StopReason>,
 }
 
-impl OwnedAgentToken {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            hash: row.get("hash")?,
-            space_id: row.get("space_id")?,
-            owner_id: row.get("owner_id")?,
-            stop_reason: row.get("stop_reason")?,
-        })
-    }
-}
+row! { OwnedAgentToken: hash, space_id, owner_id, stop_reason }
 
 pub fn insert(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO agent_tokens (id, space_id, hash, kind, created_at, made_by)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        values![
-            token.id,
-            token.space_id,
-            token.hash,
-            token.kind,
-            token.created_at,
-            token.made_by
-        ],
-    )?;
-    Ok(())
+    tx.insert(token)
 }
 
 /// Replaces the space's earlier tokens of the same kind.
@@ -104,16 +65,12 @@ pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError>
 
 /// The user who created a token, if that is not the owner of the space.
 pub fn find_maker(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<UserId>, StoreError> {
-    let found = tx.query_opt(
-        "SELECT made_by FROM agent_tokens WHERE hash = ?1",
-        values![*hash],
-    )?;
-    let maker = found.map(|row| row.get::<Option<UserId>>("made_by"));
-    Ok(maker.transpose()?.flatten())
+    let sql = "SELECT made_by FROM agent_tokens WHERE hash = ?1";
+    Ok(tx.find::<Option<_>>(sql, values![hash])?.flatten())
 }
 
 /// Revokes every token of a space.
-pub(crate) fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
+pub(crate) fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM agent_tokens WHERE space_id = ?1",
         values![space],
@@ -127,13 +84,12 @@ pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<ForeignSetting>, Store
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
          WHERE a.made_by IS NOT NULL AND s.state <> 'deleted' ORDER BY a.id",
         &[],
-        ForeignSetting::read,
     )
 }
 
 /// Revokes the tokens of a space that its owner did not create.
 pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM agent_tokens WHERE space_id = ?1 AND made_by IS NOT NULL",
         values![space],
     )
@@ -141,23 +97,17 @@ pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, S
 
 /// The tokens of all spaces that are not deleted: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
-    tx.list(
-        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
-                s.stop_reason AS stop_reason
-         FROM agent_tokens a JOIN spaces s ON s.id = a.space_id WHERE s.state <> 'deleted'",
-        &[],
-        OwnedAgentToken::read,
-    )
+    tx.list(OWNED_TOKENS, &[])
 }
 
 /// The tokens of one space, none if it is deleted: for the directory.
 pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.list(
-        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
-                s.stop_reason AS stop_reason
-         FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
-         WHERE a.space_id = ?1 AND s.state <> 'deleted'",
+        &format!("{OWNED_TOKENS} AND a.space_id = ?1"),
         values![space],
-        OwnedAgentToken::read,
     )
 }
+
+const OWNED_TOKENS: &str = "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
+        s.stop_reason AS stop_reason
+     FROM agent_tokens a JOIN spaces s ON s.id = a.space_id WHERE s.state <> 'deleted'";

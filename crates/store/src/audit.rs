@@ -9,11 +9,13 @@ use svc_protocol::api::{AuditEntry, AuditQuery};
 use uuid::Uuid;
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
     events::first_id_at,
     page::{Page, PageRequest},
-    sql::{Row, Tx, values},
-    value::{Json, Value},
+    record::record,
+    sql::{Tx, values},
+    value::Value,
 };
 
 /// The actor of changes that no user made.
@@ -37,6 +39,8 @@ pub struct Entry {
     pub detail: JsonValue,
 }
 
+record! { AuditEntry in "audit": id, at, actor, action, target_type, target_id, detail }
+
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
@@ -48,7 +52,7 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
             entry.action,
             entry.target_type,
             &entry.target_id,
-            Json(&entry.detail)
+            &entry.detail
         ],
     )
 }
@@ -60,62 +64,37 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<AuditEntry>, StoreError> {
     let (sql, values) = sizes_sql(query, page);
-    let sizes = tx.query(&sql, &values)?;
-    let select = "SELECT id, at, actor, action, target_type, target_id, detail FROM audit";
-    page.read(tx, &sizes, select, read)
+    let sizes = tx.list(&sql, &values)?;
+    page.read(tx, sizes)
 }
 
 /// Selects ids and sizes of the entries of a page, and of one more entry.
 pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<Value>) {
-    let mut sql = String::from(
-        "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes
-         FROM audit WHERE id < ?1",
-    );
-    let mut values: Vec<Value> = vec![page.before()];
-    for (column, wanted) in [
-        ("actor", &query.actor),
-        ("action", &query.action),
-        ("target_type", &query.target_type),
-        ("target_id", &query.target_id),
-    ] {
-        if let Some(wanted) = wanted {
-            values.push(wanted.into());
-            sql.push_str(&format!(" AND {column} = ?{}", values.len()));
-        }
-    }
-    let mut add = |condition: &str, value: Value| {
-        values.push(value);
-        sql.push_str(&format!(" AND {condition} ?{}", values.len()));
-    };
+    let mut conditions = Conditions::new("id < ?", page.before());
+    conditions.add_some("actor = ?", query.actor.as_ref());
+    conditions.add_some("action = ?", query.action.as_ref());
+    conditions.add_some("target_type = ?", query.target_type.as_ref());
+    conditions.add_some("target_id = ?", query.target_id.as_ref());
     // Ids contain a time, which narrows the search to slightly more than the span. The time of the
     // entry is exact: the clock was read separately for it.
     if let Some(since) = query.since {
-        add("id >=", first_id_at(since.minus(ID_BEFORE)).into());
-        add("at >=", since.into());
+        conditions.add("id >= ?", first_id_at(since.minus(ID_BEFORE)));
+        conditions.add("at >= ?", since);
     }
     if let Some(until) = query.until {
-        add("id <", first_id_at(until.plus(ID_AFTER)).into());
-        add("at <=", until.into());
+        conditions.add("id < ?", first_id_at(until.plus(ID_AFTER)));
+        conditions.add("at <= ?", until);
     }
-    values.push(page.limit());
-    sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));
-    (sql, values)
+    let limit = conditions.placeholder(page.rows());
+    let sql = format!(
+        "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes
+         FROM audit WHERE {} ORDER BY id DESC LIMIT {limit}",
+        conditions.sql
+    );
+    (sql, conditions.values)
 }
 
 /// Removes entries from before a time. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
-    tx.execute("DELETE FROM audit WHERE at < ?1", values![before])
-}
-
-fn read(row: &Row) -> Result<AuditEntry, StoreError> {
-    let Json(detail) = row.get("detail")?;
-    Ok(AuditEntry {
-        id: row.get("id")?,
-        at: row.get("at")?,
-        actor: row.get("actor")?,
-        action: row.get("action")?,
-        target_type: row.get("target_type")?,
-        target_id: row.get("target_id")?,
-        detail,
-    })
+    tx.count_changes("DELETE FROM audit WHERE at < ?1", values![before])
 }

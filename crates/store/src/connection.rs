@@ -1,4 +1,4 @@
-//! Both engines behind one type: the address of the database, and one connection to it.
+//! The port to the database: what both engines implement, and the address that opens connections.
 
 use std::sync::Arc;
 
@@ -27,152 +27,70 @@ pub(super) enum Database {
 }
 
 impl Database {
-    pub(super) fn open(&self, access: Access) -> Result<Connection, StoreError> {
+    pub(super) fn open(&self, access: Access) -> Result<Box<dyn Connection>, StoreError> {
         Ok(match self {
-            Self::Sqlite { file, clock, .. } => Connection::Sqlite {
-                inner: sqlite::Connection::open(file, access)?,
-                access,
-                clock: clock.clone(),
-            },
-            Self::Postgres(server) => Connection::Postgres(server.connect(access)?),
+            Self::Sqlite { file, clock, .. } => {
+                Box::new(sqlite::Connection::open(file, access, clock.clone())?)
+            }
+            Self::Postgres(server) => Box::new(server.connect(access)?),
         })
     }
 }
 
-/// One connection. It stays on the thread that opened it.
-pub(super) enum Connection {
-    Sqlite {
-        inner: sqlite::Connection,
-        access: Access,
-        clock: Clock,
-    },
-    Postgres(postgres::Connection),
-}
+/// One connection. It stays on the thread that opened it. The defaults are for an engine that waits
+/// for every statement and has no other servers.
+pub(super) trait Connection: Send {
+    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
 
-impl Connection {
-    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.query(sql, values),
-            Self::Postgres(inner) => inner.query(sql, values),
-        }
-    }
-
-    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.execute(sql, values),
-            Self::Postgres(inner) => inner.execute(sql, values),
-        }
-    }
+    /// Returns the number of changed rows.
+    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError>;
 
     /// Runs a statement without waiting for its outcome, which [`settle`](Self::settle) returns.
-    pub(super) fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.execute(sql, values).map(drop),
-            Self::Postgres(inner) => inner.send(sql, values),
-        }
+    fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
+        self.execute(sql, values).map(drop)
     }
 
-    pub(super) fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.execute_script(sql),
-            Self::Postgres(inner) => inner.execute_script(sql),
-        }
+    fn execute_script(&self, sql: &str) -> Result<(), StoreError>;
+
+    /// Runs a statement that controls a transaction, without values or rows.
+    fn control(&self, sql: &'static str) -> Result<(), StoreError> {
+        self.send(sql, &[])
     }
 
     /// Begins a transaction. In the whole zone, transactions that write run one after the other: the
     /// data that such a transaction reads does not change until it commits.
-    pub(super) fn begin(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, access, .. } => inner.control(match access {
-                Access::Write => "BEGIN IMMEDIATE",
-                Access::Read => "BEGIN",
-            }),
-            Self::Postgres(inner) => inner.begin(),
-        }
-    }
+    fn begin(&self) -> Result<(), StoreError>;
 
     /// Begins a transaction that writes and may take hours.
-    pub(super) fn begin_long(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { .. } => self.begin(),
-            Self::Postgres(inner) => inner.begin_long(),
-        }
+    fn begin_long(&self) -> Result<(), StoreError> {
+        self.begin()
     }
 
-    pub(super) fn commit(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.control("COMMIT"),
-            Self::Postgres(inner) => inner.commit(),
-        }
+    fn commit(&self) -> Result<(), StoreError> {
+        self.control("COMMIT")
     }
 
-    pub(super) fn rollback(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.control("ROLLBACK"),
-            Self::Postgres(inner) => inner.rollback(),
-        }
-    }
-
-    pub(super) fn savepoint(&self) -> Result<(), StoreError> {
-        self.control("SAVEPOINT command")
-    }
-
-    pub(super) fn release_savepoint(&self) -> Result<(), StoreError> {
-        self.control("RELEASE SAVEPOINT command")
-    }
-
-    pub(super) fn rollback_to_savepoint(&self) -> Result<(), StoreError> {
-        self.control("ROLLBACK TO SAVEPOINT command")?;
-        self.release_savepoint()
+    fn rollback(&self) -> Result<(), StoreError> {
+        self.control("ROLLBACK")
     }
 
     /// Waits for the outcomes of all statements that were sent.
-    pub(super) fn settle(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { .. } => Ok(()),
-            Self::Postgres(inner) => inner.settle(),
-        }
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     /// Fails if the database has ended the transaction: SQLite does so when the disk is full,
     /// PostgreSQL when the session ends.
-    pub(super) fn check_transaction(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } if !inner.in_transaction() => Err(StoreError::Commit(
-                "the database ended the transaction".to_owned(),
-            )),
-            Self::Postgres(inner) if !inner.is_usable() => {
-                Err(StoreError::Unavailable("it ended the session".to_owned()))
-            }
-            Self::Sqlite { .. } | Self::Postgres(_) => Ok(()),
-        }
-    }
+    fn check_transaction(&self) -> Result<(), StoreError>;
 
     /// The time by which leases are measured: one clock for all servers of the database.
-    pub(super) fn now(&self) -> Result<Timestamp, StoreError> {
-        match self {
-            Self::Sqlite { clock, .. } => Ok(clock.now()),
-            Self::Postgres(inner) => inner.now(),
-        }
-    }
+    fn now(&self) -> Result<Timestamp, StoreError>;
 
     /// Notifies the other servers of the zone once this transaction is committed.
-    pub(super) fn hint(&self) {
-        match self {
-            Self::Sqlite { .. } => {}
-            Self::Postgres(inner) => inner.hint(),
-        }
-    }
+    fn hint(&self) {}
 
     /// Whether other servers work with the same database.
-    pub(super) fn is_shared(&self) -> bool {
-        matches!(self, Self::Postgres(_))
-    }
-
-    fn control(&self, sql: &'static str) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite { inner, .. } => inner.control(sql),
-            Self::Postgres(inner) => inner.control(sql),
-        }
+    fn is_shared(&self) -> bool {
+        false
     }
 }

@@ -6,11 +6,11 @@ use svc_core::{EventId, LaneId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Delivery, DeliveryState, LastDelivery};
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
-    events,
     page::{InvalidPage, Page, PageRequest},
-    sql::{Row, Tx, values},
-    value::{FromValue, Value},
+    record::row,
+    sql::{FromRow, Row, Tx, values},
 };
 
 /// A page of a lane's deliveries. Its cursor is the number of the last delivery.
@@ -44,34 +44,20 @@ pub struct QueueHead {
     pub event: Option<Event>,
 }
 
-impl FromValue for DeliveryState {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match String::from_value(value)?.as_str() {
-            "pending" => Ok(Self::Pending),
-            "delivered" => Ok(Self::Delivered),
-            "dead" => Ok(Self::Dead),
-            other => Err(format!("`{other}` is not a state of a delivery")),
-        }
+impl FromRow for QueueHead {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let is_there = row.get::<Option<EventId>>("id")?.is_some();
+        Ok(Self {
+            n: row.get("n")?,
+            event_id: row.get("event_id")?,
+            event_type: row.get("event_type")?,
+            event: is_there.then(|| Event::read(row)).transpose()?,
+        })
     }
 }
 
-impl From<DeliveryState> for Value {
-    fn from(state: DeliveryState) -> Self {
-        match state {
-            DeliveryState::Pending => "pending",
-            DeliveryState::Delivered => "delivered",
-            DeliveryState::Dead => "dead",
-        }
-        .into()
-    }
-}
-
-impl FromValue for u16 {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        let number = i64::from_value(value)?;
-        Self::try_from(number).map_err(|_| format!("{number} is out of range"))
-    }
-}
+row! { Attempt: at, status, ms, error, output }
+row! { LastDelivery: n, event_id, event_type, state, at as "finished_at", error }
 
 /// Inserts a delivery with the number that its lane assigned.
 pub(super) fn insert(
@@ -89,24 +75,14 @@ pub(super) fn insert(
 }
 
 pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<QueueHead>, StoreError> {
-    let row = tx.query_opt(
+    tx.find(
         "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
                 e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
                 e.space_id AS space_id, e.actor AS actor, e.data AS data
          FROM deliveries d LEFT JOIN events e ON e.id = d.event_id
          WHERE d.lane_id = ?1 AND d.state = 'pending' ORDER BY d.n LIMIT 1",
         values![lane],
-    )?;
-    row.map(|row| {
-        let is_there = row.get::<Option<EventId>>("id")?.is_some();
-        Ok(QueueHead {
-            n: row.get("n")?,
-            event_id: row.get("event_id")?,
-            event_type: row.get("event_type")?,
-            event: is_there.then(|| events::read(&row)).transpose()?,
-        })
-    })
-    .transpose()
+    )
 }
 
 /// Ends a waiting delivery. False if it is not waiting.
@@ -117,12 +93,11 @@ pub fn finish(
     state: DeliveryState,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
-    let changed = tx.execute(
+    tx.changes(
         "UPDATE deliveries SET state = ?3, finished_at = ?4
          WHERE lane_id = ?1 AND n = ?2 AND state = 'pending'",
         values![lane, n, state, at],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 /// Records an attempt of a delivery; `number` counts from 1.
@@ -141,10 +116,10 @@ pub fn insert_attempt(
             n,
             number,
             attempt.at,
-            attempt.status.map(u32::from),
+            attempt.status,
             attempt.ms,
-            attempt.error.as_ref(),
-            attempt.output.as_ref()
+            &attempt.error,
+            &attempt.output
         ],
     )
 }
@@ -164,20 +139,17 @@ pub fn list(
     state: Option<DeliveryState>,
     DeliveryPage { before, page }: DeliveryPage,
 ) -> Result<Page<Delivery>, StoreError> {
-    let mut values = vec![lane.into(), before.into(), page.limit()];
-    let condition = match state {
-        Some(state) => {
-            values.push(state.into());
-            " AND state = ?4"
-        }
-        None => "",
-    };
+    let mut conditions = Conditions::new("lane_id = ?", lane);
+    conditions.add("n < ?", before);
+    conditions.add_some("state = ?", state);
+    let limit = conditions.placeholder(page.rows());
     let rows = tx.query(
         &format!(
             "SELECT n, event_id, event_type, state FROM deliveries
-             WHERE lane_id = ?1 AND n < ?2{condition} ORDER BY n DESC LIMIT ?3"
+             WHERE {} ORDER BY n DESC LIMIT {limit}",
+            conditions.sql
         ),
-        &values,
+        &conditions.values,
     )?;
     let numbers = rows.iter().map(|row| row.get("n"));
     let sizes = sizes(tx, lane, numbers.collect::<Result<Vec<u64>, _>>()?)?;
@@ -194,47 +166,32 @@ fn sizes(tx: &mut Tx<'_>, lane: LaneId, numbers: Vec<u64>) -> Result<Vec<(u64, u
     let (Some(newest), Some(oldest)) = (numbers.first(), numbers.last()) else {
         return Ok(Vec::new());
     };
-    let rows = tx.query(
+    let sizes: Vec<(u64, u64)> = tx.list(
         "SELECT n, CAST(SUM(COALESCE(octet_length(output), 0) + COALESCE(octet_length(error), 0))
              AS BIGINT) AS bytes FROM attempts
          WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 GROUP BY n",
         values![lane, *oldest, *newest],
     )?;
-    let size = |row: &Row| Ok((row.get("n")?, row.get("bytes")?));
-    let sizes = rows
-        .iter()
-        .map(size)
-        .collect::<Result<BTreeMap<u64, u64>, StoreError>>()?;
+    let sizes: BTreeMap<_, _> = sizes.into_iter().collect();
     let sized = |n| (n, sizes.get(&n).copied().unwrap_or(0));
     Ok(numbers.into_iter().map(sized).collect())
 }
 
 /// The newest finished delivery of a lane.
 pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, StoreError> {
-    let row = tx.query_opt(
+    tx.find(
         "SELECT n, event_id, event_type, state, finished_at,
                 (SELECT a.error FROM attempts a WHERE a.lane_id = d.lane_id AND a.n = d.n
                  ORDER BY a.attempt DESC LIMIT 1) AS error
          FROM deliveries d
          WHERE lane_id = ?1 AND finished_at IS NOT NULL ORDER BY n DESC LIMIT 1",
         values![lane],
-    )?;
-    row.map(|row| {
-        Ok(LastDelivery {
-            n: row.get("n")?,
-            event_id: row.get("event_id")?,
-            event_type: row.get("event_type")?,
-            state: row.get("state")?,
-            at: row.get("finished_at")?,
-            error: row.get("error")?,
-        })
-    })
-    .transpose()
+    )
 }
 
 /// Removes at most `limit` deliveries that ended before a time. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
              SELECT lane_id, n FROM deliveries
              WHERE finished_at IS NOT NULL AND finished_at < ?1 LIMIT ?2)",
@@ -245,7 +202,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
 /// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane. Returns their
 /// number.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
              SELECT d.lane_id, d.n FROM lanes l JOIN deliveries d
                  ON d.lane_id = l.id AND d.n <= l.tail - ?1
@@ -266,8 +223,8 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
          WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt",
         values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],
     )? {
-        let attempt = read_attempt(&row)?;
-        attempts.entry(row.get("n")?).or_default().push(attempt);
+        let made = attempts.entry(row.get("n")?).or_default();
+        made.push(Attempt::read(&row)?);
     }
     rows.iter()
         .map(|row| {
@@ -281,14 +238,4 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
             })
         })
         .collect()
-}
-
-pub(super) fn read_attempt(row: &Row) -> Result<Attempt, StoreError> {
-    Ok(Attempt {
-        at: row.get("at")?,
-        status: row.get("status")?,
-        ms: row.get("ms")?,
-        error: row.get("error")?,
-        output: row.get("output")?,
-    })
 }

@@ -44,7 +44,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// Runs a command and checks whether its work can be kept.
-    fn of(command: Box<dyn Command>, connection: &Connection) -> Self {
+    fn of(command: Box<dyn Command>, connection: &dyn Connection) -> Self {
         let mut tx = Tx::on(connection);
         let mut outcome = command.run(&mut tx);
         if let (Err(error), true) = (tx.end(), outcome.keep) {
@@ -109,7 +109,7 @@ pub(super) struct Counters {
 pub(super) struct Writer {
     pub(super) database: Database,
     /// `None` after a failed commit, until it is reopened.
-    pub(super) connection: Option<Connection>,
+    pub(super) connection: Option<Box<dyn Connection>>,
     pub(super) batch_max: usize,
     pub(super) counters: Arc<Counters>,
 }
@@ -168,10 +168,10 @@ impl Writer {
 /// Begins a transaction on the open connection. If that fails, opens a new connection: the database
 /// may have restarted since the last transaction.
 fn begin<'c>(
-    connection: &'c mut Option<Connection>,
+    connection: &'c mut Option<Box<dyn Connection>>,
     database: &Database,
     access: Access,
-) -> Result<&'c Connection, StoreError> {
+) -> Result<&'c dyn Connection, StoreError> {
     let reused = connection.take().filter(|there| there.begin().is_ok());
     let begun = match reused {
         Some(begun) => begun,
@@ -181,12 +181,12 @@ fn begin<'c>(
             opened
         }
     };
-    Ok(connection.insert(begun))
+    Ok(&**connection.insert(begun))
 }
 
 /// Runs a batch in a transaction that has begun; the outcomes of its commands go to `outcomes`.
 fn run_batch(
-    connection: &Connection,
+    connection: &dyn Connection,
     batch: &mut VecDeque<Box<dyn Command>>,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<(), StoreError> {
@@ -194,7 +194,7 @@ fn run_batch(
     let alone = batch.len() == 1;
     while let Some(command) = batch.pop_front() {
         if !alone {
-            connection.savepoint()?;
+            connection.control("SAVEPOINT command")?;
         }
         let outcome = Outcome::of(command, connection);
         let keep = outcome.keep;
@@ -203,8 +203,11 @@ fn run_batch(
         match (alone, keep) {
             (true, true) => {}
             (true, false) => return connection.rollback(),
-            (false, true) => connection.release_savepoint()?,
-            (false, false) => connection.rollback_to_savepoint()?,
+            (false, true) => connection.control("RELEASE SAVEPOINT command")?,
+            (false, false) => {
+                connection.control("ROLLBACK TO SAVEPOINT command")?;
+                connection.control("RELEASE SAVEPOINT command")?;
+            }
         }
     }
     connection.commit()
@@ -213,7 +216,7 @@ fn run_batch(
 /// One of several readers that share a queue.
 pub(super) struct Reader {
     pub(super) database: Database,
-    pub(super) connection: Option<Connection>,
+    pub(super) connection: Option<Box<dyn Connection>>,
     pub(super) commands: Arc<Mutex<mpsc::Receiver<Box<dyn Command>>>>,
 }
 
@@ -240,7 +243,7 @@ impl Reader {
         let Some(connection) = self.connection.take() else {
             return;
         };
-        let outcome = Outcome::of(command, &connection);
+        let outcome = Outcome::of(command, &*connection);
         outcome.reply(Ok(()));
         if connection.check_transaction().is_ok() && connection.rollback().is_ok() {
             self.connection = Some(connection);

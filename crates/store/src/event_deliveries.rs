@@ -6,18 +6,17 @@ use svc_core::{LaneId, event::Event};
 use svc_protocol::api::{Attempt, DeliveryState, EventReceiver, SinkOwner};
 
 use super::{
-    deliveries,
     error::StoreError,
     sinks::GLOBAL,
-    sql::{Row, Tx},
-    value::{Json, Value},
+    sql::{FromRow, Row, Tx},
+    value::Value,
 };
 
-/// Most deliveries of one event that are listed, and most drops.
+/// At most so many deliveries of one event are listed, and at most so many drops.
 const DELIVERIES_MAX: u32 = 500;
 
-/// Most bytes of receivers' answers that are listed with an event. Further attempts are listed
-/// without output.
+/// The maximum bytes of receivers' answers that are listed with an event. Further attempts are
+/// listed without output.
 const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 
 /// The receivers of an event that a user manages, and whether the user also sees the others.
@@ -135,8 +134,7 @@ fn list_attempts(
         &values,
     )? {
         let delivery = (row.get("lane_id")?, row.get("n")?);
-        let attempt = deliveries::read_attempt(&row)?;
-        made.entry(delivery).or_default().push(attempt);
+        made.entry(delivery).or_default().push(Attempt::read(&row)?);
     }
     Ok(made)
 }
@@ -183,7 +181,7 @@ fn list_dropped(
     )?;
     let mut dropped = Vec::new();
     for row in &rows {
-        let Json::<serde_json::Value>(detail) = row.get("detail")?;
+        let detail: serde_json::Value = row.get("detail")?;
         if detail["event_id"] != event_id.as_str() {
             continue;
         }

@@ -8,9 +8,11 @@ use uuid::Uuid;
 
 pub use self::list::{StoredEvent, list};
 use super::{
+    conditions::Conditions,
     error::StoreError,
-    sql::{Row, Tx, values},
-    value::{Json, Value},
+    record::record,
+    sql::{Tx, values},
+    value::Value,
 };
 
 /// A filter of events. A field that is `None` matches all.
@@ -26,6 +28,10 @@ pub struct Filter {
     pub until: Option<Timestamp>,
 }
 
+record! {
+    Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
+}
+
 /// Stores an event and counts its bytes for its owner.
 pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
     let data = event.data.to_string();
@@ -39,18 +45,14 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
             event.ts,
             event.owner_id,
             event.space_id,
-            Json(&event.actor),
-            data
+            &event.actor,
+            Value::Text(data)
         ],
     )
 }
 
 pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {
-    tx.find(
-        "SELECT id, type, ts, owner_id, space_id, actor, data FROM events WHERE id = ?1",
-        values![id],
-        read,
-    )
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
@@ -65,15 +67,15 @@ pub fn list_after(
     after: EventId,
     limit: u32,
 ) -> Result<Vec<(EventId, String)>, StoreError> {
-    let (conditions, mut values) = conditions(filter, vec![after.into()]);
-    values.push(limit.into());
+    let mut conditions = Conditions::new("id > ?", after);
+    filter.add_to(&mut conditions);
+    let limit = conditions.placeholder(limit);
     tx.list(
         &format!(
-            "SELECT id, type FROM events WHERE id > ?1{conditions} ORDER BY id LIMIT ?{}",
-            values.len()
+            "SELECT id, type FROM events WHERE {} ORDER BY id LIMIT {limit}",
+            conditions.sql
         ),
-        &values,
-        |row| Ok((row.get("id")?, row.get("type")?)),
+        &conditions.values,
     )
 }
 
@@ -84,25 +86,22 @@ pub fn count_since(
     since: Timestamp,
     max: u32,
 ) -> Result<u64, StoreError> {
-    let filter = Filter {
-        owner,
-        since: Some(since),
-        ..Filter::default()
-    };
-    let (conditions, values) = conditions(&filter, vec![max.into()]);
-    let row = tx.query_opt(
+    let mut conditions = Conditions::new("id >= ?", first_id_at(since));
+    conditions.add_some("owner_id = ?", owner);
+    let limit = conditions.placeholder(max);
+    tx.get(
         &format!(
-            "SELECT COUNT(*) AS events FROM (
-                 SELECT 1 FROM events WHERE 1 = 1{conditions} LIMIT ?1) AS counted"
+            "SELECT COUNT(*) FROM (
+                 SELECT 1 FROM events WHERE {} LIMIT {limit}) AS counted",
+            conditions.sql
         ),
-        &values,
-    )?;
-    row.ok_or(StoreError::NoRow)?.get("events")
+        &conditions.values,
+    )
 }
 
 /// Removes at most `limit` events from before a time that no delivery needs. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    let removed = tx.query(
+    let removed = tx.list(
         &format!(
             "DELETE FROM events WHERE id IN (
                  SELECT e.id FROM events e WHERE e.id < ?1 AND NOT EXISTS (
@@ -116,50 +115,32 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
     Ok(removed.len())
 }
 
-/// The conditions of the filter; their values are appended to `values`.
-fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
-    let mut sql = String::new();
-    let mut add = |condition: &str, value: Value| {
-        values.push(value);
-        sql.push_str(" AND ");
-        sql.push_str(&condition.replace('?', &format!("?{}", values.len())));
-    };
-    if let Some(owner) = filter.owner {
-        add("owner_id = ?", owner.into());
-    }
-    if let Some(space) = filter.space {
-        add("space_id = ?", space.into());
-    }
-    // Ids contain their time, so only the events of the span are read.
-    if let Some(since) = filter.since {
-        add("id >= ?", first_id_at(since).into());
-    }
-    if let Some(until) = filter.until {
-        let next = Timestamp(until.0.saturating_add(1));
-        add("id < ?", first_id_at(next).into());
-    }
-    let types = type_condition(&filter.patterns, &mut values);
-    (sql + &types, values)
-}
-
-/// The condition that one of the patterns matches. Types and patterns are ASCII, so `length` and
-/// `substr` count the same units.
-fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
-    if list::matches_all(patterns) {
-        return String::new();
-    }
-    let alternatives: Vec<_> = patterns
-        .iter()
-        .map(|pattern| {
+impl Filter {
+    fn add_to(&self, conditions: &mut Conditions) {
+        self.add_without_patterns(conditions);
+        if list::matches_all(&self.patterns) {
+            return;
+        }
+        // Types and patterns are ASCII, so `length` and `substr` count the same units.
+        let mut alternatives = Vec::new();
+        for pattern in &self.patterns {
             let (text, condition) = match pattern {
                 Pattern::Exact(exact) => (exact, "type = ?"),
                 Pattern::Prefix(prefix) => (prefix, "substr(type, 1, length(?)) = ?"),
             };
-            values.push(text.into());
-            condition.replace('?', &format!("?{}", values.len()))
-        })
-        .collect();
-    format!(" AND ({})", alternatives.join(" OR "))
+            alternatives.push(condition.replace('?', &conditions.placeholder(text)));
+        }
+        conditions.and(&format!("({})", alternatives.join(" OR ")));
+    }
+
+    fn add_without_patterns(&self, conditions: &mut Conditions) {
+        conditions.add_some("owner_id = ?", self.owner);
+        conditions.add_some("space_id = ?", self.space);
+        // Ids contain their time, so only the events of the span are read.
+        conditions.add_some("id >= ?", self.since.map(first_id_at));
+        let after = |until: Timestamp| first_id_at(Timestamp(until.0.saturating_add(1)));
+        conditions.add_some("id < ?", self.until.map(after));
+    }
 }
 
 /// The least id of this time: a UUIDv7 begins with its milliseconds.
@@ -167,18 +148,4 @@ pub(super) fn first_id_at(at: Timestamp) -> EventId {
     // A UUIDv7 has 48 bits for them, enough for every year of RFC 3339.
     let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
     EventId(Uuid::from_u128(millis << 80))
-}
-
-pub(super) fn read(row: &Row) -> Result<Event, StoreError> {
-    let Json(actor) = row.get("actor")?;
-    let Json(data) = row.get("data")?;
-    Ok(Event {
-        id: row.get("id")?,
-        r#type: row.get("type")?,
-        ts: row.get("ts")?,
-        owner_id: row.get("owner_id")?,
-        space_id: row.get("space_id")?,
-        actor,
-        data,
-    })
 }

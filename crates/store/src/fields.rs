@@ -1,41 +1,20 @@
 //! The SHA-256 of a sequence of values. It includes types and lengths, so that different sequences
 //! have different hashes.
 
+use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
-
-use super::value::Value;
-
-/// One value of either engine.
-pub(super) enum Field<'v> {
-    Null,
-    Int(i64),
-    Real(f64),
-    Text(&'v [u8]),
-    Bytes(&'v [u8]),
-}
-
-impl<'v> From<&'v Value> for Field<'v> {
-    fn from(value: &'v Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Int(number) => Self::Int(*number),
-            Value::Text(text) => Self::Text(text.as_bytes()),
-            Value::Bytes(bytes) => Self::Bytes(bytes),
-        }
-    }
-}
 
 #[derive(Default)]
 pub(super) struct Fields(Sha256);
 
 impl Fields {
-    pub(super) fn value<'v>(&mut self, value: impl Into<Field<'v>>) {
+    pub(super) fn value<'v>(&mut self, value: impl Into<ValueRef<'v>>) {
         match value.into() {
-            Field::Null => self.field(0, &[]),
-            Field::Int(number) => self.field(1, &number.to_le_bytes()),
-            Field::Real(number) => self.field(2, &number.to_bits().to_le_bytes()),
-            Field::Text(text) => self.field(3, text),
-            Field::Bytes(bytes) => self.field(4, bytes),
+            ValueRef::Null => self.field(0, &[]),
+            ValueRef::Integer(number) => self.field(1, &number.to_le_bytes()),
+            ValueRef::Real(number) => self.field(2, &number.to_bits().to_le_bytes()),
+            ValueRef::Text(text) => self.field(3, text),
+            ValueRef::Blob(bytes) => self.field(4, bytes),
         }
     }
 
@@ -57,6 +36,7 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
 
     #[test]
     fn the_port_and_the_embedded_engine_hash_alike() {
@@ -67,10 +47,10 @@ mod tests {
             Value::Bytes(vec![0, 1]),
         ];
         let fields = [
-            Field::Null,
-            Field::Int(-1),
-            Field::Text("é".as_bytes()),
-            Field::Bytes(&[0, 1]),
+            ValueRef::Null,
+            ValueRef::Integer(-1),
+            ValueRef::Text("é".as_bytes()),
+            ValueRef::Blob(&[0, 1]),
         ];
         let (mut of_values, mut of_fields) = (Fields::default(), Fields::default());
         values.iter().for_each(|value| of_values.value(value));

@@ -3,9 +3,11 @@
 use svc_core::{GroupId, Timestamp, UserId};
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    sql::{Row, Tx, values},
+    record::record,
+    sql::{Tx, values},
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,91 +17,57 @@ pub struct GroupRow {
     pub created_at: Timestamp,
 }
 
-impl GroupRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            name: row.get("name")?,
-            created_at: row.get("created_at")?,
-        })
-    }
-}
+record! { GroupRow in "groups": id, name, created_at }
 
 pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
-    let count = tx.count("SELECT COUNT(*) FROM groups", &[])?;
-    Ok(count.unsigned_abs())
+    tx.get("SELECT COUNT(*) FROM groups", &[])
 }
 
 pub fn insert(tx: &mut Tx<'_>, group: &GroupRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3)",
-        values![group.id, &group.name, group.created_at],
-    )?;
-    Ok(())
+    tx.insert(group)
 }
 
 pub fn find(tx: &mut Tx<'_>, id: GroupId) -> Result<Option<GroupRow>, StoreError> {
-    tx.find(
-        "SELECT id, name, created_at FROM groups WHERE id = ?1",
-        values![id],
-        GroupRow::read,
-    )
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<GroupRow>, StoreError> {
-    tx.find(
-        "SELECT id, name, created_at FROM groups WHERE name = ?1",
-        values![name],
-        GroupRow::read,
-    )
+    tx.find_record("WHERE name = ?1", values![name])
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<GroupRow>, StoreError> {
-    let rows = tx.query(
-        "SELECT id, name, created_at FROM groups WHERE id > ?1 ORDER BY id LIMIT ?2",
-        values![page.after(), page.limit()],
-    )?;
-    let groups = rows.iter().map(GroupRow::read).collect::<Result<_, _>>()?;
-    Ok(page.page(groups, |group: &GroupRow| group.id.0))
+    page.records(tx, Conditions::default())
 }
 
 /// All groups: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<GroupRow>, StoreError> {
-    tx.list(
-        "SELECT id, name, created_at FROM groups",
-        &[],
-        GroupRow::read,
-    )
+    tx.list_records("", &[])
 }
 
 pub fn rename(tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE groups SET name = ?2 WHERE id = ?1",
         values![id, name],
-    )?;
-    Ok(())
+    )
 }
 
 /// Deletes a group and its memberships.
 pub fn delete(tx: &mut Tx<'_>, id: GroupId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM groups WHERE id = ?1", values![id])?;
-    Ok(())
+    tx.execute("DELETE FROM groups WHERE id = ?1", values![id])
 }
 
 pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreError> {
     tx.list(
         "SELECT user_id FROM user_groups WHERE group_id = ?1",
         values![id],
-        |row| row.get("user_id"),
     )
 }
 
 pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, StoreError> {
-    let found = tx.query_opt(
+    tx.exists(
         "SELECT user_id FROM user_groups WHERE group_id = ?1 AND user_id = ?2",
         values![id, user],
-    )?;
-    Ok(found.is_some())
+    )
 }
 
 /// Sets the groups of a user.

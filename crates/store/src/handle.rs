@@ -31,9 +31,9 @@ use svc_clock::Clock;
 pub struct StoreOptions {
     /// Threads of [`ReadPool::General`].
     pub readers: usize,
-    /// Most commands in a queue. If it is full, callers wait.
+    /// The maximum number of commands in a queue. If it is full, callers wait.
     pub queue: usize,
-    /// Most commands in one commit.
+    /// The maximum number of commands in one commit.
     pub batch_max: usize,
     /// How long to wait for another process that holds the database, such as a backup.
     pub busy_timeout: Duration,
@@ -148,23 +148,20 @@ impl Store {
             _lock: lock,
         };
         let connection = database.open(Access::Write)?;
-        migrations::migrate(&connection)?;
+        migrations::migrate(&*connection)?;
         Self::start(database, connection, &options)
     }
 
     /// Connects to a database that several servers may share, and migrates it.
     pub async fn connect(url: DatabaseUrl, options: StoreOptions) -> Result<Self, OpenError> {
         let server = Arc::new(postgres::Server::new(url));
-        let database = Database::Postgres(server.clone());
         let opening = tokio::task::spawn_blocking({
             let (server, options) = (server.clone(), options.clone());
             move || {
-                let connection = database.open(Access::Write)?;
-                if let Connection::Postgres(connection) = &connection {
-                    server.check(connection)?;
-                }
+                let connection = server.connect(Access::Write)?;
+                server.check(&connection)?;
                 migrations::migrate(&connection)?;
-                Self::start(database, connection, &options)
+                Self::start(Database::Postgres(server), Box::new(connection), &options)
             }
         });
         let store = opening
@@ -179,7 +176,7 @@ impl Store {
 
     fn start(
         database: Database,
-        connection: Connection,
+        connection: Box<dyn Connection>,
         options: &StoreOptions,
     ) -> Result<Self, OpenError> {
         let is_shared = connection.is_shared();

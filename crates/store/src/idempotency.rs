@@ -1,10 +1,13 @@
 //! Idempotency keys of emits, kept for a day.
 
+use std::num::NonZeroU32;
+
 use svc_core::{Timestamp, UserId};
 use svc_protocol::api::EmittedEvent;
 
 use super::{
     error::StoreError,
+    record::row,
     sql::{Tx, values},
     value::Hash,
 };
@@ -16,6 +19,9 @@ pub struct Use {
     pub emitted: EmittedEvent,
 }
 
+row! { Use: body_hash; emitted }
+row! { EmittedEvent: event_id, event_type }
+
 /// `None` for a key that was never used, or whose use has expired.
 pub fn find(
     tx: &mut Tx<'_>,
@@ -23,21 +29,11 @@ pub fn find(
     key: &str,
     now: Timestamp,
 ) -> Result<Option<Use>, StoreError> {
-    let row = tx.query_opt(
+    tx.find(
         "SELECT body_hash, event_id, event_type FROM idempotency_keys
          WHERE user_id = ?1 AND key = ?2 AND expires_at > ?3",
         values![user, key, now],
-    )?;
-    row.map(|row| {
-        Ok(Use {
-            body_hash: row.get("body_hash")?,
-            emitted: EmittedEvent {
-                event_id: row.get("event_id")?,
-                event_type: row.get("event_type")?,
-            },
-        })
-    })
-    .transpose()
+    )
 }
 
 /// Records the use of a key. Replaces an expired use.
@@ -62,27 +58,26 @@ pub fn put(
             &used.emitted.event_type,
             expires_at
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Users with more than `keep` keys, with the expiry of the oldest key to keep.
-pub fn list_over(tx: &mut Tx<'_>, keep: u32) -> Result<Vec<(UserId, Timestamp)>, StoreError> {
-    let users = tx.query(
+pub fn list_over(
+    tx: &mut Tx<'_>,
+    keep: NonZeroU32,
+) -> Result<Vec<(UserId, Timestamp)>, StoreError> {
+    let users: Vec<UserId> = tx.list(
         "SELECT user_id FROM idempotency_keys GROUP BY user_id HAVING COUNT(*) > ?1",
-        values![keep],
+        values![keep.get()],
     )?;
     let mut over = Vec::new();
-    for row in users {
-        let user: UserId = row.get("user_id")?;
-        let oldest = tx.query_opt(
+    for user in users {
+        let oldest = tx.find(
             "SELECT expires_at FROM idempotency_keys WHERE user_id = ?1
              ORDER BY expires_at DESC LIMIT 1 OFFSET ?2",
-            values![user, keep - 1],
+            values![user, keep.get() - 1],
         )?;
-        if let Some(oldest) = oldest {
-            over.push((user, oldest.get("expires_at")?));
-        }
+        over.extend(oldest.map(|oldest| (user, oldest)));
     }
     Ok(over)
 }
@@ -94,7 +89,7 @@ pub fn prune_before(
     before: Timestamp,
     limit: u32,
 ) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM idempotency_keys WHERE (user_id, key) IN (
              SELECT user_id, key FROM idempotency_keys
              WHERE user_id = ?1 AND expires_at < ?2 LIMIT ?3)",
@@ -104,7 +99,7 @@ pub fn prune_before(
 
 /// Removes at most `limit` expired keys. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, now: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM idempotency_keys WHERE (user_id, key) IN (
              SELECT user_id, key FROM idempotency_keys WHERE expires_at <= ?1 LIMIT ?2)",
         values![now, limit],

@@ -8,7 +8,8 @@ mod due;
 mod lease;
 mod queue;
 
-use svc_core::{LaneId, SinkId, Timestamp, UserId, lane::LaneActivity, pattern::Pattern};
+use serde::{Deserialize, Serialize};
+use svc_core::{LaneId, SinkId, Timestamp, UserId, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
 pub use self::{
@@ -26,13 +27,15 @@ pub use self::{
 use super::{
     error::StoreError,
     meta,
+    record::{record, row},
     sinks::{GLOBAL, SinkRow},
-    sql::{Row, Tx, values},
-    value::{FromValue, Value},
+    sql::{FromRow, Row, Tx, values},
+    value::as_word,
 };
 
 /// The kind of receiver of a lane. Each kind has delivery slots of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DeliveryKind {
     Webhook,
     Script,
@@ -44,42 +47,16 @@ impl DeliveryKind {
 
     /// Its position in [`ALL`](Self::ALL).
     pub fn index(self) -> usize {
-        match self {
-            Self::Webhook => 0,
-            Self::Script => 1,
-            Self::Method => 2,
-        }
+        self as usize
     }
 }
 
-impl From<DeliveryKind> for Value {
-    fn from(kind: DeliveryKind) -> Self {
-        match kind {
-            DeliveryKind::Webhook => "webhook",
-            DeliveryKind::Script => "script",
-            DeliveryKind::Method => "method",
-        }
-        .into()
-    }
-}
-
-impl FromValue for DeliveryKind {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match String::from_value(value)?.as_str() {
-            "webhook" => Ok(Self::Webhook),
-            "script" => Ok(Self::Script),
-            "method" => Ok(Self::Method),
-            other => Err(format!("`{other}` is not a kind of delivery")),
-        }
-    }
-}
+as_word!(DeliveryKind);
 
 /// A lane without its lease.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaneRow {
     pub id: LaneId,
-    pub owner_id: UserId,
-    pub receiver: Receiver,
     /// Waiting deliveries, including the one in flight.
     pub depth: u32,
     pub dropped: u64,
@@ -95,7 +72,7 @@ pub enum Receiver {
     Method(String),
 }
 
-impl Receiver {
+impl FromRow for Receiver {
     fn read(row: &Row) -> Result<Self, StoreError> {
         match row.get::<Option<SinkId>>("sink_id")? {
             Some(sink) => Ok(Self::Sink(sink)),
@@ -104,18 +81,7 @@ impl Receiver {
     }
 }
 
-impl LaneRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            owner_id: row.get("owner_id")?,
-            receiver: Receiver::read(row)?,
-            depth: row.get("depth")?,
-            dropped: row.get("dropped")?,
-            failures: row.get("failures")?,
-        })
-    }
-}
+record! { LaneRow in "lanes": id, depth, dropped, failures }
 
 /// A lane that is not empty, for metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -130,14 +96,11 @@ pub struct Backlog {
     pub oldest: Timestamp,
 }
 
+row! { Backlog: lane as "id", name, owner, depth, oldest }
+
 /// `None` for a json-rpc sink.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
-    tx.find(
-        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes
-         WHERE sink_id = ?1",
-        values![sink],
-        LaneRow::read,
-    )
+    tx.find_record("WHERE sink_id = ?1", values![sink])
 }
 
 /// Every lane that is not empty.
@@ -145,19 +108,10 @@ pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
     tx.list(
         "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.owner_key AS owner,
                 l.depth AS depth,
-                (SELECT MIN(d.queued_at) FROM deliveries d
-                 WHERE d.lane_id = l.id AND d.state = 'pending') AS oldest
+                COALESCE((SELECT MIN(d.queued_at) FROM deliveries d
+                 WHERE d.lane_id = l.id AND d.state = 'pending'), 0) AS oldest
          FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id WHERE l.depth > 0",
         &[],
-        |row| {
-            Ok(Backlog {
-                lane: row.get("id")?,
-                name: row.get("name")?,
-                owner: row.get("owner")?,
-                depth: row.get("depth")?,
-                oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
-            })
-        },
     )
 }
 
@@ -169,15 +123,14 @@ pub struct Totals {
 }
 
 pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
-    let row = tx.query_opt(
-        "SELECT CAST(COALESCE(SUM(depth), 0) AS BIGINT) AS queued,
-                CAST(COALESCE(SUM(dropped), 0) AS BIGINT) AS dropped FROM lanes",
+    let (queued, dropped): (u64, u64) = tx.get(
+        "SELECT CAST(COALESCE(SUM(depth), 0) AS BIGINT),
+                CAST(COALESCE(SUM(dropped), 0) AS BIGINT) FROM lanes",
         &[],
     )?;
-    let row = row.ok_or(StoreError::NoRow)?;
     Ok(Totals {
-        queued: row.get("queued")?,
-        dropped: row.get::<u64>("dropped")? + kept_drops(tx)?,
+        queued,
+        dropped: dropped + kept_drops(tx)?,
     })
 }
 
@@ -236,50 +189,30 @@ pub(super) fn insert_for_sink(
             &sink.owner_key,
             sink.owner_id,
             sink.id,
-            write_patterns(&sink.patterns),
+            &sink.patterns,
             sink.active,
             match sink.kind {
                 SinkType::Script => DeliveryKind::Script,
                 SinkType::Webhook | SinkType::JsonRpc => DeliveryKind::Webhook,
             }
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Writes patterns and activity of a sink to its lane.
 pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
-    let owner = tx.query_opt(
+    let owner_active = tx.find(
         "SELECT active FROM users WHERE id = ?1",
         values![sink.owner_id],
     )?;
     let activity = LaneActivity {
         receiver_active: sink.active,
-        owner_active: owner.map_or(Ok(true), |owner| owner.get("active"))?,
+        owner_active: owner_active.unwrap_or(true),
         is_global: sink.is_global(),
         acts_for_owner: sink.kind == SinkType::Script,
     };
     tx.execute(
         "UPDATE lanes SET patterns = ?2, active = ?3 WHERE sink_id = ?1",
-        values![
-            sink.id,
-            write_patterns(&sink.patterns),
-            activity.is_active()
-        ],
-    )?;
-    Ok(())
-}
-
-/// Patterns contain no commas, so a list is stored as users write it: separated by commas.
-pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
-    let entries: Vec<_> = patterns.iter().map(ToString::to_string).collect();
-    entries.join(",")
-}
-
-pub(super) fn read_patterns(row: &Row) -> Result<Vec<Pattern>, StoreError> {
-    let text: String = row.get("patterns")?;
-    Pattern::parse_list(&text).map_err(|error| StoreError::Decode {
-        column: "patterns".to_owned(),
-        reason: error.to_string(),
-    })
+        values![sink.id, &sink.patterns, activity.is_active()],
+    )
 }

@@ -15,6 +15,7 @@
 pub mod agent_tokens;
 pub mod archive;
 pub mod audit;
+mod conditions;
 mod connection;
 pub mod deliveries;
 mod engine;
@@ -32,6 +33,7 @@ pub mod meta;
 mod migrations;
 mod page;
 mod postgres;
+mod record;
 pub mod roles;
 pub mod scripts;
 pub mod servers;

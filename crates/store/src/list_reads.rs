@@ -8,9 +8,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::StoreError;
 
-/// Most concurrent reads of one user.
+/// The maximum number of concurrent reads of one user.
 const READS_PER_USER_MAX: usize = 2;
-/// Most concurrent reads of all users.
+/// The maximum number of concurrent reads of all users.
 const READS_MAX: usize = 8;
 /// Users kept in the table before those without a read are removed.
 const USERS_MAX: usize = 1_000;

@@ -10,9 +10,7 @@ use super::{
 pub(super) const SERVER_ID: &str = "server_id";
 
 pub fn find(tx: &mut Tx<'_>, key: &str) -> Result<Option<String>, StoreError> {
-    tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![key])?
-        .map(|row| row.get("value"))
-        .transpose()
+    tx.find("SELECT value FROM meta WHERE key = ?1", values![key])
 }
 
 pub fn set(tx: &mut Tx<'_>, key: &str, value: &str) -> Result<(), StoreError> {
@@ -20,20 +18,17 @@ pub fn set(tx: &mut Tx<'_>, key: &str, value: &str) -> Result<(), StoreError> {
         "INSERT INTO meta (key, value) VALUES (?1, ?2)
          ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         values![key, value],
-    )?;
-    Ok(())
+    )
 }
 
 /// Deletes a value. Returns whether it existed.
 pub fn delete(tx: &mut Tx<'_>, key: &str) -> Result<bool, StoreError> {
-    Ok(tx.execute("DELETE FROM meta WHERE key = ?1", values![key])? > 0)
+    tx.changes("DELETE FROM meta WHERE key = ?1", values![key])
 }
 
 /// The id of the server of this data folder, if one has started on it.
 pub(crate) fn find_server_id(tx: &mut Tx<'_>) -> Result<Option<ServerId>, StoreError> {
-    tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])?
-        .map(|row| row.get("value"))
-        .transpose()
+    tx.find("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])
 }
 
 /// The id of the server of this data folder; `new` becomes the id at the first start.

@@ -7,100 +7,47 @@ use super::{
     sql::{Tx, values},
 };
 
-/// One step of the schema.
-struct Migration {
-    version: i64,
-    name: &'static str,
-    sql: &'static str,
+/// The steps in their order: the names of their files, and their statements.
+macro_rules! steps {
+    ($($file:literal),* $(,)?) => {
+        &[$(($file, include_str!(concat!("migrations/", $file, ".sql")))),*]
+    };
 }
 
-impl Migration {
-    fn failed(&self, reason: StoreError) -> OpenError {
-        OpenError::Migration {
-            version: self.version,
-            reason,
-        }
-    }
-}
-
-const MIGRATIONS: &[Migration] = &[
-    Migration {
-        version: 1,
-        name: "identity and spaces",
-        sql: include_str!("migrations/0001_identity_and_spaces.sql"),
-    },
-    Migration {
-        version: 2,
-        name: "events",
-        sql: include_str!("migrations/0002_events.sql"),
-    },
-    Migration {
-        version: 3,
-        name: "scripts",
-        sql: include_str!("migrations/0003_scripts.sql"),
-    },
-    Migration {
-        version: 4,
-        name: "deliveries by event",
-        sql: include_str!("migrations/0004_deliveries_by_event.sql"),
-    },
-    Migration {
-        version: 5,
-        name: "zone",
-        sql: include_str!("migrations/0005_zone.sql"),
-    },
-    Migration {
-        version: 6,
-        name: "fair delivery",
-        sql: include_str!("migrations/0006_fair_delivery.sql"),
-    },
-    Migration {
-        version: 7,
-        name: "power",
-        sql: include_str!("migrations/0007_power.sql"),
-    },
-    Migration {
-        version: 8,
-        name: "event usage",
-        sql: include_str!("migrations/0008_event_usage.sql"),
-    },
-    Migration {
-        version: 9,
-        name: "quotas",
-        sql: include_str!("migrations/0009_quotas.sql"),
-    },
-    Migration {
-        version: 10,
-        name: "sealed headers",
-        sql: include_str!("migrations/0010_sealed_headers.sql"),
-    },
-    Migration {
-        version: 11,
-        name: "token parents",
-        sql: include_str!("migrations/0011_token_parents.sql"),
-    },
+const STEPS: &[(&str, &str)] = steps![
+    "0001_identity_and_spaces",
+    "0002_events",
+    "0003_scripts",
+    "0004_deliveries_by_event",
+    "0005_zone",
+    "0006_fair_delivery",
+    "0007_power",
+    "0008_event_usage",
+    "0009_quotas",
+    "0010_sealed_headers",
+    "0011_token_parents",
 ];
 
-/// The schema version of this program.
-pub const SCHEMA_VERSION: i64 = 11;
+/// The schema version of this program: the number of steps.
+pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 
 /// Migrates a database to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at the same time run steps one after the other, and check again before each step.
-pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
+pub(super) fn migrate(connection: &dyn Connection) -> Result<(), OpenError> {
     in_transaction(connection, begin)?;
-    for step in MIGRATIONS {
-        in_transaction(connection, |tx| ensure_applied(tx, step))
-            .map_err(|reason| step.failed(reason))?;
+    for (version, step) in (1..).zip(STEPS) {
+        in_transaction(connection, |tx| ensure_applied(tx, version, step))
+            .map_err(|reason| OpenError::Migration { version, reason })?;
     }
-    let found = in_transaction(connection, finish)?;
-    check_version(found)
+    check_version(in_transaction(connection, finish)?)
 }
 
 /// [`migrate`] within an open transaction.
 pub(super) fn migrate_within(tx: &mut Tx<'_>) -> Result<(), OpenError> {
     begin(tx)?;
-    for step in MIGRATIONS {
-        ensure_applied(tx, step).map_err(|reason| step.failed(reason))?;
+    for (version, step) in (1..).zip(STEPS) {
+        ensure_applied(tx, version, step)
+            .map_err(|reason| OpenError::Migration { version, reason })?;
     }
     check_version(finish(tx)?)
 }
@@ -116,11 +63,22 @@ fn begin(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 }
 
 /// Runs a step unless it has run before.
-fn ensure_applied(tx: &mut Tx<'_>, step: &Migration) -> Result<(), StoreError> {
-    match schema_version(tx)? < step.version {
-        true => apply(tx, step),
-        false => Ok(()),
+fn ensure_applied(
+    tx: &mut Tx<'_>,
+    version: i64,
+    (file, sql): &(&str, &str),
+) -> Result<(), StoreError> {
+    if schema_version(tx)? >= version {
+        return Ok(());
     }
+    // The name of the file without its number.
+    let name = file[5..].replace('_', " ");
+    tracing::info!(target: crate::LOG_TARGET, version, "migrating the database: {name}");
+    tx.execute_script(sql)?;
+    tx.execute(
+        "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
+        values![version, name, svc_clock::now()],
+    )
 }
 
 /// Returns the schema version, and inserts the built-in roles if it is that of this program. A newer
@@ -145,28 +103,14 @@ fn check_version(found: i64) -> Result<(), OpenError> {
 
 /// The newest step that ran on a database; 0 for an empty database.
 fn schema_version(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    tx.count(
+    tx.get(
         "SELECT COALESCE(MAX(version), 0) FROM schema_migrations",
         &[],
     )
 }
 
-fn apply(tx: &mut Tx<'_>, migration: &Migration) -> Result<(), StoreError> {
-    tracing::info!(target: crate::LOG_TARGET,
-        version = migration.version,
-        "migrating the database: {}",
-        migration.name
-    );
-    tx.execute_script(migration.sql)?;
-    tx.execute(
-        "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
-        values![migration.version, migration.name, svc_clock::now()],
-    )?;
-    Ok(())
-}
-
 fn in_transaction<T>(
-    connection: &Connection,
+    connection: &dyn Connection,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     // A step may take long on a large database; other servers wait for it.
@@ -187,8 +131,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_numbered_without_gaps_up_to_the_schema_version() {
-        let versions: Vec<_> = MIGRATIONS.iter().map(|step| step.version).collect();
-        assert_eq!(versions, (1..=SCHEMA_VERSION).collect::<Vec<_>>());
+    fn the_names_of_files_begin_with_the_version() {
+        for (version, (file, _)) in (1..).zip(STEPS) {
+            assert!(file.starts_with(&format!("{version:04}_")), "{file}");
+        }
     }
 }

@@ -8,18 +8,20 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
+    record::{Record, placeholders, select},
     sql::{Row, Tx},
     value::Value,
 };
 
-/// Default number of records on a page.
+/// The default number of records on a page.
 pub const PAGE_DEFAULT: u32 = 100;
-/// Largest number of records on a page.
+/// The maximum number of records on a page.
 pub const PAGE_MAX: u32 = 1_000;
 
-/// Most bytes of records on one page. A page of large records has fewer records: only rows that fit
-/// are read, so that no answer takes more memory than this.
+/// The maximum bytes of records on one page. A page of large records has fewer records: only rows
+/// that fit are read, so that no answer takes more memory than this.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;
@@ -62,23 +64,18 @@ impl PageRequest {
     }
 
     /// For `id > ?`: the nil UUID is less than every id.
-    pub(super) fn after(self) -> Value {
-        Id(self.after.unwrap_or(Uuid::nil())).into()
+    pub(super) fn after(self) -> Id {
+        Id(self.after.unwrap_or(Uuid::nil()))
     }
 
     /// For `id < ?` in lists that show the newest first.
-    pub(super) fn before(self) -> Value {
-        Id(self.after.unwrap_or(Uuid::max())).into()
+    pub(super) fn before(self) -> Id {
+        Id(self.after.unwrap_or(Uuid::max()))
     }
 
     /// For `LIMIT ?`: one extra row shows whether there is a next page.
-    pub(super) fn limit(self) -> Value {
-        Value::Int(i64::from(self.limit) + 1)
-    }
-
-    /// [`limit`](Self::limit) as a number.
-    pub(super) fn rows(self) -> usize {
-        self.limit as usize + 1
+    pub(super) fn rows(self) -> u32 {
+        self.limit + 1
     }
 
     /// Removes the extra record, and sets the cursor if there was one.
@@ -93,19 +90,49 @@ impl PageRequest {
         Page { items, next_cursor }
     }
 
-    /// Reads a page of records. `sizes` are the rows of a query for the columns `id` and `bytes`.
-    /// `select` ends before `WHERE`, and has the column `id`.
-    pub(super) fn read<T>(
+    /// Reads a page of records that meet the conditions, oldest first.
+    pub(super) fn records<T: Record>(
         self,
         tx: &mut Tx<'_>,
-        sizes: &[Row],
-        select: &str,
-        read: impl Fn(&Row) -> Result<T, StoreError>,
+        conditions: Conditions,
     ) -> Result<Page<T>, StoreError> {
-        let fitting = self.page_within_bytes(read_sizes(sizes)?);
-        let rows = rows_by_id(tx, select, &fitting.items)?;
+        let (rest, values) = self.oldest_first(conditions);
+        let rows = tx.query(&select::<T>(&rest), &values)?;
+        let record = |row: &Row| Ok((row.get::<Id>("id")?, T::read(row)?));
+        let records = rows.iter().map(record).collect::<Result<_, StoreError>>()?;
+        Ok(self.page(records, |(id, _)| *id).map(|(_, record)| record))
+    }
+
+    /// [`records`](Self::records) for large records. `bytes` is the SQL expression of their size.
+    pub(super) fn large_records<T: Record>(
+        self,
+        tx: &mut Tx<'_>,
+        bytes: &str,
+        conditions: Conditions,
+    ) -> Result<Page<T>, StoreError> {
+        let (rest, values) = self.oldest_first(conditions);
+        let sql = format!("SELECT id, {bytes} AS bytes FROM {} {rest}", T::TABLE);
+        let sizes = tx.list(&sql, &values)?;
+        self.read(tx, sizes)
+    }
+
+    fn oldest_first(self, mut conditions: Conditions) -> (String, Vec<Value>) {
+        conditions.add("id > ?", self.after());
+        let limit = conditions.placeholder(self.rows());
+        let rest = format!("WHERE {} ORDER BY id LIMIT {limit}", conditions.sql);
+        (rest, conditions.values)
+    }
+
+    /// Reads the records that fit on a page, of those with these ids and sizes.
+    pub(super) fn read<T: Record>(
+        self,
+        tx: &mut Tx<'_>,
+        sizes: Vec<(Id, u64)>,
+    ) -> Result<Page<T>, StoreError> {
+        let fitting = self.page_within_bytes(sizes);
+        let rows = rows_by_id(tx, &select::<T>(""), &fitting.items)?;
         Ok(Page {
-            items: rows.iter().map(read).collect::<Result<_, _>>()?,
+            items: rows.iter().map(T::read).collect::<Result<_, _>>()?,
             next_cursor: fitting.next_cursor,
         })
     }
@@ -132,27 +159,20 @@ impl PageRequest {
     }
 }
 
-/// Reads ids and sizes: columns `id` and `bytes`.
-fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
-    let size = |row: &Row| Ok((row.get::<Id>("id")?.0, row.get("bytes")?));
-    rows.iter().map(size).collect()
-}
-
 /// The rows with these ids, in this order. `select` ends before `WHERE`, and has the column `id`.
 pub(super) fn rows_by_id(
     tx: &mut Tx<'_>,
     select: &str,
-    ids: &[Uuid],
+    ids: &[Id],
 ) -> Result<Vec<Row>, StoreError> {
-    let placeholders: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
-    let sql = format!("{select} WHERE id IN ({})", placeholders.join(", "));
+    let sql = format!("{select} WHERE id IN ({})", placeholders(IDS_AT_ONCE));
     let mut found = HashMap::new();
     for ids in ids.chunks(IDS_AT_ONCE) {
         // The same statement for any number of ids: the last id fills the unused placeholders.
-        let filled = (0..IDS_AT_ONCE).map(|n| Id(ids[n.min(ids.len() - 1)]).into());
+        let filled = (0..IDS_AT_ONCE).map(|n| ids[n.min(ids.len() - 1)].into());
         let values: Vec<Value> = filled.collect();
         for row in tx.query(&sql, &values)? {
-            found.insert(row.get::<Id>("id")?.0, row);
+            found.insert(row.get::<Id>("id")?, row);
         }
     }
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())

@@ -36,22 +36,27 @@ pub(super) use self::{
     listen::{Listener, listen},
     types::without_zero_bytes,
 };
-use super::{connection::Access, error::StoreError, sql::Row, value::Value};
+use super::{
+    connection::{self, Access, Connection as _},
+    error::StoreError,
+    sql::Row,
+    value::Value,
+};
 
-/// Longest time to open a connection.
+/// The maximum time to open a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// Time after a failure to connect in which further attempts return the same error.
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// Longest time for an answer. After it the connection counts as lost. Longer than any statement may
-/// run.
+/// The maximum time for an answer. After it the connection counts as lost. Longer than any statement
+/// may run.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The same in a long transaction, whose commit may take long. The operating system detects a dead
 /// network.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
-/// Longest time that a transaction may be idle. All writers of the zone wait for it, and a working
-/// server is idle for microseconds.
+/// The maximum time that a transaction may be idle. All writers of the zone wait for it, and a
+/// working server is idle for microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// Most prepared statements of a connection. At this number all of them are dropped.
+/// The maximum number of prepared statements of a connection. At this number all are dropped.
 const STATEMENTS_MAX: usize = 512;
 /// The advisory lock of writers: `svc` and a number.
 const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
@@ -183,61 +188,6 @@ impl Connection {
         })
     }
 
-    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
-        let prepared = self.prepare(sql)?;
-        let params = types::params(values);
-        let rows = self.wait(self.client.query(&prepared.statement, &params));
-        self.settle()?;
-        rows?
-            .iter()
-            .map(|row| Ok(Row::new(prepared.columns.clone(), types::read_row(row)?)))
-            .collect()
-    }
-
-    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
-        let prepared = self.prepare(sql)?;
-        let params = types::params(values);
-        let changed = self.wait(self.client.execute(&prepared.statement, &params));
-        self.settle()?;
-        Ok(usize::try_from(changed?).unwrap_or(usize::MAX))
-    }
-
-    pub(super) fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
-        let prepared = self.prepare(sql)?;
-        let (client, values) = (self.client.clone(), values.to_vec());
-        self.send_without_waiting(async move {
-            let params = types::params(&values);
-            client.execute(&prepared.statement, &params).await?;
-            Ok(None)
-        });
-        Ok(())
-    }
-
-    pub(super) fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
-        let done = self.wait(self.client.batch_execute(&types::translate_schema(sql)));
-        self.settle()?;
-        done
-    }
-
-    pub(super) fn control(&self, sql: &'static str) -> Result<(), StoreError> {
-        let client = self.client.clone();
-        self.send_without_waiting(async move { client.batch_execute(sql).await.map(|()| None) });
-        Ok(())
-    }
-
-    pub(super) fn begin(&self) -> Result<(), StoreError> {
-        let begin = match self.access {
-            Access::Read => BEGIN_READ,
-            Access::Write => &self.begin_write,
-        };
-        self.begin_with(begin, ANSWER_MAX)
-    }
-
-    /// Begins a transaction that writes and may take hours, without time limits of the database.
-    pub(super) fn begin_long(&self) -> Result<(), StoreError> {
-        self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
-    }
-
     fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
         // Read the outcomes of an earlier transaction, such as its ROLLBACK.
         self.settle()?;
@@ -251,53 +201,6 @@ impl Connection {
             Ok(now.map(Timestamp))
         });
         self.settle()
-    }
-
-    /// Waits for the outcome. Otherwise the statement would be sent only with the next one, and the
-    /// lock of the zone would be held until then.
-    pub(super) fn rollback(&self) -> Result<(), StoreError> {
-        self.control("ROLLBACK")?;
-        self.settle()
-    }
-
-    pub(super) fn commit(&self) -> Result<(), StoreError> {
-        if self.hint.get() {
-            let (client, notify) = (self.client.clone(), self.notify.clone());
-            self.send_without_waiting(
-                async move { client.batch_execute(&notify).await.map(|()| None) },
-            );
-        }
-        self.control("COMMIT")?;
-        self.settle()
-    }
-
-    pub(super) fn settle(&self) -> Result<(), StoreError> {
-        let pending = std::mem::take(&mut *self.pending.borrow_mut());
-        let mut result = Ok(());
-        for sent in pending {
-            match self.wait(sent) {
-                Ok(Some(now)) => self.now.set(Some(now)),
-                Ok(None) => {}
-                // The first failure is the cause of the later ones.
-                Err(error) => result = result.and(Err(error)),
-            }
-        }
-        result
-    }
-
-    pub(super) fn is_usable(&self) -> bool {
-        !self.timed_out.get() && !self.client.is_closed()
-    }
-
-    pub(super) fn now(&self) -> Result<Timestamp, StoreError> {
-        if self.now.get().is_none() {
-            self.settle()?;
-        }
-        self.now.get().ok_or(StoreError::NoRow)
-    }
-
-    pub(super) fn hint(&self) {
-        self.hint.set(true);
     }
 
     fn prepare(&self, sql: &str) -> Result<Arc<PreparedStatement>, StoreError> {
@@ -356,6 +259,117 @@ impl Connection {
                 Err(timeout_error())
             }
         }
+    }
+}
+
+impl connection::Connection for Connection {
+    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let prepared = self.prepare(sql)?;
+        let params = types::params(values);
+        let rows = self.wait(self.client.query(&prepared.statement, &params));
+        self.settle()?;
+        rows?
+            .iter()
+            .map(|row| Ok(Row::new(prepared.columns.clone(), types::read_row(row)?)))
+            .collect()
+    }
+
+    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
+        let prepared = self.prepare(sql)?;
+        let params = types::params(values);
+        let changed = self.wait(self.client.execute(&prepared.statement, &params));
+        self.settle()?;
+        Ok(usize::try_from(changed?).unwrap_or(usize::MAX))
+    }
+
+    fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
+        let prepared = self.prepare(sql)?;
+        let (client, values) = (self.client.clone(), values.to_vec());
+        self.send_without_waiting(async move {
+            let params = types::params(&values);
+            client.execute(&prepared.statement, &params).await?;
+            Ok(None)
+        });
+        Ok(())
+    }
+
+    fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
+        let done = self.wait(self.client.batch_execute(&types::translate_schema(sql)));
+        self.settle()?;
+        done
+    }
+
+    fn control(&self, sql: &'static str) -> Result<(), StoreError> {
+        let client = self.client.clone();
+        self.send_without_waiting(async move { client.batch_execute(sql).await.map(|()| None) });
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<(), StoreError> {
+        let begin = match self.access {
+            Access::Read => BEGIN_READ,
+            Access::Write => &self.begin_write,
+        };
+        self.begin_with(begin, ANSWER_MAX)
+    }
+
+    /// Without time limits of the database.
+    fn begin_long(&self) -> Result<(), StoreError> {
+        self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
+    }
+
+    /// Waits for the outcome. Otherwise the statement would be sent only with the next one, and the
+    /// lock of the zone would be held until then.
+    fn rollback(&self) -> Result<(), StoreError> {
+        self.control("ROLLBACK")?;
+        self.settle()
+    }
+
+    fn commit(&self) -> Result<(), StoreError> {
+        if self.hint.get() {
+            let (client, notify) = (self.client.clone(), self.notify.clone());
+            self.send_without_waiting(
+                async move { client.batch_execute(&notify).await.map(|()| None) },
+            );
+        }
+        self.control("COMMIT")?;
+        self.settle()
+    }
+
+    fn settle(&self) -> Result<(), StoreError> {
+        let pending = std::mem::take(&mut *self.pending.borrow_mut());
+        let mut result = Ok(());
+        for sent in pending {
+            match self.wait(sent) {
+                Ok(Some(now)) => self.now.set(Some(now)),
+                Ok(None) => {}
+                // The first failure is the cause of the later ones.
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
+    }
+
+    fn check_transaction(&self) -> Result<(), StoreError> {
+        if self.timed_out.get() || self.client.is_closed() {
+            return Err(StoreError::Unavailable("it ended the session".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        if self.now.get().is_none() {
+            self.settle()?;
+        }
+        self.now.get().ok_or(StoreError::NoRow)
+    }
+
+    fn hint(&self) {
+        self.hint.set(true);
+    }
+
+    fn is_shared(&self) -> bool {
+        true
     }
 }
 

@@ -7,9 +7,12 @@ use svc_core::{
 use uuid::Uuid;
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    sql::{Row, Tx, values},
+    record::Record,
+    sql::{FromRow, Row, Tx, values},
+    value::Value,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,23 +24,40 @@ pub struct RoleRow {
     pub created_at: Timestamp,
 }
 
-impl RoleRow {
+impl FromRow for RoleRow {
     fn read(row: &Row) -> Result<Self, StoreError> {
-        let name: String = row.get("name")?;
-        let builtin = row.get("builtin")?;
         Ok(Self {
             id: row.get("id")?,
-            permissions: permissions(row, &name, builtin)?,
-            name,
-            builtin,
+            name: row.get("name")?,
+            permissions: read_permissions(row)?,
+            builtin: row.get("builtin")?,
             created_at: row.get("created_at")?,
         })
     }
 }
 
-fn permissions(row: &Row, name: &str, builtin: bool) -> Result<Permissions, StoreError> {
-    match Permissions::of_builtin_role(name) {
-        Some(permissions) if builtin => Ok(permissions),
+impl Record for RoleRow {
+    const TABLE: &'static str = "roles";
+    const COLUMNS: &'static [&'static str] =
+        &["id", "name", "permissions", "builtin", "created_at"];
+
+    fn values(&self) -> Vec<Value> {
+        vec![
+            self.id.into(),
+            self.name.as_str().into(),
+            (&self.permissions).into(),
+            self.builtin.into(),
+            self.created_at.into(),
+        ]
+    }
+}
+
+/// The permissions of a role. Those of a built-in role depend on the version of the server, not on
+/// its row.
+pub(super) fn read_permissions(row: &Row) -> Result<Permissions, StoreError> {
+    let name: String = row.get("name")?;
+    match Permissions::of_builtin_role(&name) {
+        Some(permissions) if row.get("builtin")? => Ok(permissions),
         _ => row.get("permissions"),
     }
 }
@@ -54,51 +74,24 @@ pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Stor
     Ok(())
 }
 
-/// A query for whole rows, with what follows the name of the table.
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, name, permissions, builtin, created_at FROM roles ",
-            $rest
-        )
-    };
-}
-
 pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
-    let count = tx.count("SELECT COUNT(*) FROM roles", &[])?;
-    Ok(count.unsigned_abs())
+    tx.get("SELECT COUNT(*) FROM roles", &[])
 }
 
 pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO roles (id, name, permissions, builtin, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
-        values![
-            role.id,
-            &role.name,
-            &role.permissions,
-            role.builtin,
-            role.created_at
-        ],
-    )?;
-    Ok(())
+    tx.insert(role)
 }
 
 pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<RoleRow>, StoreError> {
-    tx.find(select!("WHERE id = ?1"), values![id], RoleRow::read)
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<RoleRow>, StoreError> {
-    tx.find(select!("WHERE name = ?1"), values![name], RoleRow::read)
+    tx.find_record("WHERE name = ?1", values![name])
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<RoleRow>, StoreError> {
-    let rows = tx.query(
-        select!("WHERE id > ?1 ORDER BY id LIMIT ?2"),
-        values![page.after(), page.limit()],
-    )?;
-    let roles = rows.iter().map(RoleRow::read).collect::<Result<_, _>>()?;
-    Ok(page.page(roles, |role: &RoleRow| role.id.0))
+    page.records(tx, Conditions::default())
 }
 
 pub fn update(
@@ -110,21 +103,18 @@ pub fn update(
     tx.execute(
         "UPDATE roles SET name = ?2, permissions = ?3 WHERE id = ?1",
         values![id, name, permissions],
-    )?;
-    Ok(())
+    )
 }
 
 /// Deletes a role; its holders lose it.
 pub fn delete(tx: &mut Tx<'_>, id: RoleId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM roles WHERE id = ?1", values![id])?;
-    Ok(())
+    tx.execute("DELETE FROM roles WHERE id = ?1", values![id])
 }
 
 pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreError> {
     tx.list(
         "SELECT user_id FROM user_roles WHERE role_id = ?1",
         values![id],
-        |row| row.get("user_id"),
     )
 }
 
@@ -134,7 +124,7 @@ pub fn count_other_active_holders(
     role: &str,
     except: UserId,
 ) -> Result<i64, StoreError> {
-    tx.count(
+    tx.get(
         "SELECT COUNT(*) FROM user_roles ur
          JOIN roles r ON r.id = ur.role_id
          JOIN users u ON u.id = ur.user_id
@@ -154,9 +144,4 @@ pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, roles: &[RoleId]) -> Result<()
         )?;
     }
     Ok(())
-}
-
-pub(super) fn read_permissions(row: &Row) -> Result<Permissions, StoreError> {
-    let name: String = row.get("name")?;
-    permissions(row, &name, row.get("builtin")?)
 }

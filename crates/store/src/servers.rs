@@ -4,7 +4,8 @@ use svc_core::{ServerId, Timestamp};
 
 use super::{
     error::StoreError,
-    sql::{Row, Tx, values},
+    record::{record, row},
+    sql::{Tx, values},
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,19 +32,11 @@ pub struct ServerLoad {
     pub leases: u32,
 }
 
-impl ServerRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            url: row.get("url")?,
-            svc_version: row.get("svc_version")?,
-            started_at: row.get("started_at")?,
-            seen_at: row.get("seen_at")?,
-            links: row.get("links")?,
-            draining: row.get("draining")?,
-        })
-    }
+record! {
+    ServerRow in "servers": id, url, svc_version, started_at, seen_at, links, draining
 }
+
+row! { ServerLoad: leases; server }
 
 /// The start time for a server that starts now.
 pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError> {
@@ -54,7 +47,7 @@ pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError
 
 /// Records a heartbeat. Rejected (`false`) if another server has started with the same id since.
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
-    let taken = tx.execute(
+    tx.changes(
         "INSERT INTO servers
              (id, url, svc_version, started_at, seen_at, links, draining, reads_sealed_headers)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)
@@ -72,17 +65,11 @@ pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
             server.links,
             server.draining
         ],
-    )?;
-    Ok(taken > 0)
+    )
 }
 
 pub fn find(tx: &mut Tx<'_>, id: ServerId) -> Result<Option<ServerRow>, StoreError> {
-    tx.find(
-        "SELECT id, url, svc_version, started_at, seen_at, links, draining
-         FROM servers WHERE id = ?1",
-        values![id],
-        ServerRow::read,
-    )
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerLoad>, StoreError> {
@@ -93,33 +80,12 @@ pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerLoad>, StoreError> {
                  WHERE l.lease_owner = servers.id AND l.lease_until > ?1) AS leases
          FROM servers ORDER BY started_at, id",
         values![now],
-        |row| {
-            Ok(ServerLoad {
-                server: ServerRow::read(row)?,
-                leases: row.get("leases")?,
-            })
-        },
     )
-}
-
-/// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, had a
-/// heartbeat since a time.
-pub fn any_without_sealed_headers(
-    tx: &mut Tx<'_>,
-    since: Timestamp,
-    this: ServerId,
-) -> Result<bool, StoreError> {
-    let found = tx.query_opt(
-        "SELECT id FROM servers
-         WHERE reads_sealed_headers = 0 AND seen_at >= ?1 AND id <> ?2 LIMIT 1",
-        values![since, this],
-    )?;
-    Ok(found.is_some())
 }
 
 /// Removes servers that were last seen before a time and have no spaces.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM servers WHERE seen_at < ?1 AND NOT EXISTS (
              SELECT 1 FROM spaces s WHERE s.node_id = servers.id)",
         values![before],

@@ -3,9 +3,11 @@
 use svc_core::{SessionId, Timestamp, UserId};
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    sql::{Row, Tx, values},
+    record::record,
+    sql::{Tx, values},
     value::Hash,
 };
 
@@ -21,53 +23,17 @@ pub struct SessionRow {
     pub user_agent: String,
 }
 
-impl SessionRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            user_id: row.get("user_id")?,
-            hash: row.get("hash")?,
-            created_at: row.get("created_at")?,
-            expires_at: row.get("expires_at")?,
-            last_used_at: row.get("last_used_at")?,
-            address: row.get("address")?,
-            user_agent: row.get("user_agent")?,
-        })
-    }
-}
-
-/// A query for whole rows, with what follows the name of the table.
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, user_id, hash, created_at, expires_at, last_used_at, address, ",
-            "user_agent FROM sessions ",
-            $rest
-        )
-    };
+record! {
+    SessionRow in "sessions": id, user_id, hash, created_at, expires_at, last_used_at, address,
+    user_agent
 }
 
 pub fn insert(tx: &mut Tx<'_>, session: &SessionRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO sessions
-         (id, user_id, hash, created_at, expires_at, last_used_at, address, user_agent)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        values![
-            session.id,
-            session.user_id,
-            session.hash,
-            session.created_at,
-            session.expires_at,
-            session.last_used_at,
-            &session.address,
-            &session.user_agent
-        ],
-    )?;
-    Ok(())
+    tx.insert(session)
 }
 
 pub fn find(tx: &mut Tx<'_>, id: SessionId) -> Result<Option<SessionRow>, StoreError> {
-    tx.find(select!("WHERE id = ?1"), values![id], SessionRow::read)
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 /// Sessions that have not expired.
@@ -77,34 +43,23 @@ pub fn list(
     now: Timestamp,
     page: PageRequest,
 ) -> Result<Page<SessionRow>, StoreError> {
-    let rows = tx.query(
-        select!("WHERE user_id = ?1 AND expires_at > ?2 AND id > ?3 ORDER BY id LIMIT ?4"),
-        values![user, now, page.after(), page.limit()],
-    )?;
-    let sessions = rows
-        .iter()
-        .map(SessionRow::read)
-        .collect::<Result<_, _>>()?;
-    Ok(page.page(sessions, |session: &SessionRow| session.id.0))
+    let mut conditions = Conditions::new("user_id = ?", user);
+    conditions.add("expires_at > ?", now);
+    page.records(tx, conditions)
 }
 
 /// All sessions of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, StoreError> {
-    tx.list(
-        select!("WHERE user_id = ?1"),
-        values![user],
-        SessionRow::read,
-    )
+    tx.list_records("WHERE user_id = ?1", values![user])
 }
 
 /// All sessions: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SessionRow>, StoreError> {
-    tx.list(select!(""), &[], SessionRow::read)
+    tx.list_records("", &[])
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM sessions WHERE id = ?1", values![id])?;
-    Ok(())
+    tx.execute("DELETE FROM sessions WHERE id = ?1", values![id])
 }
 
 /// Deletes all sessions of a user except `keep`. Returns their number.
@@ -113,7 +68,7 @@ pub fn delete_of_user(
     user: UserId,
     keep: Option<SessionId>,
 ) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM sessions WHERE user_id = ?1 AND id <> ?2",
         values![user, keep.unwrap_or(SessionId::NIL)],
     )
@@ -125,7 +80,7 @@ pub fn delete_oldest_of_user(
     user: UserId,
     keep: u32,
 ) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM sessions WHERE user_id = ?1 AND id NOT IN
          (SELECT id FROM sessions WHERE user_id = ?1 ORDER BY id DESC LIMIT ?2)",
         values![user, keep],
@@ -134,14 +89,10 @@ pub fn delete_oldest_of_user(
 
 /// Deletes expired sessions. Returns their users.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
-    let mut users = tx
-        .query(
-            "DELETE FROM sessions WHERE expires_at <= ?1 RETURNING user_id",
-            values![now],
-        )?
-        .iter()
-        .map(|row| row.get("user_id"))
-        .collect::<Result<Vec<UserId>, _>>()?;
+    let mut users: Vec<UserId> = tx.list(
+        "DELETE FROM sessions WHERE expires_at <= ?1 RETURNING user_id",
+        values![now],
+    )?;
     users.sort_unstable();
     users.dedup();
     Ok(users)
@@ -151,6 +102,5 @@ pub fn set_last_used(tx: &mut Tx<'_>, id: SessionId, at: Timestamp) -> Result<()
     tx.execute(
         "UPDATE sessions SET last_used_at = ?2 WHERE id = ?1",
         values![id, at],
-    )?;
-    Ok(())
+    )
 }

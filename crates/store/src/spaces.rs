@@ -16,10 +16,11 @@ pub use self::change::{
     set_state, set_stop_reason, update_health_check, update_startup_script,
 };
 use super::{
+    conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    sql::{Row, Tx, values},
-    value::Json,
+    record::record,
+    sql::{Tx, values},
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,73 +45,19 @@ pub struct SpaceRow {
     pub deleted_at: Option<Timestamp>,
 }
 
-impl SpaceRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        let Json(health_check) = row.get("health_check")?;
-        let Json(space_urls) = row.get("space_urls")?;
-        Ok(Self {
-            id: row.get("id")?,
-            name: row.get("name")?,
-            owner_id: row.get("owner_id")?,
-            state: row.get("state")?,
-            stop_reason: row.get("stop_reason")?,
-            health: row.get("health")?,
-            runtime: row.get("runtime")?,
-            template_id: row.get("template_id")?,
-            startup_script_id: row.get("startup_script_id")?,
-            health_check,
-            node_id: row.get("node_id")?,
-            space_urls,
-            created_at: row.get("created_at")?,
-            started_at: row.get("started_at")?,
-            stopped_at: row.get("stopped_at")?,
-            deleted_at: row.get("deleted_at")?,
-        })
-    }
-}
-
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, name, owner_id, state, stop_reason, health, runtime, template_id, ",
-            "startup_script_id, health_check, node_id, space_urls, created_at, started_at, ",
-            "stopped_at, deleted_at FROM spaces ",
-            $rest
-        )
-    };
+record! {
+    SpaceRow in "spaces": id, name, owner_id, state, stop_reason, health, runtime, template_id,
+    startup_script_id, health_check, node_id, space_urls, created_at, started_at, stopped_at,
+    deleted_at
 }
 
 pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO spaces (id, name, owner_id, state, stop_reason, health, runtime, template_id,
-             startup_script_id, health_check, node_id, space_urls, created_at, started_at,
-             stopped_at, deleted_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-        values![
-            space.id,
-            &space.name,
-            space.owner_id,
-            space.state,
-            space.stop_reason,
-            space.health,
-            space.runtime,
-            space.template_id,
-            space.startup_script_id,
-            Json(&space.health_check),
-            space.node_id,
-            Json(&space.space_urls),
-            space.created_at,
-            space.started_at,
-            space.stopped_at,
-            space.deleted_at
-        ],
-    )?;
-    Ok(())
+    tx.insert(space)
 }
 
 /// A space in any state, also if it is deleted.
 pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
-    tx.find(select!("WHERE id = ?1"), values![id], SpaceRow::read)
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 /// A space that is not deleted.
@@ -126,10 +73,9 @@ pub fn find_by_name(
     owner: UserId,
     name: &str,
 ) -> Result<Option<SpaceRow>, StoreError> {
-    tx.find(
-        select!("WHERE owner_id = ?1 AND name = ?2 AND state <> 'deleted'"),
+    tx.find_record(
+        "WHERE owner_id = ?1 AND name = ?2 AND state <> 'deleted'",
         values![owner, name],
-        SpaceRow::read,
     )
 }
 
@@ -139,37 +85,24 @@ pub fn list(
     owner: Option<UserId>,
     page: PageRequest,
 ) -> Result<Page<SpaceRow>, StoreError> {
-    let sizes = match owner {
-        Some(owner) => tx.query(
-            "SELECT id, octet_length(health_check) + octet_length(space_urls) AS bytes FROM spaces
-             WHERE owner_id = ?1 AND id > ?2 AND state <> 'deleted' ORDER BY id LIMIT ?3",
-            values![owner, page.after(), page.limit()],
-        )?,
-        None => tx.query(
-            "SELECT id, octet_length(health_check) + octet_length(space_urls) AS bytes FROM spaces
-             WHERE id > ?1 AND state <> 'deleted' ORDER BY id LIMIT ?2",
-            values![page.after(), page.limit()],
-        )?,
-    };
-    page.read(tx, &sizes, select!(""), SpaceRow::read)
+    let bytes = "octet_length(health_check) + octet_length(space_urls)";
+    let mut conditions = Conditions::default();
+    conditions.add_some("owner_id = ?", owner);
+    conditions.and("state <> 'deleted'");
+    page.large_records(tx, bytes, conditions)
 }
 
 /// The number of spaces in each state, of one owner or of all owners.
 pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCounts, StoreError> {
-    let rows = match owner {
-        Some(owner) => tx.query(
-            "SELECT state, COUNT(*) AS spaces FROM spaces WHERE owner_id = ?1 GROUP BY state",
-            values![owner],
-        )?,
-        None => tx.query(
-            "SELECT state, COUNT(*) AS spaces FROM spaces GROUP BY state",
-            &[],
-        )?,
-    };
+    let mut conditions = Conditions::default();
+    conditions.add_some("owner_id = ?", owner);
+    let sql = format!(
+        "SELECT state, COUNT(*) FROM spaces {} GROUP BY state",
+        conditions.where_clause()
+    );
     let mut counts = SpaceCounts::default();
-    for row in rows {
-        let count = row.get("spaces")?;
-        match row.get("state")? {
+    for (state, count) in tx.list(&sql, &conditions.values)? {
+        match state {
             State::Created => counts.created = count,
             State::Deployed => counts.deployed = count,
             State::Stopped => counts.stopped = count,
@@ -181,16 +114,7 @@ pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCou
 
 /// All spaces in one state: for the start of a server.
 pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, StoreError> {
-    tx.list(
-        select!("WHERE state = ?1 ORDER BY id"),
-        values![state],
-        SpaceRow::read,
-    )
-}
-
-/// Spaces whose agents were linked when the server last ran.
-pub fn list_deployed(tx: &mut Tx<'_>) -> Result<Vec<SpaceRow>, StoreError> {
-    list_in_state(tx, State::Deployed)
+    tx.list_records("WHERE state = ?1 ORDER BY id", values![state])
 }
 
 /// Spaces whose server is unknown, or was last seen before a time.
@@ -205,6 +129,5 @@ pub fn list_orphans(
                  WHERE v.id = spaces.node_id AND v.seen_at >= ?1)
          ORDER BY id LIMIT ?2",
         values![before, limit],
-        |row| row.get("id"),
     )
 }

@@ -7,7 +7,7 @@ use svc_core::Timestamp;
 use super::{
     connection::Connection,
     error::StoreError,
-    value::{FromValue, Value},
+    value::{ColumnValue, Value},
 };
 
 /// The values of a statement's placeholders, in order: `values![id, name]` fills `?1` and `?2`.
@@ -23,12 +23,12 @@ pub(super) use values;
 /// After a failed statement every further statement fails, and the transaction is rolled back even
 /// if its closure returns `Ok`. PostgreSQL works like this, and SQLite is made to behave the same.
 pub struct Tx<'c> {
-    connection: &'c Connection,
+    connection: &'c dyn Connection,
     failed: Option<StoreError>,
 }
 
 impl<'c> Tx<'c> {
-    pub(super) fn on(connection: &'c Connection) -> Self {
+    pub(super) fn on(connection: &'c dyn Connection) -> Self {
         Self {
             connection,
             failed: None,
@@ -40,45 +40,47 @@ impl<'c> Tx<'c> {
     }
 
     /// The first row, if there is one.
-    pub(crate) fn query_opt(
+    pub(crate) fn find<T: FromRow>(
         &mut self,
         sql: &str,
         values: &[Value],
-    ) -> Result<Option<Row>, StoreError> {
-        Ok(self.query(sql, values)?.into_iter().next())
-    }
-
-    /// The first row, read by a function, if there is one.
-    pub(crate) fn find<T>(
-        &mut self,
-        sql: &str,
-        values: &[Value],
-        read: impl FnOnce(&Row) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        self.query_opt(sql, values)?
-            .map(|row| read(&row))
-            .transpose()
+        self.query(sql, values)?.first().map(T::read).transpose()
     }
 
-    /// Every row, read by a function.
-    pub(crate) fn list<T>(
+    /// The only row of a statement that always returns one, such as `SELECT COUNT(*)`.
+    pub(crate) fn get<T: FromRow>(&mut self, sql: &str, values: &[Value]) -> Result<T, StoreError> {
+        self.find(sql, values)?.ok_or(StoreError::NoRow)
+    }
+
+    pub(crate) fn list<T: FromRow>(
         &mut self,
         sql: &str,
         values: &[Value],
-        read: impl FnMut(&Row) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        self.query(sql, values)?.iter().map(read).collect()
+        self.query(sql, values)?.iter().map(T::read).collect()
     }
 
-    /// The number in the first column of the only row: for `SELECT COUNT(*)`.
-    pub(crate) fn count(&mut self, sql: &str, values: &[Value]) -> Result<i64, StoreError> {
-        self.query_opt(sql, values)?
-            .ok_or(StoreError::NoRow)?
-            .first()
+    /// Whether a query finds any row.
+    pub(crate) fn exists(&mut self, sql: &str, values: &[Value]) -> Result<bool, StoreError> {
+        Ok(!self.query(sql, values)?.is_empty())
+    }
+
+    pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
+        self.count_changes(sql, values).map(drop)
+    }
+
+    /// Returns whether any row was changed.
+    pub(crate) fn changes(&mut self, sql: &str, values: &[Value]) -> Result<bool, StoreError> {
+        Ok(self.count_changes(sql, values)? > 0)
     }
 
     /// Returns the number of changed rows.
-    pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
+    pub(crate) fn count_changes(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+    ) -> Result<usize, StoreError> {
         self.run(|connection| connection.execute(sql, values))
     }
 
@@ -96,7 +98,7 @@ impl<'c> Tx<'c> {
     /// The time by which leases are measured: when this transaction began, by the clock that all
     /// servers of the database share.
     pub fn now(&mut self) -> Result<Timestamp, StoreError> {
-        self.run(Connection::now)
+        self.run(|connection| connection.now())
     }
 
     /// Notifies other servers once this transaction is committed. Only a hint: they also poll.
@@ -138,7 +140,7 @@ impl<'c> Tx<'c> {
 
     fn run<T>(
         &mut self,
-        statement: impl FnOnce(&Connection) -> Result<T, StoreError>,
+        statement: impl FnOnce(&dyn Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -163,7 +165,7 @@ impl Row {
         self.values
     }
 
-    pub fn get<T: FromValue>(&self, column: &str) -> Result<T, StoreError> {
+    pub fn get<T: ColumnValue>(&self, column: &str) -> Result<T, StoreError> {
         let index = self
             .columns
             .iter()
@@ -172,14 +174,30 @@ impl Row {
         self.at(index)
     }
 
-    fn first<T: FromValue>(&self) -> Result<T, StoreError> {
-        self.at(0)
-    }
-
-    fn at<T: FromValue>(&self, index: usize) -> Result<T, StoreError> {
+    /// The value of a column by its position.
+    fn at<T: ColumnValue>(&self, index: usize) -> Result<T, StoreError> {
         T::from_value(&self.values[index]).map_err(|reason| StoreError::Decode {
             column: self.columns[index].clone(),
             reason,
         })
+    }
+}
+
+/// A type that is read from a row.
+pub trait FromRow: Sized {
+    fn read(row: &Row) -> Result<Self, StoreError>;
+}
+
+/// The first column.
+impl<T: ColumnValue> FromRow for T {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        row.at(0)
+    }
+}
+
+/// The first two columns.
+impl<A: ColumnValue, B: ColumnValue> FromRow for (A, B) {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok((row.at(0)?, row.at(1)?))
     }
 }

@@ -12,9 +12,17 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
-use super::{connection::Access, error::StoreError, sql::Row, value::Value};
+use svc_clock::Clock;
+use svc_core::Timestamp;
 
-/// Most prepared statements that a connection keeps.
+use super::{
+    connection::{self, Access},
+    error::StoreError,
+    sql::Row,
+    value::Value,
+};
+
+/// The maximum number of prepared statements that a connection keeps.
 const STATEMENT_CACHE: usize = 128;
 /// The size that the log is truncated to after a long read let it grow.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
@@ -29,10 +37,16 @@ pub(super) struct DatabaseFile {
 
 pub(super) struct Connection {
     inner: rusqlite::Connection,
+    access: Access,
+    clock: Clock,
 }
 
 impl Connection {
-    pub(super) fn open(file: &DatabaseFile, access: Access) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        file: &DatabaseFile,
+        access: Access,
+        clock: Clock,
+    ) -> Result<Self, StoreError> {
         // Each connection stays on one thread, so SQLite's own mutex is not needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -48,10 +62,16 @@ impl Connection {
         if access == Access::Read {
             inner.pragma_update(None, "query_only", "ON")?;
         }
-        Ok(Self { inner })
+        Ok(Self {
+            inner,
+            access,
+            clock,
+        })
     }
+}
 
-    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+impl connection::Connection for Connection {
+    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
         let mut statement = self.inner.prepare_cached(sql)?;
         let columns: Arc<[String]> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query(params_from_iter(values))?;
@@ -65,23 +85,32 @@ impl Connection {
         Ok(answer)
     }
 
-    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
+    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
         let mut statement = self.inner.prepare_cached(sql)?;
         Ok(statement.execute(params_from_iter(values))?)
     }
 
-    pub(super) fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
+    fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
         Ok(self.inner.execute_batch(sql)?)
     }
 
-    /// Runs a statement that controls a transaction, without values or rows.
-    pub(super) fn control(&self, sql: &str) -> Result<(), StoreError> {
-        self.execute(sql, &[]).map(drop)
+    fn begin(&self) -> Result<(), StoreError> {
+        self.control(match self.access {
+            Access::Write => "BEGIN IMMEDIATE",
+            Access::Read => "BEGIN",
+        })
     }
 
-    /// False after SQLite has ended the transaction, as it does when the disk is full.
-    pub(super) fn in_transaction(&self) -> bool {
-        !self.inner.is_autocommit()
+    fn check_transaction(&self) -> Result<(), StoreError> {
+        if self.inner.is_autocommit() {
+            let why = "the database ended the transaction";
+            return Err(StoreError::Commit(why.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
     }
 }
 
@@ -117,12 +146,18 @@ fn read(value: ValueRef<'_>) -> Result<Value, StoreError> {
 
 impl rusqlite::ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Int(number) => ValueRef::Integer(*number),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Bytes(bytes) => ValueRef::Blob(bytes),
-        }))
+        Ok(ToSqlOutput::Borrowed(self.into()))
+    }
+}
+
+impl<'v> From<&'v Value> for ValueRef<'v> {
+    fn from(value: &'v Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Int(number) => Self::Integer(*number),
+            Value::Text(text) => Self::Text(text.as_bytes()),
+            Value::Bytes(bytes) => Self::Blob(bytes),
+        }
     }
 }
 

@@ -3,9 +3,11 @@
 use svc_core::{Scopes, Timestamp, TokenId, UserId};
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    sql::{Row, Tx, values},
+    record::{Record, record},
+    sql::{Tx, values},
     value::Hash,
 };
 
@@ -23,55 +25,17 @@ pub struct TokenRow {
     pub parent_id: Option<TokenId>,
 }
 
-impl TokenRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            user_id: row.get("user_id")?,
-            name: row.get("name")?,
-            hash: row.get("hash")?,
-            scopes: row.get("scopes")?,
-            created_at: row.get("created_at")?,
-            expires_at: row.get("expires_at")?,
-            last_used_at: row.get("last_used_at")?,
-            parent_id: row.get("parent_id")?,
-        })
-    }
-}
-
-/// A query for whole rows, with what follows the name of the table.
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, ",
-            "parent_id FROM api_tokens ",
-            $rest
-        )
-    };
+record! {
+    TokenRow in "api_tokens": id, user_id, name, hash, scopes, created_at, expires_at, last_used_at,
+    parent_id
 }
 
 pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO api_tokens
-         (id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        values![
-            token.id,
-            token.user_id,
-            &token.name,
-            token.hash,
-            &token.scopes,
-            token.created_at,
-            token.expires_at,
-            token.last_used_at,
-            token.parent_id
-        ],
-    )?;
-    Ok(())
+    tx.insert(token)
 }
 
 pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
-    tx.find(select!("WHERE id = ?1"), values![id], TokenRow::read)
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 pub fn list(
@@ -79,43 +43,38 @@ pub fn list(
     user: UserId,
     page: PageRequest,
 ) -> Result<Page<TokenRow>, StoreError> {
-    let rows = tx.query(
-        select!("WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"),
-        values![user, page.after(), page.limit()],
-    )?;
-    let tokens = rows.iter().map(TokenRow::read).collect::<Result<_, _>>()?;
-    Ok(page.page(tokens, |token: &TokenRow| token.id.0))
+    page.records(tx, Conditions::new("user_id = ?", user))
 }
 
 /// All tokens of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.list(select!("WHERE user_id = ?1"), values![user], TokenRow::read)
+    tx.list_records("WHERE user_id = ?1", values![user])
 }
 
 /// All tokens: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
-    tx.list(select!(""), &[], TokenRow::read)
+    tx.list_records("", &[])
 }
 
 pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
-    tx.count(
+    tx.get(
         "SELECT COUNT(*) FROM api_tokens WHERE user_id = ?1",
         values![user],
     )
-    .map(i64::unsigned_abs)
 }
 
 /// Deletes a token and its descendants. Returns the deleted tokens.
 pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.list(
+    let sql = format!(
         "WITH RECURSIVE ended (id) AS (
              SELECT id FROM api_tokens WHERE id = ?1
              UNION
              SELECT t.id FROM api_tokens t JOIN ended e ON t.parent_id = e.id
          )
-         DELETE FROM api_tokens WHERE id IN (SELECT id FROM ended)
-         RETURNING id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id",
-        values![id], TokenRow::read)
+         DELETE FROM api_tokens WHERE id IN (SELECT id FROM ended) RETURNING {}",
+        TokenRow::COLUMNS.join(", ")
+    );
+    tx.list(&sql, values![id])
 }
 
 /// The tokens of one user with this name.
@@ -130,14 +89,12 @@ pub fn set_parent(tx: &mut Tx<'_>, before: TokenId, after: TokenId) -> Result<()
     tx.execute(
         "UPDATE api_tokens SET parent_id = ?2 WHERE parent_id = ?1",
         values![before, after],
-    )?;
-    Ok(())
+    )
 }
 
 pub fn set_last_used(tx: &mut Tx<'_>, id: TokenId, at: Timestamp) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE api_tokens SET last_used_at = ?2 WHERE id = ?1",
         values![id, at],
-    )?;
-    Ok(())
+    )
 }

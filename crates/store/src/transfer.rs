@@ -116,7 +116,7 @@ pub enum Step {
 
 /// A snapshot of an embedded database that is locked against servers.
 pub struct Source {
-    connection: Connection,
+    connection: Box<dyn Connection>,
 }
 
 impl Source {
@@ -138,8 +138,8 @@ impl Source {
             clock: options.clock,
             _lock: Arc::new(lock),
         };
-        let opened = || -> Result<Connection, OpenError> {
-            migrations::migrate(&database.open(Access::Write)?)?;
+        let opened = || -> Result<_, OpenError> {
+            migrations::migrate(&*database.open(Access::Write)?)?;
             let connection = database.open(Access::Read)?;
             connection.begin()?;
             Ok(connection)
@@ -151,7 +151,7 @@ impl Source {
 
     /// The id of the server of this data folder; `None` if no server has run on it.
     pub fn server_id(&self) -> Result<Option<ServerId>, TransferError> {
-        meta::find_server_id(&mut Tx::on(&self.connection)).map_err(|source| TransferError::Read {
+        meta::find_server_id(&mut Tx::on(&*self.connection)).map_err(|source| TransferError::Read {
             table: "meta",
             source,
         })
@@ -160,7 +160,7 @@ impl Source {
 
 /// One transaction on a PostgreSQL database.
 pub struct Target {
-    connection: Connection,
+    connection: postgres::Connection,
     url: String,
 }
 
@@ -177,7 +177,6 @@ impl Target {
             .connect(Access::Write)
             .map_err(|error| unusable(error.into()))?;
         server.check(&connection).map_err(unusable)?;
-        let connection = Connection::Postgres(connection);
         let begun = connection.begin_long().and_then(|()| connection.settle());
         begun.map_err(|source| TransferError::Busy {
             url: shown.clone(),
@@ -213,7 +212,7 @@ pub fn copy(
     server: Option<ServerId>,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TableCopy>, TransferError> {
-    let tables = tables::all(&source.connection)?;
+    let tables = tables::all(&*source.connection)?;
     let mut copies = Vec::with_capacity(tables.len());
     for table in &tables {
         copies.push(copy_table(source, target, table, server, report)?);
@@ -240,24 +239,68 @@ fn copy_table(
         table: name,
         source,
     };
-    let of = table.count(&source.connection).map_err(read_error)?;
     let replaced = table.replaced(server);
     let insert = table.insert();
-    table.clear(&target.connection).map_err(write_error)?;
-    let mut digest = Digest::new(Step::Copy, name, of);
-    report(digest.progress);
-    let mut after = None;
-    while let Some(mut page) = table.page(&source.connection, after).map_err(read_error)? {
-        after = page.last().map(|row| table.key_of(row));
-        for row in &mut page {
+    let connection = &target.connection;
+    table.clear(connection).map_err(write_error)?;
+    let write = |page: &mut [Vec<Value>]| {
+        for row in page {
             prepare(row, &replaced);
-            digest.row(row);
-            target.connection.send(&insert, row).map_err(write_error)?;
+            connection.send(&insert, row).map_err(write_error)?;
         }
-        target.connection.settle().map_err(write_error)?;
-        report(digest.progress);
+        connection.settle().map_err(write_error)
+    };
+    read_table(
+        &*source.connection,
+        table,
+        Step::Copy,
+        read_error,
+        write,
+        report,
+    )
+}
+
+/// Counts and hashes the rows of a table, in the source or in the target. `write` may change a page
+/// before it is hashed.
+fn read_table(
+    connection: &dyn Connection,
+    table: &Table,
+    step: Step,
+    failed: impl Fn(StoreError) -> TransferError,
+    write: impl Fn(&mut [Vec<Value>]) -> Result<(), TransferError>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<TableCopy, TransferError> {
+    let mut progress = Progress {
+        step,
+        table: table.name,
+        rows: 0,
+        of: table.count(connection).map_err(&failed)?,
+    };
+    report(progress);
+    let mut fields = Fields::default();
+    let mut after = None;
+    while let Some(mut page) = table.page(connection, after).map_err(&failed)? {
+        after = page.last().map(|row| table.key_of(row));
+        write(&mut page)?;
+        for row in &page {
+            row.iter().for_each(|value| fields.value(value));
+            fields.end_of_row();
+        }
+        progress.rows += page.len() as u64;
+        report(progress);
     }
-    digest.finish()
+    let Progress {
+        table, rows, of, ..
+    } = progress;
+    if rows != of {
+        let what = format!("{of} rows are there, {rows} were read");
+        return Err(TransferError::Different { table, what });
+    }
+    Ok(TableCopy {
+        name: table,
+        rows,
+        sha256: fields.finish(),
+    })
 }
 
 /// Changes a row to the values that are written to the target.
@@ -288,19 +331,15 @@ fn check_table(
         table: name,
         source,
     };
-    let of = table.count(&target.connection).map_err(target_error)?;
-    let mut digest = Digest::new(Step::Check, name, of);
-    report(digest.progress);
-    let mut after = None;
-    while let Some(page) = table
-        .page(&target.connection, after)
-        .map_err(target_error)?
-    {
-        after = page.last().map(|row| table.key_of(row));
-        page.iter().for_each(|row| digest.row(row));
-        report(digest.progress);
-    }
-    let found = digest.finish()?;
+    let read_only = |_: &mut [Vec<Value>]| Ok(());
+    let found = read_table(
+        &target.connection,
+        table,
+        Step::Check,
+        target_error,
+        read_only,
+        report,
+    )?;
     let what = match found == *expected {
         true => return Ok(()),
         false if found.rows != expected.rows => {
@@ -309,46 +348,4 @@ fn check_table(
         false => "a value differs".to_owned(),
     };
     Err(TransferError::Different { table: name, what })
-}
-
-/// Counts and hashes the rows of a table, in the source or in the target.
-struct Digest {
-    fields: Fields,
-    progress: Progress,
-}
-
-impl Digest {
-    fn new(step: Step, table: &'static str, of: u64) -> Self {
-        Self {
-            fields: Fields::default(),
-            progress: Progress {
-                step,
-                table,
-                rows: 0,
-                of,
-            },
-        }
-    }
-
-    fn row(&mut self, row: &[Value]) {
-        row.iter().for_each(|value| self.fields.value(value));
-        self.fields.end_of_row();
-        self.progress.rows += 1;
-    }
-
-    /// Checks that as many rows were read as the database counted.
-    fn finish(self) -> Result<TableCopy, TransferError> {
-        let Progress {
-            table, rows, of, ..
-        } = self.progress;
-        if rows != of {
-            let what = format!("{of} rows are there, {rows} were read");
-            return Err(TransferError::Different { table, what });
-        }
-        Ok(TableCopy {
-            name: table,
-            rows,
-            sha256: self.fields.finish(),
-        })
-    }
 }

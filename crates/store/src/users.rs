@@ -5,16 +5,16 @@ mod power;
 use std::collections::HashMap;
 
 use svc_core::{GroupId, Permissions, QuotaOverrides, Timestamp, UserId, UserName};
-use uuid::Uuid;
 
 pub use self::power::{UserFilter, UserPower, find_power, list_powers};
 
 use super::{
+    conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
+    record::record,
     roles,
-    sql::{Row, Tx, values},
-    value::Json,
+    sql::{Tx, values},
 };
 
 /// A row of the table of users.
@@ -30,28 +30,7 @@ pub struct UserRow {
     pub quotas: QuotaOverrides,
 }
 
-impl UserRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            username: row.get("username")?,
-            password_hash: row.get("password_hash")?,
-            active: row.get("active")?,
-            created_at: row.get("created_at")?,
-            quotas: read_quotas(row)?,
-        })
-    }
-}
-
-fn read_quotas(row: &Row) -> Result<QuotaOverrides, StoreError> {
-    let quotas: Option<Json<QuotaOverrides>> = row.get("quotas")?;
-    Ok(quotas.map_or_else(QuotaOverrides::new, |Json(quotas)| quotas))
-}
-
-/// Overrides as they are stored: an empty set is NULL.
-fn stored_quotas(quotas: &QuotaOverrides) -> Option<Json<&QuotaOverrides>> {
-    (!quotas.is_empty()).then_some(Json(quotas))
-}
+record! { UserRow in "users": id, username, password_hash, active, created_at, quotas }
 
 /// A user with roles, permissions and groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,65 +49,29 @@ pub struct Profile {
     pub quotas: QuotaOverrides,
 }
 
-/// A query for whole rows, with what follows the name of the table.
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, username, password_hash, active, created_at, quotas FROM users ",
-            $rest
-        )
-    };
-}
-
 pub fn insert(tx: &mut Tx<'_>, user: &UserRow) -> Result<(), StoreError> {
-    tx.execute(
-        "INSERT INTO users (id, username, password_hash, active, created_at, quotas)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        values![
-            user.id,
-            &user.username,
-            &user.password_hash,
-            user.active,
-            user.created_at,
-            stored_quotas(&user.quotas)
-        ],
-    )?;
-    Ok(())
+    tx.insert(user)
 }
 
 pub fn count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    tx.count("SELECT COUNT(*) FROM users", &[])
+    tx.get("SELECT COUNT(*) FROM users", &[])
 }
 
 pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> {
-    tx.find(select!("WHERE id = ?1"), values![id], UserRow::read)
+    tx.find_record("WHERE id = ?1", values![id])
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, username: &str) -> Result<Option<UserRow>, StoreError> {
-    tx.find(
-        select!("WHERE username = ?1"),
-        values![username],
-        UserRow::read,
-    )
+    tx.find_record("WHERE username = ?1", values![username])
 }
 
 pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, StoreError> {
-    let Some(user) = find(tx, id)? else {
-        return Ok(None);
-    };
-    Ok(with_profiles(tx, vec![user])?.pop())
+    let user = find(tx, id)?;
+    Ok(with_profiles(tx, user.into_iter().collect())?.pop())
 }
 
 pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>, StoreError> {
-    let rows = tx.query(
-        select!("WHERE id > ?1 ORDER BY id LIMIT ?2"),
-        values![page.after(), page.limit()],
-    )?;
-    let users = rows
-        .iter()
-        .map(UserRow::read)
-        .collect::<Result<Vec<_>, _>>()?;
-    let page = page.page(users, |user| user.id.0);
+    let page = page.records(tx, Conditions::default())?;
     Ok(Page {
         next_cursor: page.next_cursor,
         items: with_profiles(tx, page.items)?,
@@ -137,16 +80,15 @@ pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>
 
 /// All users: for the directory.
 pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
-    let rows = tx.query(select!("ORDER BY id"), &[])?;
-    let users = rows.iter().map(UserRow::read).collect::<Result<_, _>>()?;
+    let users = tx.list_records("ORDER BY id", &[])?;
     with_profiles(tx, users)
 }
 
 /// Adds roles and groups to users whose ids are adjacent, with one statement for all roles and one
 /// for all groups.
 fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, StoreError> {
-    let first = users.first().map_or(UserId(Uuid::nil()), |user| user.id);
-    let last = users.last().map_or(UserId(Uuid::nil()), |user| user.id);
+    let first = users.first().map_or(UserId::NIL, |user| user.id);
+    let last = users.last().map_or(UserId::NIL, |user| user.id);
     let mut held: HashMap<UserId, (Vec<String>, Permissions)> = HashMap::new();
     for row in tx.query(
         "SELECT ur.user_id AS user_id, r.name AS name, r.permissions AS permissions,
@@ -189,39 +131,35 @@ pub fn set_active(tx: &mut Tx<'_>, id: UserId, active: bool) -> Result<(), Store
     tx.execute(
         "UPDATE users SET active = ?2 WHERE id = ?1",
         values![id, active],
-    )?;
-    Ok(())
+    )
 }
 
 pub fn set_password_hash(tx: &mut Tx<'_>, id: UserId, hash: &str) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE users SET password_hash = ?2 WHERE id = ?1",
         values![id, hash],
-    )?;
-    Ok(())
+    )
 }
 
 pub fn set_quotas(tx: &mut Tx<'_>, id: UserId, quotas: &QuotaOverrides) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE users SET quotas = ?2 WHERE id = ?1",
-        values![id, stored_quotas(quotas)],
-    )?;
-    Ok(())
+        values![id, quotas],
+    )
 }
 
 /// Quotas that differ from the server's; none for an unknown user.
 pub fn find_quotas(tx: &mut Tx<'_>, id: UserId) -> Result<QuotaOverrides, StoreError> {
-    tx.query_opt("SELECT quotas FROM users WHERE id = ?1", values![id])?
-        .map_or_else(|| Ok(QuotaOverrides::new()), |row| read_quotas(&row))
+    let quotas = tx.find("SELECT quotas FROM users WHERE id = ?1", values![id])?;
+    Ok(quotas.unwrap_or_default())
 }
 
 /// Spaces that are not deleted.
 pub fn count_spaces(tx: &mut Tx<'_>, id: UserId) -> Result<u64, StoreError> {
-    tx.count(
+    tx.get(
         "SELECT COUNT(*) FROM spaces WHERE owner_id = ?1 AND state <> 'deleted'",
         values![id],
     )
-    .map(i64::unsigned_abs)
 }
 
 /// Deletes a user with tokens, sessions, memberships and the records of deleted spaces. Fails with
@@ -231,6 +169,5 @@ pub fn delete(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
         "DELETE FROM spaces WHERE owner_id = ?1 AND state = 'deleted'",
         values![id],
     )?;
-    tx.execute("DELETE FROM users WHERE id = ?1", values![id])?;
-    Ok(())
+    tx.execute("DELETE FROM users WHERE id = ?1", values![id])
 }

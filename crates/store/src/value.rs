@@ -1,13 +1,18 @@
 //! Values of statements and rows, converted from and to the types of the product.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value as JsonValue, value::RawValue};
 use svc_core::{
-    EventId, GroupId, Id, LaneId, Permissions, RoleId, Scopes, ScriptId, ServerId, SessionId,
-    SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
+    EventId, GroupId, Id, LaneId, Permissions, QuotaOverrides, RoleId, Scopes, ScriptId, ServerId,
+    SessionId, SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
+    event::Actor,
+    pattern::Pattern,
     power::SavedPower,
-    space::{Health, Runtime, State, StopReason},
+    space::{Health, HealthCheck, Runtime, State, StopReason},
 };
-use uuid::Uuid;
+use svc_protocol::api::{DeliveryState, Port, ScriptKind, SinkType};
 
 /// A SHA-256 of a secret.
 pub type Hash = [u8; 32];
@@ -32,108 +37,39 @@ impl Value {
     }
 }
 
-/// A value that is stored as JSON text.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Json<T>(pub T);
-
-/// Reads a type of the product from a value; `Err` holds the reason.
-pub trait FromValue: Sized {
+/// A type of the product that one column holds.
+pub trait ColumnValue: Sized {
+    /// `Err` holds the reason.
     fn from_value(value: &Value) -> Result<Self, String>;
+
+    fn to_value(&self) -> Value;
 }
 
-impl<T: FromValue> FromValue for Option<T> {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Null => Ok(None),
-            value => T::from_value(value).map(Some),
+impl<T: ColumnValue> From<T> for Value {
+    fn from(value: T) -> Self {
+        value.to_value()
+    }
+}
+
+impl<T: ColumnValue> From<&Option<T>> for Value {
+    fn from(value: &Option<T>) -> Self {
+        value.to_value()
+    }
+}
+
+/// Types that statements take by reference.
+macro_rules! by_reference {
+    ($($kind:ty),* $(,)?) => {$(
+        impl From<&$kind> for $crate::value::Value {
+            fn from(value: &$kind) -> Self {
+                $crate::value::ColumnValue::to_value(value)
+            }
         }
-    }
+    )*};
 }
+pub(super) use by_reference;
 
-impl<T: Into<Value>> From<Option<T>> for Value {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
-    }
-}
-
-impl FromValue for i64 {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Int(number) => Ok(*number),
-            other => Err(format!("expected an integer, found {}", other.kind())),
-        }
-    }
-}
-
-impl From<i64> for Value {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<u32> for Value {
-    fn from(value: u32) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl FromValue for u32 {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        let number = i64::from_value(value)?;
-        Self::try_from(number).map_err(|_| format!("{number} is out of range"))
-    }
-}
-
-impl FromValue for u64 {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        let number = i64::from_value(value)?;
-        Self::try_from(number).map_err(|_| format!("{number} is negative"))
-    }
-}
-
-/// Saturates: counts never reach the limit of the database's integers.
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self::Int(i64::try_from(value).unwrap_or(i64::MAX))
-    }
-}
-
-impl FromValue for bool {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        i64::from_value(value).map(|number| number != 0)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl FromValue for Timestamp {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        i64::from_value(value).map(Self)
-    }
-}
-
-impl From<Timestamp> for Value {
-    fn from(value: Timestamp) -> Self {
-        Self::Int(value.0)
-    }
-}
-
-fn text(value: &Value) -> Result<&str, String> {
-    match value {
-        Value::Text(text) => Ok(text),
-        other => Err(format!("expected text, found {}", other.kind())),
-    }
-}
-
-impl FromValue for String {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        text(value).map(str::to_owned)
-    }
-}
+by_reference!(Hash, QuotaOverrides, String, Vec<Pattern>);
 
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
@@ -141,80 +77,121 @@ impl From<&str> for Value {
     }
 }
 
-impl From<&String> for Value {
-    fn from(value: &String) -> Self {
-        Self::Text(value.clone())
-    }
-}
-
-impl From<String> for Value {
-    fn from(value: String) -> Self {
-        Self::Text(value)
-    }
-}
-
-impl FromValue for Hash {
+impl<T: ColumnValue> ColumnValue for Option<T> {
     fn from_value(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Bytes(bytes) => Self::try_from(bytes.as_slice())
-                .map_err(|_| format!("expected 32 bytes, found {}", bytes.len())),
-            other => Err(format!("expected bytes, found {}", other.kind())),
+            Value::Null => Ok(None),
+            value => T::from_value(value).map(Some),
         }
     }
-}
 
-impl From<Hash> for Value {
-    fn from(value: Hash) -> Self {
-        Self::Bytes(value.to_vec())
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::to_value)
     }
 }
 
-impl FromValue for Vec<u8> {
+impl ColumnValue for i64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Int(number) => Ok(*number),
+            other => Err(format!("expected an integer, found {}", other.kind())),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Int(*self)
+    }
+}
+
+macro_rules! as_integer {
+    ($($number:ident),*) => {$(
+        impl ColumnValue for $number {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                let number = i64::from_value(value)?;
+                Self::try_from(number).map_err(|_| format!("{number} is out of range"))
+            }
+
+            /// Saturates: counts never reach the limit of the database's integers.
+            fn to_value(&self) -> Value {
+                Value::Int(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+    )*};
+}
+
+as_integer!(i32, u16, u32, u64, usize);
+
+impl ColumnValue for bool {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Int((*self).into())
+    }
+}
+
+impl ColumnValue for Timestamp {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        i64::from_value(value).map(Self)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Int(self.0)
+    }
+}
+
+pub(super) fn text(value: &Value) -> Result<&str, String> {
+    match value {
+        Value::Text(text) => Ok(text),
+        other => Err(format!("expected text, found {}", other.kind())),
+    }
+}
+
+impl ColumnValue for String {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        text(value).map(str::to_owned)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.clone())
+    }
+}
+
+impl ColumnValue for Vec<u8> {
     fn from_value(value: &Value) -> Result<Self, String> {
         match value {
             Value::Bytes(bytes) => Ok(bytes.clone()),
             other => Err(format!("expected bytes, found {}", other.kind())),
         }
     }
-}
 
-impl From<Vec<u8>> for Value {
-    fn from(value: Vec<u8>) -> Self {
-        Self::Bytes(value)
+    fn to_value(&self) -> Value {
+        Value::Bytes(self.clone())
     }
 }
 
-impl<T: DeserializeOwned> FromValue for Json<T> {
+impl ColumnValue for Hash {
     fn from_value(value: &Value) -> Result<Self, String> {
-        serde_json::from_str(text(value)?)
-            .map(Self)
-            .map_err(|error| error.to_string())
+        Self::try_from(Vec::<u8>::from_value(value)?)
+            .map_err(|bytes| format!("expected 32 bytes, found {}", bytes.len()))
     }
-}
 
-impl<T: Serialize> From<Json<&T>> for Value {
-    fn from(value: Json<&T>) -> Self {
-        Self::Text(
-            serde_json::to_string(value.0)
-                .expect("records have string keys and serialisers that cannot fail"),
-        )
+    fn to_value(&self) -> Value {
+        Value::Bytes(self.to_vec())
     }
 }
 
 macro_rules! as_uuid_text {
     ($($id:ident),*) => {$(
-        impl FromValue for $id {
+        impl ColumnValue for $id {
             fn from_value(value: &Value) -> Result<Self, String> {
                 let text = text(value)?;
-                Uuid::parse_str(text)
-                    .map(Self)
-                    .map_err(|_| format!("`{text}` is not a UUID"))
+                text.parse().map_err(|_| format!("`{text}` is not a UUID"))
             }
-        }
 
-        impl From<$id> for Value {
-            fn from(value: $id) -> Self {
-                Self::Text(value.to_string())
+            fn to_value(&self) -> Value {
+                Value::Text(self.to_string())
             }
         }
     )*};
@@ -225,38 +202,43 @@ as_uuid_text!(
     EventId, SinkId, LaneId
 );
 
+/// Types without fields, stored as the word that they have in JSON.
 macro_rules! as_word {
     ($($word:ident),*) => {$(
-        impl FromValue for $word {
-            fn from_value(value: &Value) -> Result<Self, String> {
-                let text = text(value)?;
-                Self::parse(text).ok_or_else(|| {
-                    format!(concat!("`{}` is not a ", stringify!($word)), text)
-                })
+        impl $crate::value::ColumnValue for $word {
+            fn from_value(value: &$crate::value::Value) -> Result<Self, String> {
+                let word = $crate::value::text(value)?;
+                serde_json::from_value(word.into())
+                    .map_err(|_| format!(concat!("`{}` is not a ", stringify!($word)), word))
             }
-        }
 
-        impl From<$word> for Value {
-            fn from(value: $word) -> Self {
-                Self::Text(value.as_str().to_owned())
+            fn to_value(&self) -> $crate::value::Value {
+                $crate::value::json(self).trim_matches('"').into()
             }
         }
     )*};
 }
+pub(super) use as_word;
 
-as_word!(State, Health, Runtime, StopReason);
+as_word!(
+    State,
+    Health,
+    Runtime,
+    StopReason,
+    SinkType,
+    ScriptKind,
+    DeliveryState
+);
 
 macro_rules! as_name {
     ($($name:ident),*) => {$(
-        impl FromValue for $name {
+        impl ColumnValue for $name {
             fn from_value(value: &Value) -> Result<Self, String> {
                 Self::parse(text(value)?).map_err(|error| error.to_string())
             }
-        }
 
-        impl From<&$name> for Value {
-            fn from(value: &$name) -> Self {
-                Self::Text(value.as_str().to_owned())
+            fn to_value(&self) -> Value {
+                self.as_str().into()
             }
         }
     )*};
@@ -264,36 +246,84 @@ macro_rules! as_name {
 
 as_name!(UserName, SpaceName);
 
-macro_rules! as_json {
-    ($($kind:ident),*) => {$(
-        impl FromValue for $kind {
-            fn from_value(value: &Value) -> Result<Self, String> {
-                Json::from_value(value).map(|Json(inner)| inner)
-            }
-        }
-
-        impl From<&$kind> for Value {
-            fn from(value: &$kind) -> Self {
-                Json(value).into()
-            }
-        }
-    )*};
+/// The JSON text of a value.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("records have string keys and serialisers that cannot fail")
 }
 
-as_json!(Permissions, Scopes);
+pub(super) fn from_json<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_json::from_str(text(value)?).map_err(|error| error.to_string())
+}
 
-impl FromValue for SavedPower {
+/// Types that are stored as JSON text.
+macro_rules! as_json {
+    ($($kind:ty),* $(,)?) => {$(
+        impl $crate::value::ColumnValue for $kind {
+            fn from_value(value: &$crate::value::Value) -> Result<Self, String> {
+                $crate::value::from_json(value)
+            }
+
+            fn to_value(&self) -> $crate::value::Value {
+                $crate::value::Value::Text($crate::value::json(self))
+            }
+        }
+
+        $crate::value::by_reference!($kind);
+    )*};
+}
+pub(super) use as_json;
+
+as_json!(
+    Actor,
+    BTreeMap<String, String>,
+    Box<RawValue>,
+    HealthCheck,
+    JsonValue,
+    Permissions,
+    Scopes,
+    Vec<Port>,
+    Vec<String>,
+);
+
+/// An empty set is NULL.
+impl ColumnValue for QuotaOverrides {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Null => Ok(Self::new()),
+            value => from_json(value),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        match self.is_empty() {
+            true => Value::Null,
+            false => Value::Text(json(self)),
+        }
+    }
+}
+
+/// Patterns contain no commas, so a list is stored as users write it: separated by commas.
+impl ColumnValue for Vec<Pattern> {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        Pattern::parse_list(text(value)?).map_err(|error| error.to_string())
+    }
+
+    fn to_value(&self) -> Value {
+        let entries: Vec<_> = self.iter().map(ToString::to_string).collect();
+        Value::Text(entries.join(","))
+    }
+}
+
+impl ColumnValue for SavedPower {
     fn from_value(value: &Value) -> Result<Self, String> {
         let only: Option<Permissions> = Option::from_value(value)?;
         Ok(only.map_or(Self::Everything, Self::Only))
     }
-}
 
-impl From<SavedPower> for Value {
-    fn from(power: SavedPower) -> Self {
-        match power {
-            SavedPower::Everything => Self::Null,
-            SavedPower::Only(permissions) => (&permissions).into(),
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Everything => Value::Null,
+            Self::Only(permissions) => permissions.to_value(),
         }
     }
 }

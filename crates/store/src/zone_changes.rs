@@ -61,7 +61,7 @@ pub fn append(tx: &mut Tx<'_>, change: &ZoneChange) -> Result<(), StoreError> {
 
 /// The number of the newest change; 0 if there is none.
 pub fn newest(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    tx.count("SELECT COALESCE(MAX(id), 0) FROM zone_changes", &[])
+    tx.get("SELECT COALESCE(MAX(id), 0) FROM zone_changes", &[])
 }
 
 /// At most `limit` changes after a number, oldest first, and the number to continue from.
@@ -86,19 +86,17 @@ pub fn list_after(
 
 /// The number of the oldest change that is kept; 0 if there is none.
 pub fn oldest(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    tx.count("SELECT COALESCE(MIN(id), 0) FROM zone_changes", &[])
+    tx.get("SELECT COALESCE(MIN(id), 0) FROM zone_changes", &[])
 }
 
 /// The time of the oldest change that is kept.
 pub fn oldest_at(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
-    tx.query_opt("SELECT at FROM zone_changes ORDER BY id LIMIT 1", &[])?
-        .map(|row| row.get("at"))
-        .transpose()
+    tx.find("SELECT at FROM zone_changes ORDER BY id LIMIT 1", &[])
 }
 
 /// Removes changes from before a time, except the newest: numbers continue from it.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "DELETE FROM zone_changes WHERE at < ?1
              AND id < (SELECT MAX(newest.id) FROM zone_changes newest)",
         values![before],

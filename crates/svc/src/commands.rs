@@ -67,6 +67,12 @@ impl Shell {
         Config::load(self.globals.config.as_deref(), &self.environment)
     }
 
+    /// Starts the logging of a command that ends by itself.
+    pub fn start_command_logs(&self) -> Result<(), Failure> {
+        let format = self.globals.log_format.unwrap_or_default();
+        logging::start(format, logging::DefaultLevel::Warn, &self.environment)
+    }
+
     /// Starts the logging of a long-running command.
     pub fn start_logs(&self, config: &Config) -> Result<(), Failure> {
         let format = self.globals.log_format.unwrap_or(config.server.log_format);
@@ -98,8 +104,7 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         // Blocks, so it must not run inside a runtime.
         Command::Migrate(args) => migrate::run(&shell, args),
         command => {
-            let format = shell.globals.log_format.unwrap_or_default();
-            logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
+            shell.start_command_logs()?;
             runtime::single()?.block_on(run_short(&shell, command))
         }
     }

@@ -7,7 +7,9 @@ mod addresses;
 mod section;
 
 use std::{
+    fmt::Display,
     net::SocketAddr,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
 };
 
@@ -20,7 +22,7 @@ use crate::{
     trust::read_found,
 };
 pub use addresses::Addresses;
-use section::section;
+use section::sections;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
 /// Name of the file in the current folder and in the user's config folder.
@@ -37,20 +39,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// All settings, from every layer below the flags.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Config {
-    pub server: Server,
-    pub spaces: Spaces,
-    pub events: Events,
-    pub webhooks: Webhooks,
-    pub scripts: Scripts,
-    pub quotas: Quotas,
-    pub agent: Agent,
-}
-
-section! {
-    Server as WrittenServer {
+sections! {
+    server: Server as WrittenServer {
         listen: SocketAddr = "SVC_LISTEN",
         trusted_proxies: Vec<String> = "SVC_TRUSTED_PROXIES",
         allowed_hosts: Vec<String> = "SVC_ALLOWED_HOSTS",
@@ -80,16 +70,10 @@ section! {
         wildcard_domain: String = "SVC_WILDCARD_DOMAIN",
         calls_per_second: u32 = "SVC_CALLS_PER_SECOND",
     }
-}
-
-section! {
-    Spaces as WrittenSpaces {
+    spaces: Spaces as WrittenSpaces {
         allow_local: bool = "SVC_SPACES_ALLOW_LOCAL",
     } optional {}
-}
-
-section! {
-    Events as WrittenEvents {
+    events: Events as WrittenEvents {
         retention_days: u32 = "SVC_EVENT_RETENTION_DAYS",
         emits_per_second: u32 = "SVC_EMITS_PER_SECOND",
         retry_first_seconds: f64 = "SVC_RETRY_FIRST_SECONDS",
@@ -100,25 +84,16 @@ section! {
         method_slots: usize = "SVC_METHOD_SLOTS",
         server_event_bytes: u64 = "SVC_SERVER_EVENT_BYTES",
     } optional {}
-}
-
-section! {
-    Webhooks as WrittenWebhooks {
+    webhooks: Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,
         lookups: usize = "SVC_WEBHOOK_LOOKUPS",
     } optional {}
-}
-
-section! {
-    Scripts as WrittenScripts {
+    scripts: Scripts as WrittenScripts {
         timeout_seconds: f64 = "SVC_SCRIPT_TIMEOUT_SECONDS",
         memory_mb: u32 = "SVC_SCRIPT_MEMORY_MB",
         workers: usize = "SVC_SCRIPT_WORKERS",
     } optional {}
-}
-
-section! {
-    Quotas as WrittenQuotas {
+    quotas: Quotas as WrittenQuotas {
         spaces: u64 = "SVC_QUOTA_SPACES",
         tokens: u64 = "SVC_QUOTA_TOKENS",
         scripts: u64 = "SVC_QUOTA_SCRIPTS",
@@ -127,10 +102,7 @@ section! {
         event_bytes: u64 = "SVC_QUOTA_EVENT_BYTES",
         streams: u64 = "SVC_QUOTA_STREAMS",
     } optional {}
-}
-
-section! {
-    Agent as WrittenAgent {
+    agent: Agent as WrittenAgent {
     } optional {
         url: Addresses = env::URL,
         token: String = env::AGENT_TOKEN,
@@ -140,19 +112,6 @@ section! {
         socket: PathBuf = env::AGENT_SOCKET,
         methods_file: PathBuf = env::METHODS_FILE,
     }
-}
-
-/// One layer, with only the keys that it sets.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Layer {
-    server: WrittenServer,
-    spaces: WrittenSpaces,
-    events: WrittenEvents,
-    webhooks: WrittenWebhooks,
-    scripts: WrittenScripts,
-    quotas: WrittenQuotas,
-    agent: WrittenAgent,
 }
 
 impl Layer {
@@ -170,18 +129,6 @@ impl Layer {
         Ok(layer)
     }
 
-    fn of_environment(environment: &Environment) -> Result<Self, Failure> {
-        Ok(Self {
-            server: WrittenServer::of_environment(environment)?,
-            spaces: WrittenSpaces::of_environment(environment)?,
-            events: WrittenEvents::of_environment(environment)?,
-            webhooks: WrittenWebhooks::of_environment(environment)?,
-            scripts: WrittenScripts::of_environment(environment)?,
-            quotas: WrittenQuotas::of_environment(environment)?,
-            agent: WrittenAgent::of_environment(environment)?,
-        })
-    }
-
     /// Paths in a file are relative to the file's folder, not to the current folder.
     fn relative_to(&mut self, folder: &Path) {
         let paths = [
@@ -197,18 +144,6 @@ impl Layer {
             *path = folder.join(&*path);
         }
     }
-
-    fn over(self, below: Self) -> Self {
-        Self {
-            server: self.server.over(below.server),
-            spaces: self.spaces.over(below.spaces),
-            events: self.events.over(below.events),
-            webhooks: self.webhooks.over(below.webhooks),
-            scripts: self.scripts.over(below.scripts),
-            quotas: self.quotas.over(below.quotas),
-            agent: self.agent.over(below.agent),
-        }
-    }
 }
 
 impl Config {
@@ -219,66 +154,47 @@ impl Config {
             layers = Layer::of_file(&file)?.over(layers);
         }
         let layers = Layer::of_environment(environment)?.over(layers);
-        let config = Self {
-            server: layers.server.finish(),
-            spaces: layers.spaces.finish(),
-            events: layers.events.finish(),
-            webhooks: layers.webhooks.finish(),
-            scripts: layers.scripts.finish(),
-            quotas: layers.quotas.finish(),
-            agent: layers.agent.finish(),
-        };
+        let config = layers.finish();
         config.check()?;
         Ok(config)
     }
 
     fn check(&self) -> Result<(), Failure> {
-        let server = &self.server;
-        if !(1..=100).contains(&server.database_readers) {
-            return Err(Failure::usage(format!(
-                "`database_readers` is {}; it must be between 1 and 100",
-                server.database_readers
-            )));
-        }
-        if !(1..=1_000).contains(&self.webhooks.lookups) {
-            return Err(Failure::usage(format!(
-                "`lookups` of webhooks is {}; it must be between 1 and 1000",
-                self.webhooks.lookups
-            )));
-        }
-        if !(0.5..=3_600.0).contains(&self.events.lease_seconds) {
-            return Err(Failure::usage(format!(
-                "`lease_seconds` is {}; it must be between 0.5 and 3600",
-                self.events.lease_seconds
-            )));
-        }
+        let (server, events, scripts) = (&self.server, &self.events, &self.scripts);
+        check_range("`database_readers`", server.database_readers, 1..=100)?;
+        check_range("`lookups` of webhooks", self.webhooks.lookups, 1..=1_000)?;
+        check_range("`lease_seconds`", events.lease_seconds, 0.5..=3_600.0)?;
         if server.tls_cert.is_some() != server.tls_key.is_some() {
             return Err(Failure::usage(
                 "`tls_cert` and `tls_key` require each other: set both, or neither",
             ));
         }
-        for (key, seconds) in [
-            ("grace_seconds", server.grace_seconds),
-            ("drain_seconds", server.drain_seconds),
-            ("retry_first_seconds", self.events.retry_first_seconds),
-            ("retry_second_seconds", self.events.retry_second_seconds),
+        let day = 0.0..=86_400.0;
+        check_range("`grace_seconds`", server.grace_seconds, day.clone())?;
+        check_range("`drain_seconds`", server.drain_seconds, day.clone())?;
+        let (first, second) = (events.retry_first_seconds, events.retry_second_seconds);
+        check_range("`retry_first_seconds`", first, day.clone())?;
+        check_range("`retry_second_seconds`", second, day)?;
+        if server.max_connections == 0 {
+            return Err(Failure::usage(
+                "`max_connections` is 0, which would refuse every connection",
+            ));
+        }
+        check_range("`head_seconds`", server.head_seconds, 0.1..=3_600.0)?;
+        for (key, value, min) in [
+            (
+                "max_unfinished_body_bytes",
+                server.max_unfinished_body_bytes,
+                UNFINISHED_BODY_BYTES_MIN,
+            ),
+            ("compute_queue", server.compute_queue, 1),
+            ("heartbeat_seconds", server.heartbeat_seconds as usize, 1),
         ] {
-            if !(0.0..=86_400.0).contains(&seconds) {
+            if value < min {
                 return Err(Failure::usage(format!(
-                    "`{key}` is {seconds}; it must be between 0 and 86400"
+                    "`{key}` is {value}; it must be at least {min}"
                 )));
             }
-        }
-        server.check_connections()?;
-        if server.compute_queue == 0 {
-            return Err(Failure::usage(
-                "`compute_queue` is 0; it must be at least 1",
-            ));
-        }
-        if server.heartbeat_seconds == 0 {
-            return Err(Failure::usage(
-                "`heartbeat_seconds` is 0; it must be at least 1",
-            ));
         }
         if server.calls_per_second == Some(0) {
             return Err(
@@ -286,72 +202,35 @@ impl Config {
                     .hint("remove it for no limit"),
             );
         }
-        self.scripts.check()?;
-        if self.events.emits_per_second == 0 {
+        check_range(
+            "`timeout_seconds` of scripts",
+            scripts.timeout_seconds,
+            0.1..=300.0,
+        )?;
+        check_range("`memory_mb` of scripts", scripts.memory_mb, 16..=65_536)?;
+        if events.emits_per_second == 0 {
             return Err(Failure::usage(
                 "`emits_per_second` is 0, which would refuse every event",
             ));
         }
-        self.events.check()
+        check_range("`webhook_slots`", events.webhook_slots, 4..=65_536)?;
+        check_range("`script_slots`", events.script_slots, 4..=65_536)?;
+        check_range("`method_slots`", events.method_slots, 4..=65_536)
     }
 }
 
-impl Events {
-    fn check(&self) -> Result<(), Failure> {
-        for (key, slots) in [
-            ("webhook_slots", self.webhook_slots),
-            ("script_slots", self.script_slots),
-            ("method_slots", self.method_slots),
-        ] {
-            if !(4..=65_536).contains(&slots) {
-                return Err(Failure::usage(format!(
-                    "`{key}` is {slots}; it must be between 4 and 65536"
-                )));
-            }
-        }
-        Ok(())
+fn check_range<T: PartialOrd + Display>(
+    what: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), Failure> {
+    if range.contains(&value) {
+        return Ok(());
     }
-}
-
-impl Server {
-    fn check_connections(&self) -> Result<(), Failure> {
-        if self.max_connections == 0 {
-            return Err(Failure::usage(
-                "`max_connections` is 0, which would refuse every connection",
-            ));
-        }
-        if !(0.1..=3_600.0).contains(&self.head_seconds) {
-            return Err(Failure::usage(format!(
-                "`head_seconds` is {}; it must be between 0.1 and 3600",
-                self.head_seconds
-            )));
-        }
-        if self.max_unfinished_body_bytes < UNFINISHED_BODY_BYTES_MIN {
-            return Err(Failure::usage(format!(
-                "`max_unfinished_body_bytes` is {}; it must be at least {UNFINISHED_BODY_BYTES_MIN}",
-                self.max_unfinished_body_bytes
-            )));
-        }
-        Ok(())
-    }
-}
-
-impl Scripts {
-    fn check(&self) -> Result<(), Failure> {
-        if !(0.1..=300.0).contains(&self.timeout_seconds) {
-            return Err(Failure::usage(format!(
-                "`timeout_seconds` of scripts is {}; it must be between 0.1 and 300",
-                self.timeout_seconds
-            )));
-        }
-        if !(16..=65_536).contains(&self.memory_mb) {
-            return Err(Failure::usage(format!(
-                "`memory_mb` of scripts is {}; it must be between 16 and 65536",
-                self.memory_mb
-            )));
-        }
-        Ok(())
-    }
+    let (min, max) = range.into_inner();
+    Err(Failure::usage(format!(
+        "{what} is {value}; it must be between {min} and {max}"
+    )))
 }
 
 /// The configuration file and its text.

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// Variables and working folder of this process.
 #[derive(Clone, Debug, Default)]
@@ -18,9 +18,8 @@ pub struct Environment {
 
 impl Environment {
     pub fn of_process() -> Result<Self, Failure> {
-        let working_folder = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::Failure, "cannot determine the current folder").why(error)
-        })?;
+        let working_folder = std::env::current_dir()
+            .map_err(|error| Failure::failed("cannot determine the current folder").why(error))?;
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
             .collect();
@@ -71,11 +70,9 @@ impl Environment {
         }
         match self.path("HOME") {
             Some(home) => Ok(home.join(default).join("svc")),
-            None => Err(
-                Failure::new(Exit::Failure, "cannot determine your home folder")
-                    .why("HOME is not set")
-                    .hint(format!("set HOME or {variable}")),
-            ),
+            None => Err(Failure::failed("cannot determine your home folder")
+                .why("HOME is not set")
+                .hint(format!("set HOME or {variable}"))),
         }
     }
 

@@ -100,6 +100,18 @@ impl Failure {
         Self::new(Exit::Usage, what)
     }
 
+    pub fn failed(what: impl Into<String>) -> Self {
+        Self::new(Exit::Failure, what)
+    }
+
+    /// An error, with its source as the reason.
+    pub fn of_error(exit: Exit, error: &dyn std::error::Error) -> Self {
+        Self {
+            why: error.source().map(ToString::to_string),
+            ..Self::new(exit, error.to_string())
+        }
+    }
+
     #[must_use]
     pub fn why(mut self, why: impl fmt::Display) -> Self {
         self.why = Some(why.to_string());
@@ -110,6 +122,16 @@ impl Failure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Adds a hint to failures with this exit code.
+    #[must_use]
+    pub fn hint_for(self, exit: Exit, hint: impl Into<String>) -> Self {
+        if self.exit == exit {
+            self.hint(hint)
+        } else {
+            self
+        }
     }
 
     /// Puts a more general message in front; the former message becomes the reason.
@@ -171,8 +193,9 @@ impl From<Error> for Failure {
                     _ => failure,
                 }
             }
-            Error::Unexpected { .. } => Self::new(Exit::Failure, text)
-                .hint("is this the address of an svc server? svc context list"),
+            Error::Unexpected { .. } => {
+                Self::failed(text).hint("is this the address of an svc server? svc context list")
+            }
         }
     }
 }
@@ -180,18 +203,6 @@ impl From<Error> for Failure {
 impl From<TargetError> for Failure {
     fn from(error: TargetError) -> Self {
         Self::usage(error.to_string())
-    }
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        let failure = Self::new(Exit::Failure, error.to_string());
-        let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
-        if causes.is_empty() {
-            failure
-        } else {
-            failure.why(causes.join(": "))
-        }
     }
 }
 

@@ -3,7 +3,10 @@
 //! stdout is for data; everything else goes to stderr. Text of other users never reaches a terminal
 //! with control characters.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -11,7 +14,7 @@ use svc_core::text::is_unsafe;
 
 use crate::{
     environment::Environment,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, Outcome},
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -49,32 +52,40 @@ impl Output {
     }
 
     /// Prints a document: as a table for people, complete for programs.
-    pub fn document<T: Serialize>(
-        &self,
-        document: &T,
-        table: impl FnOnce() -> Table,
-    ) -> Result<(), Failure> {
+    pub fn document(&self, document: &impl Serialize, table: impl FnOnce() -> Table) -> Outcome {
         match self.format {
             Format::Table => self.table(&table()),
-            Format::Json => {
-                let mut text = serde_json::to_string_pretty(document).map_err(unwritable)?;
-                text.push('\n');
-                write(text.as_bytes())
-            }
-            Format::Yaml => {
-                // Through a JSON value: the YAML writer does not accept raw JSON text.
-                let document = serde_json::to_value(document).map_err(unwritable)?;
-                let mut text = serde_saphyr::to_string(&document).map_err(unwritable)?;
-                if !text.ends_with('\n') {
-                    text.push('\n');
-                }
-                write(text.as_bytes())
-            }
+            Format::Json | Format::Yaml => self.data(document),
         }
     }
 
-    pub fn table(&self, table: &Table) -> Result<(), Failure> {
-        write(table.render(self.width, self.colour).as_bytes())
+    /// Prints only this line for people, for use in `$(…)`, and the document for programs.
+    pub fn line_or_data(&self, line: &str, document: &impl Serialize) -> Outcome {
+        match self.format {
+            Format::Table => self.line(line).map(|()| Exit::Ok),
+            Format::Json | Format::Yaml => self.data(document),
+        }
+    }
+
+    /// Prints a document for programs: as YAML, or as JSON.
+    pub fn data(&self, document: &impl Serialize) -> Outcome {
+        let text = if self.format == Format::Yaml {
+            // Through a JSON value: the YAML writer does not accept raw JSON text.
+            let document = serde_json::to_value(document).map_err(unwritable)?;
+            serde_saphyr::to_string(&document).map_err(unwritable)?
+        } else {
+            serde_json::to_string_pretty(document).map_err(unwritable)?
+        };
+        self.raw(text.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+
+    pub fn table(&self, table: &Table) -> Outcome {
+        match &table.empty {
+            Some(empty) if table.rows.is_empty() => eprintln!("{empty}"),
+            _ => write(table.render(self.width, self.colour).as_bytes())?,
+        }
+        Ok(Exit::Ok)
     }
 
     /// Prints one line.
@@ -107,8 +118,8 @@ impl Output {
     }
 }
 
-fn unwritable(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Failure, "cannot write the data in this format").why(error)
+fn unwritable(error: impl Display) -> Failure {
+    Failure::failed("cannot write the data in this format").why(error)
 }
 
 fn write(bytes: &[u8]) -> Result<(), Failure> {
@@ -121,9 +132,7 @@ fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => {
-            Err(Failure::new(Exit::Failure, "cannot write to standard output").why(error))
-        }
+        Err(error) => Err(Failure::failed("cannot write to standard output").why(error)),
     }
 }
 
@@ -132,21 +141,30 @@ fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
 pub struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    /// Printed instead of an empty table.
+    /// Printed to stderr instead of an empty table.
     empty: Option<String>,
 }
 
+/// The names and values of a record.
+pub type Fields = Vec<(&'static str, String)>;
+
 impl Table {
-    pub fn new(head: &[&'static str]) -> Self {
+    /// A row for each item.
+    pub fn list<T>(
+        head: &[&'static str],
+        empty: impl Into<String>,
+        items: impl IntoIterator<Item = T>,
+        row: impl Fn(T) -> Vec<String>,
+    ) -> Self {
         Self {
             head: head.to_vec(),
-            rows: Vec::new(),
-            empty: None,
+            rows: items.into_iter().map(row).collect(),
+            empty: Some(empty.into()),
         }
     }
 
     /// A record: name and value, one field per line.
-    pub fn record(fields: Vec<(&'static str, String)>) -> Self {
+    pub fn record(fields: Fields) -> Self {
         let rows = fields
             .into_iter()
             .map(|(name, value)| vec![format!("{name}:"), value])
@@ -158,64 +176,32 @@ impl Table {
         }
     }
 
-    #[must_use]
-    pub fn or_when_empty(mut self, text: impl Into<String>) -> Self {
-        self.empty = Some(text.into());
-        self
-    }
-
-    pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-
     fn render(&self, width: Option<usize>, colour: bool) -> String {
-        if self.rows.is_empty()
-            && let Some(empty) = &self.empty
-        {
-            return format!("{empty}\n");
+        let has_head = !self.head.is_empty();
+        let mut lines: Vec<Vec<String>> = Vec::new();
+        if has_head {
+            lines.push(self.head.iter().map(ToString::to_string).collect());
         }
-        let rows: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .map(|row| row.iter().map(|cell| clean(cell)).collect())
-            .collect();
-        let columns = rows
-            .iter()
-            .map(Vec::len)
-            .chain([self.head.len()])
-            .max()
-            .unwrap_or(0);
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                let head = self.head.get(column).map_or(0, |head| head.chars().count());
-                rows.iter()
-                    .filter_map(|row| row.get(column))
-                    .map(|cell| cell.chars().count())
-                    .chain([head])
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
+        for row in &self.rows {
+            lines.push(row.iter().map(|cell| clean(cell)).collect());
+        }
+        let mut widths: Vec<usize> = Vec::new();
+        for line in &lines {
+            widths.resize(line.len().max(widths.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        // A value of a record is never cut.
+        let width = width.filter(|_| has_head);
         let mut out = String::new();
-        if !self.head.is_empty() {
-            let head: Vec<String> = self.head.iter().map(|head| (*head).to_owned()).collect();
-            let line = cut(&pad(&head, &widths), width);
-            out.push_str(&if colour {
-                format!("\x1b[1m{line}\x1b[0m")
+        for (index, line) in lines.iter().enumerate() {
+            let line = cut(&pad(line, &widths), width);
+            if index == 0 && has_head && colour {
+                out.push_str(&format!("\x1b[1m{line}\x1b[0m\n"));
             } else {
-                line
-            });
-            out.push('\n');
-        }
-        for row in &rows {
-            let line = pad(row, &widths);
-            // A value of a record is never cut.
-            out.push_str(&if self.head.is_empty() {
-                line
-            } else {
-                cut(&line, width)
-            });
-            out.push('\n');
+                out.push_str(&format!("{line}\n"));
+            }
         }
         out
     }
@@ -246,38 +232,46 @@ fn cut(line: &str, width: Option<usize>) -> String {
 
 /// Replaces characters that could move the cursor, change colours or reverse the text.
 pub fn clean(cell: &str) -> String {
-    let clean = |character| if is_unsafe(character) { ' ' } else { character };
-    cell.chars().map(clean).collect()
+    clean_except(cell, &[])
 }
 
 /// As [`clean`], but keeps line breaks and tabs.
 pub fn clean_text(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' | '\t' => character,
-            _ if is_unsafe(character) => ' ',
-            _ => character,
-        })
-        .collect()
+    clean_except(text, &['\n', '\t'])
+}
+
+/// As [`clean`], but keeps the characters `kept`.
+pub fn clean_except(text: &str, kept: &[char]) -> String {
+    let is_replaced = |character| is_unsafe(character) && !kept.contains(&character);
+    text.replace(is_replaced, " ")
 }
 
 /// `a, b`, or a dash for an empty list.
 pub fn joined<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    let text = items
-        .into_iter()
-        .map(|item| item.to_string())
-        .collect::<Vec<_>>()
-        .join(", ");
-    if text.is_empty() {
-        "-".to_owned()
-    } else {
-        text
-    }
+    let texts: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    or_dash(Some(texts.join(", ")).filter(|text| !text.is_empty()))
+}
+
+/// `a=1, b=2`, or a dash for an empty list.
+pub fn joined_pairs<N: Display, V: Display>(pairs: impl IntoIterator<Item = (N, V)>) -> String {
+    let pairs = pairs.into_iter();
+    joined(pairs.map(|(name, value)| format!("{name}={value}")))
 }
 
 /// The value, or a dash for `None`.
 pub fn or_dash<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// The text, quoted for a shell.
+pub fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The name that a value has in JSON.
+pub fn json_name(value: impl Serialize) -> String {
+    let json = serde_json::to_value(value).unwrap_or_default();
+    json.as_str().unwrap_or_default().to_owned()
 }
 
 pub fn yes_no(value: bool) -> String {

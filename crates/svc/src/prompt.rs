@@ -1,18 +1,19 @@
-//! Asks the user on a terminal, and reads secrets and texts from stdin.
+//! Asks the user on a terminal, reads secrets and texts from stdin, and parses texts of options.
 //!
 //! Check [`can_ask`] first: without a terminal no question may be asked.
 
-use std::io::{self, BufRead, IsTerminal, Read, Write};
-
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-
-use crate::{
-    exit::{Exit, Failure},
-    runtime::INTERRUPTED,
+use std::{
+    io::{self, BufRead, IsTerminal, Read, Write},
+    time::Duration,
 };
 
-/// The largest size of a secret on stdin.
-const SECRET_BYTES_MAX: u64 = 4_096;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use serde_json::Value;
+
+use crate::{exit::Failure, runtime::INTERRUPTED};
+
+/// The maximum number of bytes on stdin that hold a secret.
+const SECRET_BYTES_MAX: usize = 4_096;
 
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -111,21 +112,32 @@ impl Drop for EchoOff {
     }
 }
 
-/// Reads a secret from stdin: all of it without the final line break.
+/// Reads a secret from stdin: its first line.
 pub fn read_secret() -> Result<String, Failure> {
-    let mut text = String::new();
-    io::stdin()
-        .lock()
-        .take(SECRET_BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(unreadable)?;
-    let text = text.trim_end_matches(['\n', '\r']);
-    if text.is_empty() {
+    read_secrets().map(|mut secrets| secrets.swap_remove(0))
+}
+
+/// Reads secrets from stdin: one on each line, at least one.
+pub fn read_secrets() -> Result<Vec<String>, Failure> {
+    let mut bytes = Vec::new();
+    let mut bounded = io::stdin().lock().take(SECRET_BYTES_MAX as u64 + 1);
+    bounded.read_to_end(&mut bytes).map_err(unreadable)?;
+    parse_secrets(bytes)
+}
+
+fn parse_secrets(bytes: Vec<u8>) -> Result<Vec<String>, Failure> {
+    if bytes.len() > SECRET_BYTES_MAX {
+        return Err(Failure::usage(format!(
+            "standard input has more than {SECRET_BYTES_MAX} bytes; a secret was expected there"
+        )));
+    }
+    let text = String::from_utf8(bytes).map_err(unreadable)?;
+    if text.lines().next().unwrap_or_default().is_empty() {
         return Err(Failure::usage(
             "standard input is empty; a secret was expected there",
         ));
     }
-    Ok(text.to_owned())
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// The text of an argument. `-`, or no argument with redirected stdin, reads stdin.
@@ -147,18 +159,57 @@ pub fn ask_twice(question: &str) -> Result<String, Failure> {
     }
 }
 
+/// Parses a text that must be a JSON object; `what` is its name in messages.
+pub fn parse_object(what: &str, text: &str) -> Result<Value, Failure> {
+    let refuse = || Failure::usage(format!("{what} must be a JSON object"));
+    let value: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(refuse())
+    }
+}
+
+/// Parses a number of seconds, for an option.
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
 /// Reads all of stdin.
 pub fn read_stdin() -> Result<String, Failure> {
     io::read_to_string(io::stdin().lock()).map_err(unreadable)
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Failure, "cannot read from standard input").why(error)
+    Failure::failed("cannot read from standard input").why(error)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_the_lines_of_stdin() {
+        let check = |text: &str, expected: &[&str]| {
+            let secrets = parse_secrets(text.into()).expect(text);
+            assert_eq!(secrets, expected, "{text:?}");
+        };
+        check("one", &["one"]);
+        check("one\n", &["one"]);
+        check("old\r\nnew\r\nmore\n", &["old", "new", "more"]);
+        for empty in ["", "\n", "\r\n", "\none"] {
+            let failure = parse_secrets(empty.into()).expect_err(empty).to_string();
+            assert!(failure.contains("is empty"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_too_long_is_an_error_with_the_limit() {
+        assert!(parse_secrets(vec![b'x'; SECRET_BYTES_MAX]).is_ok());
+        let failure = parse_secrets(vec![b'x'; SECRET_BYTES_MAX + 1]).expect_err("too long");
+        assert!(failure.to_string().contains("4096 bytes"), "{failure}");
+    }
 
     #[test]
     fn keys_make_a_line() {

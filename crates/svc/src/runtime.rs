@@ -8,7 +8,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// Exit code of a process that Ctrl-C ended at once, by the convention of shells.
 pub const INTERRUPTED: i32 = 130;
@@ -28,9 +28,8 @@ pub fn hide_environment() {
 
 /// The path of this program.
 pub fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Failure, "cannot determine the path of this program").why(error)
-    })
+    std::env::current_exe()
+        .map_err(|error| Failure::failed("cannot determine the path of this program").why(error))
 }
 
 /// A runtime with one thread, for the agent and for short commands.
@@ -54,7 +53,7 @@ pub fn with_workers(workers: usize) -> Result<Runtime, Failure> {
 }
 
 fn unstartable(error: std::io::Error) -> Failure {
-    Failure::new(Exit::Failure, "cannot start the runtime").why(error)
+    Failure::failed("cannot start the runtime").why(error)
 }
 
 /// 0 means one thread on a machine with up to two cores, where a second thread costs more than it
@@ -74,8 +73,7 @@ pub fn workers_or_default(configured: usize) -> usize {
 /// The task that waits for signals runs as long as the runtime, and is not awaited: it owns nothing.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
     let listen = |kind| {
-        signal(kind)
-            .map_err(|error| Failure::new(Exit::Failure, "cannot listen for signals").why(error))
+        signal(kind).map_err(|error| Failure::failed("cannot listen for signals").why(error))
     };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;

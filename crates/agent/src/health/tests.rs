@@ -82,7 +82,7 @@ async fn next_health(frames: &mut OutboxReader) -> (Health, u32) {
 async fn only_transitions_are_reported_and_again_on_a_new_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let outbox = Arc::new(Outbox::new(1_000_000));
-    let mut frames = outbox.open(1, true);
+    let mut frames = outbox.open(1);
     let linked = |number| LinkStatus {
         link: Some(number),
         ..LinkStatus::default()
@@ -109,7 +109,7 @@ async fn only_transitions_are_reported_and_again_on_a_new_link() {
     std::fs::write(folder.path().join("ill"), "").expect("written");
     assert_eq!(next_health(&mut frames).await, (Health::Unhealthy, 2));
     outbox.close();
-    let mut frames = outbox.open(2, true);
+    let mut frames = outbox.open(2);
     link_sender.send_replace(linked(2));
     assert_eq!(next_health(&mut frames).await.0, Health::Unhealthy);
     assert!(frames.close().is_empty(), "no other message is sent");

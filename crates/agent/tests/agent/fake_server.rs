@@ -6,8 +6,8 @@ use bytes::{BufMut, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use svc_core::{ServerId, SpaceId, SpaceName, UserName, space::HealthCheck};
 use svc_link::{
-    AcceptedRegistration, Control, Frame, FrameKind, FrameReader, Hello, Register, SUBPROTOCOL,
-    SpaceIdentity, Welcome, control_frame, put_frame,
+    AcceptedRegistration, Control, Frame, FrameKind, FrameReader, Hello, Refusal, Register,
+    SUBPROTOCOL, SpaceIdentity, Welcome, control_frame, put_frame,
 };
 use svc_protocol::api::LogSource;
 use tokio::{
@@ -83,7 +83,6 @@ impl FakeServer {
             socket,
             waiting: Vec::new(),
             log: Vec::new(),
-            features: Vec::new(),
         };
         let frame = link.frame().await;
         match (frame.id, control(&frame)) {
@@ -130,8 +129,15 @@ pub struct FakeLink {
     waiting: Vec<Frame>,
     /// Source and text of the log lines received.
     pub log: Vec<(LogSource, String)>,
-    /// Features announced in the welcome.
-    pub features: Vec<String>,
+}
+
+/// The answer to a hello that refuses the link.
+pub fn refused(code: &str, retry: bool) -> Control {
+    Control::Refused(Refusal {
+        code: serde_json::from_value(code.into()).expect("a code"),
+        detail: format!("because of {code}"),
+        retry,
+    })
 }
 
 pub fn control(frame: &Frame) -> Control {
@@ -153,7 +159,6 @@ impl FakeLink {
             },
             health_check,
             heartbeat_seconds: 1,
-            features: self.features.clone(),
         }));
         self.control(0, &welcome).await;
     }

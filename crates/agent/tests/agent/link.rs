@@ -4,21 +4,13 @@ use std::time::Duration;
 
 use svc_agent::Exit;
 use svc_core::space::{Health, HealthCheck, Probe};
-use svc_link::{Control, Frame, FrameKind, Goodbye, Refusal};
+use svc_link::{Control, Frame, FrameKind, Goodbye};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    fake_server::{FakeServer, control},
+    fake_server::{FakeServer, control, refused},
     test_agent::{TestAgent, eventually},
 };
-
-fn refused(code: &str, retry: bool) -> Control {
-    Control::Refused(Refusal {
-        code: code.into(),
-        detail: format!("because of {code}"),
-        retry,
-    })
-}
 
 #[tokio::test]
 async fn an_agent_says_hello_and_goodbye() {

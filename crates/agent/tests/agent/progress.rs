@@ -36,10 +36,9 @@ local_name = "steps"
 description = "Reports"
 "#;
 
-async fn registered(server: &FakeServer, features: &[&str]) -> (TestAgent, FakeLink) {
+async fn registered(server: &FakeServer) -> (TestAgent, FakeLink) {
     let agent = TestAgent::start(&server.url(), Some(METHODS));
     let (mut link, _) = server.accept().await;
-    link.features = features.iter().map(|name| (*name).to_owned()).collect();
     link.welcome(HealthCheck::default()).await;
     link.accept_registration(7).await;
     (agent, link)
@@ -48,7 +47,7 @@ async fn registered(server: &FakeServer, features: &[&str]) -> (TestAgent, FakeL
 #[tokio::test]
 async fn reports_come_before_their_response() {
     let server = FakeServer::start().await;
-    let (agent, mut link) = registered(&server, &["other", "progress"]).await;
+    let (agent, mut link) = registered(&server).await;
     link.call(5, 1, "steps").await;
     for progress in [0, 50, 100] {
         let report = format!(r#"{{"progress":{progress},"total":100}}"#);
@@ -59,18 +58,9 @@ async fn reports_come_before_their_response() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_know_reports_gets_none() {
-    let server = FakeServer::start().await;
-    let (agent, mut link) = registered(&server, &[]).await;
-    link.call(5, 1, "steps").await;
-    assert_eq!(link.answer().await, (5, FrameKind::Result, "1".into()));
-    agent.stop().await;
-}
-
-#[tokio::test]
 async fn a_flood_of_reports_is_reduced() {
     let server = FakeServer::start().await;
-    let (agent, mut link) = registered(&server, &["progress"]).await;
+    let (agent, mut link) = registered(&server).await;
     let begun = Instant::now();
     link.call(5, 1, "flood").await;
     let mut reports = Vec::new();
@@ -93,7 +83,7 @@ async fn a_flood_of_reports_is_reduced() {
 #[tokio::test]
 async fn malformed_reports_and_those_of_unknown_calls_are_logged() {
     let server = FakeServer::start().await;
-    let (agent, mut link) = registered(&server, &["progress"]).await;
+    let (agent, mut link) = registered(&server).await;
     link.call(5, 1, "noise").await;
     assert_eq!(link.answer().await, (5, FrameKind::Result, "1".into()));
     for said in ["999999", r#""progress":2"#, "much"] {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use svc_agent::{Backoff, Exit};
-use svc_link::{Control, Goodbye, Refusal};
+use svc_link::{Control, Goodbye};
 use tokio::net::TcpListener;
 
 use crate::{
-    fake_server::{FakeLink, FakeServer},
+    fake_server::{FakeLink, FakeServer, refused},
     test_agent::{TestAgent, eventually},
 };
 
@@ -73,14 +73,6 @@ fn start(urls: &str) -> TestAgent {
         std::fs::write(folder.join("methods.toml"), METHODS).expect("written");
         options.methods_file = Some("methods.toml".into());
         options.policy.reconnect = NEVER;
-    })
-}
-
-fn refused(code: &str, retry: bool) -> Control {
-    Control::Refused(Refusal {
-        code: code.into(),
-        detail: format!("because of {code}"),
-        retry,
     })
 }
 

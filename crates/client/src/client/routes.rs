@@ -7,45 +7,41 @@ use http::{HeaderMap, Method, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 use svc_core::SpaceId;
-use svc_protocol::{api, problem::Problem};
+use svc_protocol::{
+    api::{self, Listing},
+    problem::Problem,
+};
 use uuid::Uuid;
 
 use super::{
     Client, Credential,
     query::{page_path, with_query},
 };
-use crate::{
-    error::Error,
-    resource::{Listing, Resource},
-};
-
-/// Names of the session cookie, on plain and on secure connections.
-const SESSION_COOKIES: [&str; 2] = ["svc_session", "__Host-svc_session"];
+use crate::{error::Error, resource::Resource};
 
 const METHODS: &str = "/api/methods";
 
 impl Client {
     // all resources
 
-    pub async fn list<L: Listing>(&self, page: &api::PageQuery) -> Result<L, Error> {
-        self.get(&with_query(L::PATH, page)).await
+    /// One page of a list. `query` is the list's own query; `()` selects every record.
+    pub async fn list<L: Listing>(
+        &self,
+        page: &api::PageQuery,
+        query: &impl Serialize,
+    ) -> Result<L, Error> {
+        self.get(&page_path(L::PATH, page, query)).await
     }
 
     /// The records of all pages of a list.
-    pub async fn list_all<L: Listing>(&self) -> Result<Vec<L::Item>, Error> {
-        self.list_matching::<L, _>(&json!({})).await
-    }
-
-    /// The records of all pages of a list that match a query.
-    pub(super) async fn list_matching<L: Listing, Q: Serialize + Sync>(
+    pub async fn list_all<L: Listing>(
         &self,
-        query: &Q,
+        query: &impl Serialize,
     ) -> Result<Vec<L::Item>, Error> {
         let mut page = api::PageQuery::default();
         let mut all = Vec::new();
         loop {
-            let path = page_path(L::PATH, &page, query);
-            let (mut items, next) = self.get::<L>(&path).await?.into_page();
+            let (mut items, next) = self.list::<L>(&page, query).await?.into_page();
             all.append(&mut items);
             match next {
                 // A cursor that repeats would make this loop endless.
@@ -78,7 +74,7 @@ impl Client {
         if let Ok(id) = Uuid::parse_str(name_or_id) {
             return self.read_one(id).await;
         }
-        let all = self.list_all::<R::List>().await?;
+        let all = self.list_all::<R::List>(&()).await?;
         all.into_iter()
             .find(|record| record.name() == name_or_id)
             .ok_or_else(|| not_found_error(R::KIND, name_or_id))
@@ -88,9 +84,7 @@ impl Client {
 
     /// Logs in. The returned client uses the session.
     pub async fn login(self, login: &api::Login) -> Result<Self, Error> {
-        let body = self.write(login)?;
-        let path = "/api/auth/login";
-        let answer = self.send(Method::POST, path, Some(body)).await?;
+        let answer = self.post_body("/api/auth/login", login).await?;
         let session = answer
             .headers
             .get_all(header::SET_COOKIE)
@@ -98,7 +92,8 @@ impl Client {
             .filter_map(|cookie| cookie.to_str().ok())
             .find_map(|cookie| {
                 let (name, value) = cookie.split(';').next()?.split_once('=')?;
-                let is_session = SESSION_COOKIES.contains(&name.trim()) && !value.trim().is_empty();
+                let is_session =
+                    api::SESSION_COOKIES.contains(&name.trim()) && !value.trim().is_empty();
                 // The cookie is sent back under the same name.
                 is_session.then(|| format!("{}={}", name.trim(), value.trim()))
             });
@@ -112,9 +107,7 @@ impl Client {
 
     /// Creates the first administrator with the one-time link of a first start.
     pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
-        let body = self.write(setup)?;
-        let path = "/api/auth/setup";
-        self.send(Method::POST, path, Some(body)).await.map(drop)
+        self.post_body("/api/auth/setup", setup).await.map(drop)
     }
 
     pub async fn logout(&self) -> Result<(), Error> {
@@ -127,19 +120,7 @@ impl Client {
     }
 
     pub async fn change_password(&self, change: &api::ChangePassword) -> Result<(), Error> {
-        let body = self.write(change)?;
-        let path = "/api/auth/password";
-        self.send(Method::POST, path, Some(body)).await.map(drop)
-    }
-
-    /// Ends all sessions of the caller except the session in use.
-    pub async fn end_sessions(&self) -> Result<(), Error> {
-        let path = "/api/auth/sessions";
-        self.send(Method::DELETE, path, None).await.map(drop)
-    }
-
-    pub async fn permissions(&self) -> Result<api::PermissionList, Error> {
-        self.get("/api/permissions").await
+        self.post_body("/api/auth/password", change).await.map(drop)
     }
 
     // spaces
@@ -154,47 +135,40 @@ impl Client {
             Some((owner, name)) => (Some(owner), name),
             None => (None, reference),
         };
-        let mut found: Vec<api::Space> = self
-            .list_all::<api::Spaces>()
-            .await?
-            .into_iter()
-            .filter(|space| {
-                space.name.as_str() == name
-                    && owner.is_none_or(|owner| space.owner.as_str() == owner)
-            })
-            .collect();
+        let mut found = self.list_all::<api::Spaces>(&()).await?;
+        found.retain(|space| {
+            space.name.as_str() == name && owner.is_none_or(|owner| space.owner.as_str() == owner)
+        });
         if found.len() > 1 {
             let me = self.me().await?;
             found.retain(|space| space.owner_id == me.id);
+            if found.is_empty() {
+                let detail =
+                    format!("several spaces have the name `{name}`; use owner/name, or the id");
+                return Err(problem(
+                    StatusCode::CONFLICT,
+                    "ambiguous",
+                    "Conflict",
+                    detail,
+                ));
+            }
         }
         found
             .pop()
             .ok_or_else(|| not_found_error("space", reference))
     }
 
-    pub async fn start_space(&self, id: SpaceId) -> Result<Option<api::Space>, Error> {
-        self.act_on_space(id, "start").await
+    pub async fn start_space(&self, id: SpaceId) -> Result<api::Space, Error> {
+        self.post(&format!("/api/spaces/{id}/start")).await
     }
 
-    pub async fn stop_space(&self, id: SpaceId) -> Result<Option<api::Space>, Error> {
-        self.act_on_space(id, "stop").await
-    }
-
-    /// Returns the record, or `None` if the answer has no body.
-    async fn act_on_space(&self, id: SpaceId, action: &str) -> Result<Option<api::Space>, Error> {
-        let path = format!("/api/spaces/{id}/{action}");
-        let answer = self.send(Method::POST, &path, None).await?;
-        if answer.body.is_empty() {
-            return Ok(None);
-        }
-        self.read(&answer).map(Some)
+    pub async fn stop_space(&self, id: SpaceId) -> Result<api::Space, Error> {
+        self.post(&format!("/api/spaces/{id}/stop")).await
     }
 
     /// Creates a new agent token. The old token is no longer valid.
     pub async fn renew_agent_token(&self, id: SpaceId) -> Result<api::AgentToken, Error> {
-        let path = format!("/api/spaces/{id}/agent-token");
-        let answer = self.send(Method::POST, &path, None).await?;
-        self.read(&answer)
+        self.post(&format!("/api/spaces/{id}/agent-token")).await
     }
 
     pub async fn space_logs(&self, id: SpaceId, query: &api::LogQuery) -> Result<api::Logs, Error> {
@@ -224,10 +198,15 @@ impl Client {
         body: Vec<u8>,
         within: Duration,
     ) -> Result<(StatusCode, Bytes), Error> {
-        let path = "/api/methods/call";
         let headers = HeaderMap::new();
         let answer = self
-            .send_raw(Method::POST, path, headers, Some(body), Some(within))
+            .send_raw(
+                Method::POST,
+                api::CALL_PATH,
+                headers,
+                Some(body),
+                Some(within),
+            )
             .await?;
         Ok((answer.status, answer.body))
     }
@@ -236,7 +215,7 @@ impl Client {
     pub async fn call(
         &self,
         method: &str,
-        params: &(impl Serialize + Sync),
+        params: &impl Serialize,
     ) -> Result<api::CallResponse, Error> {
         let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
         let (status, body) = self.call_raw(self.write(&request)?).await?;
@@ -247,18 +226,6 @@ impl Client {
             self.transport
                 .unexpected(format!("the answer is not a JSON-RPC response: {error}"))
         })
-    }
-
-    // audit
-
-    /// One page of the audit log.
-    pub async fn audit(
-        &self,
-        page: &api::PageQuery,
-        query: &api::AuditQuery,
-    ) -> Result<api::Audit, Error> {
-        self.get(&page_path(<api::Audit as Listing>::PATH, page, query))
-            .await
     }
 
     // operations
@@ -277,8 +244,13 @@ impl Client {
 /// The error for a name that does not exist: the same as the server's error for an id.
 pub(super) fn not_found_error(kind: &str, name: &str) -> Error {
     let detail = format!("{kind} `{name}` does not exist, or you may not see it");
+    problem(StatusCode::NOT_FOUND, "not_found", "Not Found", detail)
+}
+
+/// An error of this client, in the form of the server's own errors.
+fn problem(status: StatusCode, code: &str, title: &str, detail: String) -> Error {
     Error::Problem {
-        status: StatusCode::NOT_FOUND,
-        problem: Box::new(Problem::new(404, "not_found", "Not Found", detail)),
+        status,
+        problem: Box::new(Problem::new(status.as_u16(), code, title, detail)),
     }
 }

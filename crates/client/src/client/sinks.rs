@@ -19,7 +19,7 @@ impl Client {
         if let Ok(id) = Uuid::parse_str(reference) {
             return self.read_one(id).await;
         }
-        let all = self.list_all::<api::Sinks>().await?;
+        let all = self.list_all::<api::Sinks>(&()).await?;
         choose(all, reference).ok_or_else(|| not_found_error("sink", reference))
     }
 
@@ -30,12 +30,6 @@ impl Client {
         preview: &api::Preview,
     ) -> Result<api::PreviewResult, Error> {
         self.act_on_sink(id, "test", preview).await
-    }
-
-    /// Renders a template that belongs to no sink yet.
-    pub async fn preview_sink(&self, preview: &api::Preview) -> Result<api::PreviewResult, Error> {
-        let path = "/api/event-sinks/preview";
-        self.send_json(Method::POST, path, preview).await
     }
 
     pub async fn rotate_secret(
@@ -58,7 +52,7 @@ impl Client {
         &self,
         id: SinkId,
         action: &str,
-        body: &(impl Serialize + Sync),
+        body: &impl Serialize,
     ) -> Result<T, Error> {
         let path = format!("/api/event-sinks/{id}/{action}");
         self.send_json(Method::POST, &path, body).await
@@ -77,8 +71,7 @@ impl Client {
     /// Queues the event of a delivery again, at the end of the queue.
     pub async fn resend(&self, id: SinkId, n: u64) -> Result<api::Delivery, Error> {
         let path = format!("/api/event-sinks/{id}/deliveries/{n}/resend");
-        let answer = self.send(Method::POST, &path, None).await?;
-        self.read(&answer)
+        self.post(&path).await
     }
 }
 

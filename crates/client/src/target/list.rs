@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Target, TargetError, tls_config, without_secrets};
 
-/// Most addresses of one setting.
+/// The maximum number of addresses in one setting.
 pub(super) const ADDRESSES_MAX: usize = 16;
 
 impl Target {

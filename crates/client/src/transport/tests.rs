@@ -121,7 +121,7 @@ async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
     let client = fake.client().with_token("svc_pat_1");
     for _ in 0..4 {
         let groups: api::Groups = client
-            .list(&api::PageQuery::default())
+            .list(&api::PageQuery::default(), &())
             .await
             .expect("answered");
         assert!(groups.groups.is_empty());
@@ -243,7 +243,7 @@ async fn every_page_of_a_list_is_read() {
     };
     let fake = FakeServer::start(vec![page(1, "\"a b\""), page(2, "null"), page(1, "null")]).await;
     let client = fake.client();
-    let groups = client.list_all::<api::Groups>().await.expect("listed");
+    let groups = client.list_all::<api::Groups>(&()).await.expect("listed");
     assert_eq!(groups.len(), 2);
     assert!(fake.received()[1].starts_with("GET /api/groups?cursor=a%20b "));
     let error = client
@@ -252,6 +252,43 @@ async fn every_page_of_a_list_is_read() {
         .expect_err("no such group");
     assert_eq!(error.status(), Some(StatusCode::NOT_FOUND));
     assert!(error.to_string().contains("`g9`"), "{error}");
+}
+
+#[tokio::test]
+async fn several_spaces_of_other_users_with_one_name_are_ambiguous() {
+    let id = |n: u8| format!("00000000-0000-0000-0000-00000000000{n}");
+    let space = |n: u8| {
+        serde_json::json!({
+            "id": id(n), "name": "lab", "owner_id": id(n), "owner": format!("user-{n}"),
+            "state": "created", "health": "unknown", "runtime": "external", "template_id": null,
+            "startup_script_id": null, "space_urls": {}, "node_id": null,
+            "health_check": {"type": "none"}, "registration": {"state": "none"},
+            "created_at": "2026-01-01T00:00:00.000Z",
+        })
+    };
+    let spaces = serde_json::json!({"spaces": [space(1), space(2)], "next_cursor": null});
+    let spaces = answer("200 OK", "", &spaces.to_string());
+    let me = |n: u8| {
+        let me = serde_json::json!({
+            "id": id(n), "username": "me", "roles": [], "groups": [], "permissions": [],
+            "credential": "token", "scopes": [], "space_id": null,
+        });
+        answer("200 OK", "", &me.to_string())
+    };
+    let answers = vec![spaces.clone(), me(9), spaces.clone(), me(2), spaces];
+    let fake = FakeServer::start(answers).await;
+    let client = fake.client();
+    let error = client.find_space("lab").await.expect_err("ambiguous");
+    assert_eq!(error.status(), Some(StatusCode::CONFLICT));
+    let text = error.to_string();
+    assert!(
+        text.contains("several spaces") && text.contains("id"),
+        "{text}"
+    );
+    let own = client.find_space("lab").await.expect("the caller's own");
+    assert_eq!(own.owner.as_str(), "user-2");
+    let named = client.find_space("user-1/lab").await.expect("named");
+    assert_eq!(named.owner.as_str(), "user-1");
 }
 
 #[tokio::test]

@@ -17,12 +17,6 @@ pub struct AuditEntry {
     pub detail: Value,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Audit {
-    pub audit: Vec<AuditEntry>,
-    pub next_cursor: Option<String>,
-}
-
 /// Query parameters of `GET /api/audit`. Entries must match all that are given.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AuditQuery {

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use svc_core::{Permissions, Quotas, Scopes, SessionId, SpaceId, Timestamp, UserId, UserName};
 
+/// Names of the session cookie, on plain and on secure connections.
+pub const SESSION_COOKIES: [&str; 2] = ["svc_session", "__Host-svc_session"];
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Login {
@@ -71,10 +74,4 @@ pub struct Session {
     pub user_agent: String,
     /// Whether this request was made with this session.
     pub current: bool,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sessions {
-    pub sessions: Vec<Session>,
-    pub next_cursor: Option<String>,
 }

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use svc_core::{SpaceId, SpaceName, UserId, UserName};
 
+/// Path of method calls.
+pub const CALL_PATH: &str = "/api/methods/call";
+
 /// `GET /api/methods`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Methods {

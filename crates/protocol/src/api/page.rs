@@ -1,6 +1,8 @@
-//! Query parameters of every list.
+//! Lists: the query parameters of a page, and the document of a page.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{AuditEntry, Group, Role, Script, Session, Sink, Space, Template, Token, User};
 
 /// One page of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -8,4 +10,57 @@ pub struct PageQuery {
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
+}
+
+/// One page of records.
+pub trait Listing: DeserializeOwned + Serialize + Send {
+    type Item;
+    /// Path of the list.
+    const PATH: &'static str;
+
+    fn items(&self) -> &[Self::Item];
+    fn into_page(self) -> (Vec<Self::Item>, Option<String>);
+    /// The document of a complete list, without a next page.
+    fn whole(items: Vec<Self::Item>) -> Self;
+}
+
+/// Defines the document of each list: `{"<field>": [<item>, …], "next_cursor": …}`.
+macro_rules! lists {
+    ($($list:ident { $field:ident: $item:ident } at $path:literal;)*) => {$(
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        pub struct $list {
+            pub $field: Vec<$item>,
+            pub next_cursor: Option<String>,
+        }
+
+        impl Listing for $list {
+            type Item = $item;
+            const PATH: &'static str = $path;
+
+            fn items(&self) -> &[Self::Item] {
+                &self.$field
+            }
+
+            fn into_page(self) -> (Vec<Self::Item>, Option<String>) {
+                (self.$field, self.next_cursor)
+            }
+
+            fn whole(items: Vec<Self::Item>) -> Self {
+                Self { $field: items, next_cursor: None }
+            }
+        }
+    )*};
+}
+
+lists! {
+    Users { users: User } at "/api/users";
+    Groups { groups: Group } at "/api/groups";
+    Roles { roles: Role } at "/api/roles";
+    Tokens { tokens: Token } at "/api/tokens";
+    Spaces { spaces: Space } at "/api/spaces";
+    Templates { templates: Template } at "/api/templates";
+    Sessions { sessions: Session } at "/api/auth/sessions";
+    Audit { audit: AuditEntry } at "/api/audit";
+    Sinks { event_sinks: Sink } at "/api/event-sinks";
+    Scripts { scripts: Script } at "/api/scripts";
 }

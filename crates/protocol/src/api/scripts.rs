@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use svc_core::{ScriptId, Timestamp, UserId};
 
+use super::patch::{nullable, set};
+
 /// The purpose of a stored script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -54,44 +56,21 @@ pub struct NewScript {
     pub source: String,
     #[serde(default)]
     pub description: String,
-    #[serde(default)]
     pub params_schema: Option<Value>,
 }
 
 /// A merge patch. Kind and owner never change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ScriptPatch {
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub params_schema: Option<Option<Value>>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Scripts {
-    pub scripts: Vec<Script>,
-    pub next_cursor: Option<String>,
 }
 
 /// `POST /api/scripts/{id}/run`: runs a script once, as the caller.
@@ -99,10 +78,8 @@ pub struct Scripts {
 #[serde(deny_unknown_fields)]
 pub struct RunScript {
     /// Params of a tool's `main`; `{}` if absent.
-    #[serde(default)]
     pub params: Option<Value>,
     /// For sink scripts: the type of the sample event.
-    #[serde(default)]
     pub event_type: Option<String>,
 }
 

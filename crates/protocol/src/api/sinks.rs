@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_core::{EventId, ScriptId, SinkId, Timestamp, UserId};
 
+use super::patch::{set, yes};
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SinkType {
-    #[serde(rename = "webhook")]
     Webhook,
-    #[serde(rename = "script")]
     Script,
-    #[serde(rename = "json-rpc")]
     JsonRpc,
 }
 
@@ -54,7 +54,6 @@ pub struct WebhookConfig {
     pub url: String,
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    #[serde(default)]
     pub body_template: Option<String>,
     /// `whsec_…`: given or generated at creation. Shown only in the answers to creation and rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,16 +63,13 @@ pub struct WebhookConfig {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptConfig {
-    #[serde(default)]
     pub script_id: Option<ScriptId>,
-    #[serde(default)]
     pub source: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JsonRpcConfig {
-    #[serde(default)]
     pub body_template: Option<String>,
 }
 
@@ -85,7 +81,6 @@ pub struct LastDelivery {
     pub state: DeliveryState,
     pub at: Timestamp,
     /// Error of the last attempt, if that attempt failed.
-    #[serde(default)]
     pub error: Option<String>,
 }
 
@@ -107,7 +102,7 @@ pub struct NewSink {
     pub r#type: SinkType,
     #[serde(default)]
     pub owner: SinkOwner,
-    #[serde(default = "super::patch::yes")]
+    #[serde(default = "yes")]
     pub active: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookConfig>,
@@ -120,56 +115,22 @@ pub struct NewSink {
 /// A merge patch. Type and owner never change. `webhook` and `json_rpc` are merged member by member
 /// (`null` removes a member), so they stay JSON here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SinkPatch {
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub patterns: Option<PatternsInput>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub webhook: Option<Value>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub script: Option<Value>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub json_rpc: Option<Value>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sinks {
-    pub event_sinks: Vec<Sink>,
-    pub next_cursor: Option<String>,
 }
 
 /// `POST /api/event-sinks/{id}/rotate-secret`
@@ -177,7 +138,6 @@ pub struct Sinks {
 #[serde(deny_unknown_fields)]
 pub struct RotateSecret {
     /// How long messages are also signed with the old secret; 24 if absent.
-    #[serde(default)]
     pub overlap_hours: Option<u32>,
 }
 
@@ -192,9 +152,7 @@ pub struct SecretRotation {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    #[serde(default)]
     pub since: Option<Timestamp>,
-    #[serde(default)]
     pub until: Option<Timestamp>,
 }
 

@@ -8,6 +8,8 @@ use svc_core::{
     space::{Health, HealthCheck, Runtime, State},
 };
 
+use super::patch::nullable;
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Space {
     pub id: SpaceId,
@@ -67,26 +69,12 @@ pub struct NewSpace {
 
 /// A merge patch; `null` resets a member to its default.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SpacePatch {
-    #[serde(
-        default,
-        deserialize_with = "super::patch::nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub health_check: Option<Option<HealthCheck>>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub startup_script_id: Option<Option<ScriptId>>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spaces {
-    pub spaces: Vec<Space>,
-    pub next_cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

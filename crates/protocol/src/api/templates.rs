@@ -29,16 +29,8 @@ pub struct NewTemplate {
     pub name: String,
     #[serde(default)]
     pub ports: Vec<Port>,
-    #[serde(default)]
     pub startup_script_id: Option<ScriptId>,
-    #[serde(default)]
     pub health_check: Option<HealthCheck>,
     #[serde(default)]
     pub custom_fields: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Templates {
-    pub templates: Vec<Template>,
-    pub next_cursor: Option<String>,
 }

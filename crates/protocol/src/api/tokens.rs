@@ -26,9 +26,3 @@ pub struct NewToken {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_days: Option<u32>,
 }
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Tokens {
-    pub tokens: Vec<Token>,
-    pub next_cursor: Option<String>,
-}

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use svc_core::{GroupId, Permissions, Quota, QuotaOverrides, RoleId, Timestamp, UserId, UserName};
 
+use super::patch::{set, yes};
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct User {
     pub id: UserId,
@@ -24,55 +26,28 @@ pub struct NewUser {
     pub username: String,
     pub password: String,
     /// Names of roles; the built-in role `user` if absent.
-    #[serde(default)]
     pub roles: Option<Vec<String>>,
     #[serde(default)]
     pub groups: Vec<String>,
-    #[serde(default = "super::patch::yes")]
+    #[serde(default = "yes")]
     pub active: bool,
 }
 
 /// A merge patch: absent members do not change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct UserPatch {
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
     /// Only the named quotas change; `null` resets a quota to the server's value.
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub quotas: Option<BTreeMap<Quota, Option<u64>>>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Users {
-    pub users: Vec<User>,
-    pub next_cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,20 +64,10 @@ pub struct GroupBody {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct GroupPatch {
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Groups {
-    pub groups: Vec<Group>,
-    pub next_cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -124,26 +89,12 @@ pub struct NewRole {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct RolePatch {
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "super::patch::set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Roles {
-    pub roles: Vec<Role>,
-    pub next_cursor: Option<String>,
 }
 
 /// `GET /api/permissions`

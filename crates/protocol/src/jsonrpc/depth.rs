@@ -1,6 +1,6 @@
 //! Nesting depth of JSON text.
 
-/// Deepest nesting that serde_json parses into a value.
+/// The maximum nesting that serde_json parses into a value.
 pub const JSON_DEPTH_MAX: usize = 127;
 
 /// Whether parsing failed because the JSON nests more than [`JSON_DEPTH_MAX`] levels.

@@ -28,16 +28,11 @@ struct Notification<'a> {
     params: &'a RawValue,
 }
 
-/// The members of a report, and the id of its call.
+/// The id of the call, which stands among the members of the report.
 #[derive(Deserialize)]
-struct Params<'a> {
+struct CallId<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
-    progress: Number,
-    #[serde(default)]
-    total: Option<Number>,
-    #[serde(default)]
-    message: Option<String>,
 }
 
 impl Progress {
@@ -63,16 +58,12 @@ pub fn parse_progress_line(line: &[u8]) -> Option<(u64, Progress)> {
         return None;
     }
     let read: Notification<'_> = serde_json::from_slice(line).ok()?;
-    if read.method != METHOD || !is_object(read.params.get().as_bytes()) {
+    if read.method != METHOD {
         return None;
     }
-    let params: Params<'_> = serde_json::from_str(read.params.get()).ok()?;
-    let progress = Progress {
-        progress: params.progress,
-        total: params.total,
-        message: params.message,
-    };
-    Some((read_id(params.id.get())?, progress))
+    let progress = Progress::parse(read.params.get().as_bytes())?;
+    let call: CallId<'_> = serde_json::from_str(read.params.get()).ok()?;
+    Some((read_id(call.id.get())?, progress))
 }
 
 /// The line that reports the progress of the request with this id.

@@ -64,12 +64,7 @@ pub fn parse_body(body: &[u8]) -> Result<Body<'_>, RpcError> {
 
 /// Parses one item that is known to be JSON.
 pub fn parse_request(text: &str) -> Result<Request<'_>, Invalid<'_>> {
-    parse_bytes(text.as_bytes()).unwrap_or_else(|NotJson| {
-        Err(Invalid {
-            error: RpcError::InvalidRequest("not JSON".into()),
-            id: None,
-        })
-    })
+    parse_bytes(text.as_bytes()).unwrap_or_else(|NotJson| Err(invalid(None, "not JSON")))
 }
 
 struct NotJson;
@@ -127,10 +122,7 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
             } else {
                 "a request must be an object"
             };
-            Ok(Err(Invalid {
-                error: RpcError::InvalidRequest(why.into()),
-                id: None,
-            }))
+            Ok(Err(invalid(None, why)))
         }
     }
 }

@@ -18,12 +18,13 @@ use svc_store::{
     sinks::{SinkConfig, SinkRow},
     spaces, templates,
 };
+use thiserror::Error;
 
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, Job},
-    sealed_headers::{self, Sealing},
-    secrets::SecretKey,
+    sealed_headers,
+    secrets::{SecretError, SecretKey},
     template::{self, Scope},
 };
 use crate::{
@@ -35,8 +36,6 @@ use crate::{
 pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
-    /// Whether new header values are encrypted.
-    pub sealing: Sealing,
     pub webhook: Webhook,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
@@ -57,7 +56,7 @@ impl Deliver for Deliverers {
         };
         let sent = self.attempt(job).await;
         if let Some(outcome) = sent.outcome() {
-            self.metrics.events.attempted(&receiver, &owner, outcome);
+            self.metrics.events.attempted(receiver, owner, outcome);
         }
         sent
     }
@@ -91,11 +90,15 @@ impl Deliverers {
 }
 
 /// Why a body was not rendered.
+#[derive(Debug, Error)]
 pub enum RenderError {
     /// A retry cannot succeed.
+    #[error("{0}")]
     Template(String),
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The user has too many computations in progress.
+    #[error(transparent)]
     Busy(PoolError),
 }
 
@@ -110,10 +113,10 @@ pub enum RenderPurpose {
 
 impl From<RenderError> for AttemptResult {
     fn from(error: RenderError) -> Self {
+        let detail = AttemptDetail::error(error.to_string());
         match error {
-            RenderError::Template(error) => Self::Dead(detail(error)),
-            RenderError::Store(error) => Self::Failed(detail(error.to_string())),
-            RenderError::Busy(error) => Self::Failed(detail(error.to_string())),
+            RenderError::Template(_) => Self::Dead(detail),
+            RenderError::Store(_) | RenderError::Busy(_) => Self::Failed(detail),
         }
     }
 }
@@ -124,19 +127,6 @@ impl From<PoolError> for RenderError {
             PoolError::Failed => Self::Template("rendering the template failed".to_owned()),
             busy => Self::Busy(busy),
         }
-    }
-}
-
-impl From<StoreError> for RenderError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-fn detail(error: String) -> AttemptDetail {
-    AttemptDetail {
-        error: Some(error),
-        ..AttemptDetail::default()
     }
 }
 
@@ -162,56 +152,52 @@ impl Deliverers {
                     Ok(body) => body,
                     Err(error) => return error.into(),
                 };
-                let secrets = match self.secrets_of(sink, svc_clock::now()) {
-                    Ok(secrets) => secrets,
-                    Err(error) => return AttemptResult::Failed(detail(error)),
+                let mut attempt = match self.send(sink, url, sink.owner_id, body, event).await {
+                    Ok(attempt) => attempt,
+                    Err(error) => AttemptDetail::error(error),
                 };
-                let headers = match self.headers_of(sink) {
-                    Ok(headers) => headers,
-                    Err(error) => return AttemptResult::Failed(detail(error)),
-                };
-                let (mut attempt, delivered) = self
-                    .webhook
-                    .send(
-                        sink.owner_id,
-                        url,
-                        &headers,
-                        body,
-                        event,
-                        &secrets,
-                        svc_clock::now(),
-                    )
-                    .await;
                 attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                if delivered {
-                    AttemptResult::Delivered(attempt)
-                } else {
-                    AttemptResult::Failed(attempt)
-                }
+                attempt.into()
             }
             SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
             // A json-rpc sink has no lane, so this is never reached from a queue.
-            SinkConfig::JsonRpc { .. } => AttemptResult::Dead(detail(
-                "a json-rpc sink formats events and receives none".to_owned(),
+            SinkConfig::JsonRpc { .. } => AttemptResult::Dead(AttemptDetail::error(
+                "a json-rpc sink formats events and receives none",
             )),
         }
     }
 
+    /// Sends a body to a webhook on the account of `user`. An error means that the sink's secrets
+    /// cannot be decrypted.
+    pub(super) async fn send(
+        &self,
+        sink: &SinkRow,
+        url: &str,
+        user: UserId,
+        body: String,
+        event: &Event,
+    ) -> Result<AttemptDetail, String> {
+        let now = svc_clock::now();
+        let secrets = self
+            .secrets_of(sink, now)
+            .map_err(|error| error.to_string())?;
+        let headers =
+            sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())?;
+        Ok(self
+            .webhook
+            .send(user, url, &headers, body, event, &secrets, now)
+            .await)
+    }
+
     /// The signing secrets, the current one first; the previous one while both are valid.
-    pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, String> {
+    pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, SecretError> {
         let previous = sink.previous_secret.as_ref();
         let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
         sink.secret
             .iter()
             .chain(previous)
             .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())
-    }
-
-    /// The custom headers of a webhook with their plain values.
-    pub fn headers_of(&self, sink: &SinkRow) -> Result<BTreeMap<String, String>, String> {
-        sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())
+            .collect()
     }
 
     /// Renders the body for an event; without a template, the default body. A template is a user's

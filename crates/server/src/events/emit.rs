@@ -146,11 +146,11 @@ impl Emitter {
         let (store, hub) = (self.store.clone(), self.hub.clone());
         let (limit, refused_at, user) =
             (self.limit.clone(), self.refused_at.clone(), caller.user.id);
-        let storage_quota = StorageQuota {
+        let storage = StorageLimits {
             quotas: caller.user.quotas(&self.storage.quotas),
-            server_bytes: self.storage.server_bytes,
-            may_search: self.may_search(user),
+            ..self.storage
         };
+        let may_search = self.may_search(user);
         let (directory, clock, caller) =
             (self.directory.clone(), self.clock.clone(), caller.clone());
         let task = self.tasks.spawn(async move {
@@ -160,10 +160,10 @@ impl Emitter {
                 if directory.has_changed_since(&caller) {
                     directory.readmit(&caller, clock.now())?;
                 }
-                write_event(tx, event, key, &storage_quota)
+                write_event(tx, event, key, (storage, may_search))
             });
             let outcome = written.await.inspect_err(|error| {
-                if matches!(error, EmitServiceError::Quota(_)) && storage_quota.may_search {
+                if matches!(error, EmitServiceError::Quota(_)) && may_search {
                     refused_at.lock().insert(user, Instant::now());
                 }
             })?;
@@ -230,7 +230,7 @@ fn write_event(
     tx: &mut Tx<'_>,
     mut event: Event,
     key: Option<IdempotencyKey>,
-    storage_quota: &StorageQuota,
+    (storage, may_search): (StorageLimits, bool),
 ) -> Result<EmitOutcome, EmitServiceError> {
     event.id = EventId(Uuid::now_v7());
     if let Some(key) = key {
@@ -250,7 +250,7 @@ fn write_event(
         }
     }
     let counts = emit_in(tx, &event)?;
-    storage_quota.check(tx, &event)?;
+    check_storage(tx, &event, storage, may_search)?;
     Ok(EmitOutcome::New(Arc::new(event), counts))
 }
 
@@ -261,30 +261,25 @@ fn extra_cost(counts: DispatchCounts) -> usize {
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
-/// How many bytes of events one user may store.
-#[derive(Clone, Copy)]
-struct StorageQuota {
-    quotas: Quotas,
-    server_bytes: u64,
-    /// Whether to search for removable events.
+/// Removes old events to make room for an event that was just written, or refuses the event.
+/// `may_search`: whether to search for removable events.
+fn check_storage(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    storage: StorageLimits,
     may_search: bool,
-}
-
-impl StorageQuota {
-    /// Removes old events to make room for an event that was just written, or refuses the event.
-    fn check(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), EmitServiceError> {
-        let owner = event.owner_id;
-        let bytes = usage::bytes_of(tx, Some(owner))?;
-        let limits = usage::Limits {
-            owner: self.quotas.get(Quota::EventBytes),
-            server: self.server_bytes,
-        };
-        let fits = bytes <= limits.owner
-            || self.may_search && usage::make_room(tx, owner, event.id, limits)?;
-        match fits {
-            true => Ok(()),
-            false => Ok(self.quotas.check(Quota::EventBytes, bytes)?),
-        }
+) -> Result<(), EmitServiceError> {
+    let owner = event.owner_id;
+    let bytes = usage::bytes_of(tx, Some(owner))?;
+    let limits = usage::Limits {
+        owner: storage.quotas.get(Quota::EventBytes),
+        server: storage.server_bytes,
+    };
+    let fits =
+        bytes <= limits.owner || may_search && usage::make_room(tx, owner, event.id, limits)?;
+    match fits {
+        true => Ok(()),
+        false => Ok(storage.quotas.check(Quota::EventBytes, bytes)?),
     }
 }
 

@@ -4,7 +4,7 @@
 //! reports to a slow reader how many events it missed. A receiver that must not miss events needs
 //! a sink.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use svc_core::{
     EventId, Permission, Permissions, UserId,
@@ -21,7 +21,7 @@ use svc_store::{
     users,
 };
 use thiserror::Error;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -30,11 +30,8 @@ use super::{
 };
 use crate::{
     identity::{Caller, Directory},
-    streams::{OpenStream, Streams},
+    streams::{OpenStream, Streams, recheck_interval},
 };
-
-/// How often an open stream checks that its credential is still valid.
-pub const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// Patterns in one query; the same limit as for a sink.
 const PATTERNS_MAX: usize = 100;
@@ -118,8 +115,6 @@ impl History {
     pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, HistoryError> {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
-        let mut recheck = interval(RECHECK_EVERY);
-        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Stream {
             events: self.hub.subscribe(only_of(&caller)),
             hub: self.hub.clone(),
@@ -127,7 +122,7 @@ impl History {
             shutdown: self.shutdown.clone(),
             caller,
             patterns,
-            recheck,
+            recheck: recheck_interval(),
             _open: open,
         })
     }
@@ -153,7 +148,6 @@ pub struct Stream {
     _open: OpenStream,
 }
 
-/// An item of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StreamItem {
     Event(Arc<StreamedEvent>),

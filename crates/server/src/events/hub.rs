@@ -43,9 +43,10 @@ impl From<&Event> for StreamedEvent {
 }
 
 /// Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Hub(Arc<HubState>);
 
+#[derive(Default)]
 struct HubState {
     wake: Notify,
     wake_ups: Mutex<WakeUps>,
@@ -76,16 +77,6 @@ pub(super) struct LaneWakeUp {
 }
 
 impl Hub {
-    pub fn new() -> Self {
-        Self(Arc::new(HubState {
-            wake: Notify::new(),
-            wake_ups: Mutex::default(),
-            feeds: Mutex::default(),
-            shown: Mutex::default(),
-            counters: EventCounters::default(),
-        }))
-    }
-
     /// Reports events that are durable: streams show them, and the engine looks for their
     /// deliveries.
     pub fn committed(&self, events: &[Arc<Event>]) {
@@ -184,7 +175,7 @@ impl Hub {
         let feed = feeds.get(&owner).and_then(Weak::upgrade);
         let feed = feed.unwrap_or_else(|| {
             feeds.retain(|_, feed| feed.strong_count() > 0);
-            let feed = Arc::new(Feed::new());
+            let feed = Arc::new(Feed::default());
             feeds.insert(owner, Arc::downgrade(&feed));
             feed
         });
@@ -213,11 +204,5 @@ impl Hub {
             ..WakeUps::default()
         };
         std::mem::replace(&mut *wake_ups, left)
-    }
-}
-
-impl Default for Hub {
-    fn default() -> Self {
-        Self::new()
     }
 }

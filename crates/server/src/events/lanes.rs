@@ -23,17 +23,17 @@ mod tests;
 use std::{future::Future, time::Duration};
 
 use svc_core::{
-    LaneId, UserId,
+    LaneId, Timestamp, UserId,
     event::Event,
     lane::{LEASE, RetryPolicy},
 };
+use svc_protocol::api::Attempt;
 
 pub use self::{
     engine::Engine,
     retention::{Pruned, Retention, prune},
     schedule::Slots,
 };
-use crate::metrics::AttemptOutcome;
 
 /// One attempt to make.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,7 +61,6 @@ pub enum Destination {
     },
 }
 
-/// The result of one attempt.
 #[derive(Clone, PartialEq, Debug)]
 pub enum AttemptResult {
     Delivered(AttemptDetail),
@@ -77,12 +76,12 @@ pub enum AttemptResult {
 }
 
 impl AttemptResult {
-    /// `None` if no attempt was made.
-    pub fn outcome(&self) -> Option<AttemptOutcome> {
+    /// The label of the metrics; `None` if no attempt was made.
+    pub fn outcome(&self) -> Option<&'static str> {
         match self {
-            Self::Delivered(_) => Some(AttemptOutcome::Delivered),
-            Self::Failed(_) => Some(AttemptOutcome::Failed),
-            Self::Dead(_) => Some(AttemptOutcome::Unrenderable),
+            Self::Delivered(_) => Some("delivered"),
+            Self::Failed(_) => Some("failed"),
+            Self::Dead(_) => Some("unrenderable"),
             Self::Paused | Self::Withheld(_) => None,
         }
     }
@@ -96,6 +95,36 @@ pub struct AttemptDetail {
     pub error: Option<String>,
     /// The start of the answer, or the output of the script.
     pub output: Option<String>,
+}
+
+impl AttemptDetail {
+    /// An attempt that failed before anything was sent.
+    pub fn error(error: impl Into<String>) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::default()
+        }
+    }
+
+    pub fn into_attempt(self, at: Timestamp) -> Attempt {
+        Attempt {
+            at,
+            status: self.status,
+            ms: self.ms,
+            error: self.error,
+            output: self.output,
+        }
+    }
+}
+
+/// An attempt without an error has delivered the event.
+impl From<AttemptDetail> for AttemptResult {
+    fn from(detail: AttemptDetail) -> Self {
+        match detail.error {
+            None => Self::Delivered(detail),
+            Some(_) => Self::Failed(detail),
+        }
+    }
 }
 
 /// Makes attempts.

@@ -4,15 +4,11 @@
 //! encrypted values are in the row's `sealed_headers`. Rows of earlier versions hold plain values
 //! until [`seal_stored`] encrypts them.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use svc_core::{ServerId, SinkId};
+use svc_core::SinkId;
 use svc_store::{
-    Store, StoreError, Tx, servers,
+    Store, StoreError, Tx,
     sinks::{self, SinkConfig, SinkRow},
 };
 use thiserror::Error;
@@ -23,8 +19,6 @@ use super::secrets::{SecretError, SecretKey};
 pub const MASK: &str = "********";
 /// Sinks read in one transaction.
 const SINKS_AT_ONCE: u32 = 100;
-/// A server whose last heartbeat is older than this no longer delivers.
-const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 type Headers = BTreeMap<String, String>;
 
@@ -34,17 +28,6 @@ pub enum SealError {
     Secret(#[from] SecretError),
     #[error("cannot read the stored headers: {0}")]
     Json(#[from] serde_json::Error),
-}
-
-/// Whether new values are encrypted. Off while a server of an earlier version is in the zone: that
-/// server would send the mask.
-#[derive(Default)]
-pub struct Sealing(AtomicBool);
-
-impl Sealing {
-    pub fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// The headers of a webhook with their plain values, as they are sent.
@@ -109,30 +92,15 @@ fn has_plain_values(row: &SinkRow) -> bool {
     }
 }
 
-/// Encrypts the plain values that earlier versions stored, and turns encryption of new values on.
-/// Returns `false` and does nothing while a server of an earlier version is in the zone. Several
-/// servers may run this at the same time: each write checks the row again.
-pub async fn seal_stored(
-    store: &Store,
-    key: &std::sync::Arc<SecretKey>,
-    sealing: &Sealing,
-    server: ServerId,
-) -> Result<bool, StoreError> {
-    let older = move |tx: &mut Tx<'_>| {
-        let since = tx.now()?.minus(SEEN_WITHIN);
-        servers::any_without_sealed_headers(tx, since, server)
-    };
-    if store.is_shared() && store.read(older).await? {
-        return Ok(false);
-    }
-    // Before the loop, so that values stored behind its position are encrypted.
-    sealing.0.store(true, Ordering::Relaxed);
+/// Encrypts the plain values that earlier versions stored. Several servers may run this at the same
+/// time: each write checks the row again.
+pub async fn seal_stored(store: &Store, key: &Arc<SecretKey>) -> Result<(), StoreError> {
     let mut after = SinkId::NIL;
     loop {
         let read = move |tx: &mut Tx<'_>| sinks::list_webhooks_after(tx, after, SINKS_AT_ONCE);
         let rows = store.read(read).await?;
         let Some(last) = rows.last() else {
-            return Ok(true);
+            return Ok(());
         };
         after = last.id;
         let clear: Vec<_> = rows

@@ -36,7 +36,7 @@ use super::{deliver::Deliverers, hub::Hub, secrets};
 use crate::{
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
-    limits::TestLimit,
+    limits::MinuteLimit,
 };
 
 pub struct SinksService {
@@ -45,7 +45,7 @@ pub struct SinksService {
     pub hub: Hub,
     /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
-    pub tests: TestLimit,
+    pub tests: MinuteLimit,
     pub quotas: Quotas,
 }
 
@@ -80,7 +80,7 @@ impl SinksService {
         }
         check::name_and_description(&new.name, &new.description)?;
         let patterns = check::patterns(&new.patterns)?;
-        let check::NewConfig { config, secret } = check::new_config(&new)?;
+        let config = check::new_config(&new)?;
         self.check_template(caller, new.r#type, config.body_template())
             .await?;
         if let SinkConfig::Script { source, .. } = &config {
@@ -88,10 +88,10 @@ impl SinksService {
                 .await?;
         }
         let id = SinkId(Uuid::now_v7());
-        let secret = match new.r#type {
-            SinkType::Webhook => Some(secret.unwrap_or_else(secrets::new_webhook_secret)),
-            SinkType::Script | SinkType::JsonRpc => None,
-        };
+        let secret = new.webhook.map(|webhook| {
+            let given = webhook.secret;
+            given.unwrap_or_else(secrets::new_webhook_secret)
+        });
         let mut row = SinkRow {
             id,
             owner_key: match new.owner {
@@ -118,7 +118,8 @@ impl SinksService {
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let quotas = self.quotas;
         let mut sink = self
-            .write_as(caller, move |tx, caller| {
+            .writer
+            .write(caller, move |tx, caller| {
                 let actor = Actor::read(tx, caller)?;
                 check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
@@ -151,7 +152,8 @@ impl SinksService {
         self.check_new_template(caller, id, &patch).await?;
         let deliverers = self.deliverers.clone();
         let changed = self
-            .write_as(caller, move |tx, caller| {
+            .writer
+            .write(caller, move |tx, caller| {
                 let (actor, before) = managed(tx, caller, id)?;
                 let mut after = apply_patch(&before, patch)?;
                 if after.config.headers() != before.config.headers() {
@@ -170,7 +172,8 @@ impl SinksService {
                         true => "event_sink.enabled",
                         false => "event_sink.disabled",
                     };
-                    audit::append(tx, &entry(caller, action, &after, name_of(&after)))?;
+                    let detail = json!({"name": after.name});
+                    audit::append(tx, &entry(caller, action, &after, detail))?;
                 }
                 Ok::<_, SinkError>(record(tx, after)?)
             })
@@ -213,12 +216,13 @@ impl SinksService {
 
     /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
-        self.write_as(caller, move |tx, caller| {
-            let (_, row) = managed(tx, caller, id)?;
-            delete_sink(tx, row.id, caller.user.name.as_str(), svc_clock::now())?;
-            Ok::<_, SinkError>(())
-        })
-        .await?;
+        self.writer
+            .write(caller, move |tx, caller| {
+                let (_, row) = managed(tx, caller, id)?;
+                delete_sink(tx, row.id, caller.user.name.as_str(), svc_clock::now())?;
+                Ok::<_, SinkError>(())
+            })
+            .await?;
         self.hub.wake();
         Ok(())
     }
@@ -228,15 +232,6 @@ impl SinksService {
         let caller = caller.clone();
         let found = self.store.read(move |tx| Ok(managed(tx, &caller, id)));
         found.await?.map(|(_, row)| row)
-    }
-
-    /// Runs a transaction on behalf of a caller.
-    async fn write_as<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, SinkError> + Send + 'static,
-    ) -> Result<T, SinkError> {
-        self.writer.write(caller, work).await
     }
 }
 
@@ -330,10 +325,6 @@ fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError>
         after.config = check::merged_config(&before.config, &change)?;
     }
     Ok(after)
-}
-
-fn name_of(row: &SinkRow) -> Value {
-    json!({"name": row.name})
 }
 
 fn entry(caller: &Caller, action: &'static str, row: &SinkRow, detail: Value) -> Entry {

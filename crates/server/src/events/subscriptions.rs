@@ -5,13 +5,15 @@
 #[cfg(test)]
 mod tests;
 
+use serde_json::json;
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use svc_store::{
-    StoreError, Tx, audit,
+    StoreError, Tx,
+    audit::{self, Entry},
     lanes::{self, RemovedSubscription},
 };
 
-use super::audit::subscription_removed;
+use super::audit::SUBSCRIPTION;
 
 /// Replaces the subscriptions that a space declares. Returns their lanes.
 pub fn declare(
@@ -36,8 +38,20 @@ fn audit_removed(
     space: SpaceId,
     removed: &[RemovedSubscription],
 ) -> Result<(), StoreError> {
-    for subscription in removed.iter().filter(|removed| removed.queued > 0) {
-        audit::append(tx, &subscription_removed(subscription, space))?;
+    for removed in removed.iter().filter(|removed| removed.queued > 0) {
+        let entry = Entry {
+            at: svc_clock::now(),
+            actor: audit::SYSTEM.to_owned(),
+            action: "method_subscription.removed",
+            target_type: SUBSCRIPTION,
+            target_id: removed.method.clone(),
+            detail: json!({
+                "owner_id": removed.owner_id,
+                "space_id": space,
+                "queued": removed.queued,
+            }),
+        };
+        audit::append(tx, &entry)?;
     }
     Ok(())
 }

@@ -60,8 +60,6 @@ pub enum TemplateError {
     /// The parser's message has a line and a column of the body, and none of its content.
     #[error("the rendered body is not JSON: {0}")]
     NotJson(String),
-    #[error("the rendered body must be a JSON object: it becomes the params of a method")]
-    NotAnObject,
 }
 
 /// The values that a template may use.
@@ -121,25 +119,14 @@ impl Template {
         Ok(body)
     }
 
-    /// Like [`render`](Self::render) for the params of a method, which must be a JSON object.
-    pub fn render_object(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let body = self.render(scope)?;
-        if body.trim_start().starts_with('{') {
-            Ok(body)
-        } else {
-            Err(TemplateError::NotAnObject)
-        }
-    }
-
     fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let tracker = Arc::new(JsonTracker::default());
-        let budget = Arc::new(Budget::start());
-        let root = Value::from_object(Root {
+        let root = Arc::new(Root {
             values: values(scope),
-            tracker: Arc::clone(&tracker),
-            budget: Arc::clone(&budget),
+            tracker: JsonTracker::default(),
+            budget: Budget::start(),
         });
-        let mut writer = BodyWriter::new(tracker, budget);
+        let mut writer = BodyWriter::new(Arc::clone(&root));
+        let root = Value::from_dyn_object(root);
         self.environment
             .get_template(NAME)
             .and_then(|template| template.render_captured_to(root, &mut writer).map(drop))

@@ -1,17 +1,22 @@
 //! The queue of a [`FairPool`](super::FairPool): one queue per user, and users take turns.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::Hash,
+};
 
-use svc_core::UserId;
+use svc_core::fair::{FairSlots, Share};
+
+use super::PoolOptions;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-pub(super) struct Queue {
-    users: HashMap<UserId, UserQueue>,
-    /// Users with waiting jobs; the next user first.
-    order: VecDeque<UserId>,
+pub(super) struct Queue<U> {
+    /// The threads as slots, held by running jobs, and the users that wait.
+    slots: FairSlots<U>,
+    jobs: HashMap<U, VecDeque<Job>>,
+    /// Jobs of all users.
     waiting: usize,
-    running_per_user: usize,
     /// Existing threads.
     pub(super) threads: usize,
     /// Threads that wait for a job.
@@ -19,20 +24,13 @@ pub(super) struct Queue {
     pub(super) is_closed: bool,
 }
 
-/// The jobs of one user.
-#[derive(Default)]
-struct UserQueue {
-    waiting: VecDeque<Job>,
-    running: usize,
-}
-
-impl Queue {
-    pub(super) fn new(running_per_user: usize) -> Self {
+impl<U: Copy + Eq + Hash> Queue<U> {
+    pub(super) fn new(options: &PoolOptions) -> Self {
+        let share = Share::at_most(options.running_per_user.max(1));
         Self {
-            users: HashMap::new(),
-            order: VecDeque::new(),
+            slots: FairSlots::new(options.threads.max(1), share),
+            jobs: HashMap::new(),
             waiting: 0,
-            running_per_user,
             threads: 0,
             idle: 0,
             is_closed: false,
@@ -44,56 +42,54 @@ impl Queue {
     }
 
     /// Jobs of a user that wait or run.
-    pub(super) fn jobs_of(&self, user: UserId) -> usize {
-        let queue = self.users.get(&user);
-        queue.map_or(0, |queue| queue.waiting.len() + queue.running)
+    pub(super) fn jobs_of(&self, user: U) -> usize {
+        self.waiting_of(user) + self.slots.held(&user)
     }
 
-    pub(super) fn push(&mut self, user: UserId, job: Job) {
-        let queue = self.users.entry(user).or_default();
-        if queue.waiting.is_empty() {
-            self.order.push_back(user);
-        }
-        queue.waiting.push_back(job);
+    fn waiting_of(&self, user: U) -> usize {
+        self.jobs.get(&user).map_or(0, VecDeque::len)
+    }
+
+    pub(super) fn push(&mut self, user: U, job: Job) {
+        self.jobs.entry(user).or_default().push_back(job);
         self.waiting += 1;
+        self.slots.wait(user);
     }
 
-    /// Takes the next job of the first user in `order` who has fewer than `running_per_user`
-    /// running jobs.
-    pub(super) fn next(&mut self) -> Option<(UserId, Job)> {
-        let max = self.running_per_user;
-        let may_run = |user: &UserId| {
-            self.users
-                .get(user)
-                .is_some_and(|queue| queue.running < max)
-        };
-        let at = self.order.iter().position(may_run)?;
-        let user = self.order.remove(at)?;
-        let queue = self.users.get_mut(&user)?;
-        let job = queue.waiting.pop_front()?;
-        queue.running += 1;
+    /// Takes the next job of the first waiting user who may run another one.
+    pub(super) fn next(&mut self) -> Option<(U, Job)> {
+        let user = self.slots.take_next()?;
+        let jobs = self.jobs.get_mut(&user)?;
+        let job = jobs.pop_front()?;
         self.waiting -= 1;
-        if !queue.waiting.is_empty() {
-            self.order.push_back(user);
+        if jobs.is_empty() {
+            self.jobs.remove(&user);
+        } else {
+            self.slots.wait(user);
         }
         Some((user, job))
     }
 
-    pub(super) fn finished(&mut self, user: UserId) {
-        let Some(queue) = self.users.get_mut(&user) else {
-            return;
-        };
-        queue.running -= 1;
-        if queue.running == 0 && queue.waiting.is_empty() {
-            self.users.remove(&user);
+    pub(super) fn finished(&mut self, user: U) {
+        self.slots.release(&user);
+    }
+
+    /// Removes the newest job of the user with the most, to make room for a job of a user with
+    /// fewer. Returns `None` if no user has so many.
+    pub(super) fn evict_for(&mut self, user: U) -> Option<Job> {
+        let own = self.waiting_of(user);
+        let longest = self.jobs.values_mut().max_by_key(|jobs| jobs.len())?;
+        if longest.len() <= own + 1 {
+            return None;
         }
+        self.waiting -= 1;
+        longest.pop_back()
     }
 
     /// Removes all waiting jobs. Running jobs are not affected.
     pub(super) fn take_all(&mut self) -> Vec<Job> {
-        self.order.clear();
         self.waiting = 0;
-        let users = self.users.values_mut();
-        users.flat_map(|queue| queue.waiting.drain(..)).collect()
+        let jobs = std::mem::take(&mut self.jobs);
+        jobs.into_values().flatten().collect()
     }
 }

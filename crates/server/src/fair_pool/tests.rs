@@ -12,6 +12,7 @@ fn pool(threads: usize, running_per_user: usize) -> FairPool {
         running_per_user,
         jobs_per_user: 4,
         waiting_max: 6,
+        evicts: false,
         setting: "server.compute_queue",
     })
 }
@@ -132,6 +133,31 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
     assert!(futures_util::poll!(waiting.as_mut()).is_pending());
     held.release.send(()).expect("it waits");
     assert_eq!(soon(waiting).await, Ok(7));
+}
+
+#[tokio::test]
+async fn a_full_queue_that_evicts_has_room_for_a_user_with_fewer_jobs() {
+    let pool = FairPool::new(PoolOptions {
+        waiting_max: 4,
+        evicts: true,
+        ..pool(1, 1).0.0.options
+    });
+    let held = hold(&pool, user(9)).await;
+    let (notes, noted) = mpsc::channel();
+    let mut jobs = Vec::new();
+    for (who, number) in [(1, 10), (1, 11), (1, 12), (2, 20)] {
+        jobs.push(note(&pool, user(who), number, &notes).await);
+    }
+    let mut other = std::pin::pin!(pool.run(user(3), |_| 30));
+    assert!(futures_util::poll!(other.as_mut()).is_pending());
+    let evicted = soon(jobs.remove(2)).await.expect("no panic");
+    assert_eq!(evicted, Err(PoolError::Full));
+    held.release.send(()).expect("it waits");
+    assert_eq!(soon(other).await, Ok(30));
+    for job in jobs {
+        soon(job).await.expect("no panic").expect("it ran");
+    }
+    assert_eq!(noted.try_iter().collect::<Vec<_>>(), [10, 20, 11]);
 }
 
 #[tokio::test]

@@ -6,13 +6,14 @@
 //! never send the `__Host-` cookie, so a request with both cookies is rejected.
 
 use http::{HeaderMap, HeaderValue, header};
+use svc_protocol::api::SESSION_COOKIES;
 
 use crate::identity::AccessDenied;
 
 /// The name on plain connections.
-pub const PLAIN: &str = "svc_session";
+pub const PLAIN: &str = SESSION_COOKIES[0];
 /// The name on secure connections.
-pub const SECURE: &str = "__Host-svc_session";
+pub const SECURE: &str = SESSION_COOKIES[1];
 
 /// The prefix of a session's secret; an API token in a cookie is ignored.
 const SESSION_PREFIX: &str = "svc_ses_";

@@ -11,7 +11,7 @@ use svc_store::{InvalidPage, StoreError};
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
-    identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
+    identity::{IdentityError, UNAUTHORIZED, whole_seconds},
     limits::{BodiesFull, OverLimit},
     scripts::{ScriptsError, SourceRejected, Unavailable},
     spaces::SpaceError,
@@ -62,9 +62,8 @@ impl ApiError {
     }
 
     pub fn unauthorized(detail: impl Into<String>) -> Self {
-        let mut error = Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
-        error.challenge = Some(r#"Bearer realm="svc", error="invalid_token""#);
-        error
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+            .challenge(r#"Bearer realm="svc", error="invalid_token""#)
     }
 
     pub fn no_credential() -> Self {
@@ -152,29 +151,23 @@ impl From<QuotaExceeded> for ApiError {
 
 impl From<IdentityError> for ApiError {
     fn from(error: IdentityError) -> Self {
+        let (code, detail) = (error.code(), error.to_string());
         match error {
-            IdentityError::Store(error) => return error.into(),
-            IdentityError::Quota(exceeded) => return exceeded.into(),
-            _ => {}
-        }
-        if error.code() == UNAUTHORIZED {
-            return Self::unauthorized(error.to_string());
-        }
-        let status = match error.kind() {
-            ErrorKind::NotFound => StatusCode::NOT_FOUND,
-            ErrorKind::Conflict => StatusCode::CONFLICT,
-            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
-            ErrorKind::Forbidden => StatusCode::FORBIDDEN,
-            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            ErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
-            ErrorKind::Internal => return Self::internal(&error),
-        };
-        let answer = Self::new(status, error.code(), error.to_string());
-        match error {
-            IdentityError::TooManyAttempts { retry_after } => {
-                answer.retry_after(whole_seconds(retry_after))
+            IdentityError::Unauthorized { .. } if code == UNAUTHORIZED => {
+                Self::unauthorized(detail)
             }
-            _ => answer,
+            IdentityError::Unauthorized { .. } => Self::new(StatusCode::UNAUTHORIZED, code, detail),
+            IdentityError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
+            IdentityError::Conflict { .. } => Self::conflict(code, detail),
+            IdentityError::Invalid { .. } => Self::bad_request(code, detail),
+            IdentityError::Forbidden { .. } => Self::forbidden(code, detail),
+            IdentityError::TooManyAttempts { retry_after } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+                    .retry_after(whole_seconds(retry_after))
+            }
+            IdentityError::Quota(exceeded) => exceeded.into(),
+            IdentityError::Store(error) => error.into(),
+            IdentityError::Internal(_) => Self::internal(&error),
         }
     }
 }
@@ -242,7 +235,7 @@ impl From<SinkError> for ApiError {
             SinkError::QueueFull => Self::conflict("queue_full", detail),
             SinkError::Quota(exceeded) => exceeded.into(),
             SinkError::Conflict(_) => Self::conflict("conflict", detail),
-            SinkError::TooManyTests { retry_after, .. } => Self::rate_limited(detail, retry_after),
+            SinkError::TooManyTests(over) => Self::rate_limited(detail, over.retry_after),
             SinkError::Identity(error) => error.into(),
             SinkError::Store(error) => error.into(),
             SinkError::Busy(error) => error.into(),
@@ -267,9 +260,7 @@ impl From<ScriptsError> for ApiError {
             ScriptsError::NameTaken { .. } => Self::conflict("name_taken", detail),
             ScriptsError::Quota(exceeded) => exceeded.into(),
             ScriptsError::InUse { .. } => Self::conflict("in_use", detail),
-            ScriptsError::TestLimitExceeded { retry_after, .. } => {
-                Self::rate_limited(detail, retry_after)
-            }
+            ScriptsError::TooManyRuns(over) => Self::rate_limited(detail, over.retry_after),
             ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),

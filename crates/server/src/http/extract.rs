@@ -242,7 +242,6 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// A complete body.
 #[derive(Debug)]
 pub struct CompleteBody {
     pub bytes: Bytes,

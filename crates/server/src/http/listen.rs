@@ -16,6 +16,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use ipnet::IpNet;
+use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -130,16 +131,11 @@ impl Listener {
 
 /// Sends the reason as an HTTP answer, if the socket accepts the bytes without waiting.
 fn send_rejection(tcp: &TcpStream, refusal: &TooManyFromAddress) {
-    let problem = serde_json::json!({
-        "type": "about:blank",
-        "title": "Service Unavailable",
-        "status": 503,
-        "code": "too_many_connections",
-        "detail": refusal.to_string(),
-    })
-    .to_string();
+    let title = "Service Unavailable";
+    let problem = Problem::new(503, "too_many_connections", title, refusal.to_string());
+    let problem = serde_json::to_string(&problem).expect("a problem is always JSON");
     let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{problem}",
+        "HTTP/1.1 503 {title}\r\ncontent-type: {CONTENT_TYPE}\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{problem}",
         problem.len()
     );
     let _ = tcp.try_write(answer.as_bytes());

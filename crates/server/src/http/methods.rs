@@ -8,6 +8,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
+pub use svc_protocol::api::CALL_PATH;
 use svc_protocol::api::MethodQuery;
 
 use super::{
@@ -31,8 +32,6 @@ pub async fn list(
         .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
     Ok(json(app.discovery.list_json(&caller, filter, page).await?))
 }
-
-pub const CALL_PATH: &str = "/api/methods/call";
 
 pub async fn call(
     State(app): State<App>,

@@ -8,9 +8,7 @@ use svc_store::{
 
 use super::{
     Identity,
-    caller::Caller,
     directory::{DirectoryChange, Snapshot, UserRecords},
-    error::IdentityError,
 };
 
 /// The records of the directory that a change affects.
@@ -71,10 +69,6 @@ impl AffectedRecords {
         let spaces = self.spaces.iter().map(|&id| ZoneChange::Space(id));
         let groups = self.groups.then_some(ZoneChange::Groups);
         users.chain(spaces).chain(groups)
-    }
-
-    fn is_none(&self) -> bool {
-        *self == Self::default()
     }
 
     fn merge(&mut self, other: Self) {
@@ -150,7 +144,7 @@ impl Identity {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());
         wanted.merge(affected);
-        if wanted.is_none() {
+        if wanted == AffectedRecords::none() {
             return Ok(());
         }
         let reading = wanted.clone();
@@ -189,24 +183,5 @@ impl Identity {
             self.directory.announce(DirectoryChange::SpaceSettled(id));
         }
         Ok(())
-    }
-
-    /// [`change`](Self::change) with the error type fixed, so that closures may use `?`.
-    pub(super) async fn apply<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), IdentityError> + Send + 'static,
-    ) -> Result<T, IdentityError> {
-        self.change(work).await
-    }
-
-    /// [`change_as`](Self::change_as) with the error type fixed, so that closures may use `?`.
-    pub(super) async fn apply_as<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), IdentityError>
-        + Send
-        + 'static,
-    ) -> Result<T, IdentityError> {
-        self.change_as(caller, work).await
     }
 }

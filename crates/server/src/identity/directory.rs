@@ -18,7 +18,8 @@ use parking_lot::RwLock;
 use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName};
 use svc_store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
 use thiserror::Error;
-use tokio::sync::broadcast;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::{Caller, Credential, User},
@@ -127,7 +128,10 @@ impl Directory {
     pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, AccessDenied> {
         match caller.credential {
             Credential::Process => Ok(caller.clone()),
-            Credential::Script => self.look_up_script(caller),
+            Credential::Script => {
+                let found = self.script_caller(caller.user.id)?;
+                Ok(found.with_needs(caller.needs))
+            }
             _ => Ok(self.find_caller(caller.key, now)?.with_needs(caller.needs)),
         }
     }
@@ -155,11 +159,6 @@ impl Directory {
             version: self.version.0.load(Ordering::Acquire),
             ..Caller::script(user)
         })
-    }
-
-    fn look_up_script(&self, caller: &Caller) -> Result<Caller, AccessDenied> {
-        let found = self.script_caller(caller.user.id)?;
-        Ok(found.with_needs(caller.needs))
     }
 
     /// Finds the caller by the key of a credential ([`presented_key`]).
@@ -224,6 +223,15 @@ impl Directory {
 
     pub fn subscribe(&self) -> broadcast::Receiver<DirectoryChange> {
         self.changes.subscribe()
+    }
+
+    /// Watches for changes until the server stops.
+    pub fn watch(&self, shutdown: &CancellationToken) -> DirectoryWatch {
+        DirectoryWatch {
+            changes: self.subscribe(),
+            shutdown: shutdown.clone(),
+            is_stale: true,
+        }
     }
 
     /// Replaces a user, their tokens and sessions by those read from the store.
@@ -322,6 +330,32 @@ impl Directory {
     pub(super) fn announce(&self, change: DirectoryChange) {
         // `send` fails only if there are no listeners.
         let _ = self.changes.send(change);
+    }
+}
+
+pub struct DirectoryWatch {
+    changes: broadcast::Receiver<DirectoryChange>,
+    shutdown: CancellationToken,
+    /// Changes may have been missed.
+    is_stale: bool,
+}
+
+impl DirectoryWatch {
+    /// The next change; `None` once the server stops. `Some(None)` means that any record may have
+    /// changed: at the start, and after changes were missed because of a lag.
+    pub async fn next(&mut self) -> Option<Option<DirectoryChange>> {
+        if std::mem::take(&mut self.is_stale) {
+            return Some(None);
+        }
+        let change = tokio::select! {
+            change = self.changes.recv() => change,
+            () = self.shutdown.cancelled() => return None,
+        };
+        match change {
+            Ok(change) => Some(Some(change)),
+            Err(RecvError::Lagged(_)) => Some(None),
+            Err(RecvError::Closed) => None,
+        }
     }
 }
 

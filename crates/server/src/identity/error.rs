@@ -11,19 +11,6 @@ use super::directory::AccessDenied;
 /// The code of requests with a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";
 
-/// The kind of an error; maps to an HTTP status.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ErrorKind {
-    Invalid,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    Conflict,
-    TooMany,
-    /// Not the caller's fault.
-    Internal,
-}
-
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum IdentityError {
     #[error("{message}")]
@@ -61,18 +48,6 @@ fn in_words(wait: Duration) -> String {
 }
 
 impl IdentityError {
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Invalid { .. } => ErrorKind::Invalid,
-            Self::Unauthorized { .. } => ErrorKind::Unauthorized,
-            Self::Forbidden { .. } => ErrorKind::Forbidden,
-            Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::Conflict { .. } | Self::Quota(_) => ErrorKind::Conflict,
-            Self::TooManyAttempts { .. } => ErrorKind::TooMany,
-            Self::Store(_) | Self::Internal(_) => ErrorKind::Internal,
-        }
-    }
-
     /// A stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {

@@ -8,11 +8,13 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx, audit,
     groups::{self, GroupRow},
+    users::UserFilter,
 };
 use uuid::Uuid;
 
 use super::{
     Identity, caller::Caller, change::AffectedRecords, error::IdentityError, power::Actor,
+    quotas::check_limit,
 };
 
 /// Groups of the whole server. All of them are held in memory.
@@ -32,9 +34,9 @@ impl Identity {
         };
         let detail = json!({"name": group.name});
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
-        self.apply_as(caller, move |tx, _| {
+        self.change_as(caller, move |tx, _| {
             check_free(tx, &group.name, None)?;
-            check_limit(tx)?;
+            check_limit(groups::count(tx)?, GROUPS_MAX, "groups", "too_many_groups")?;
             groups::insert(tx, &group)?;
             audit::append(tx, &entry)?;
             Ok((record(group), AffectedRecords::groups(Vec::new())))
@@ -52,10 +54,8 @@ impl Identity {
     }
 
     pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {
-        let found = self.store.read(move |tx| groups::find(tx, id)).await?;
-        found
-            .map(record)
-            .ok_or_else(|| IdentityError::not_found("group", id))
+        let found = self.store.read(move |tx| Ok(get(tx, id))).await?;
+        found.map(record)
     }
 
     /// Methods published for the group stay visible to it: they refer to its id.
@@ -67,9 +67,9 @@ impl Identity {
     ) -> Result<api::Group, IdentityError> {
         check_name(&body.name)?;
         let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
-            Actor::read(tx, caller)?.check_members(tx, id)?;
+            Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             check_free(tx, &body.name, Some(id))?;
             groups::rename(tx, id, &body.name)?;
             entry.detail = json!({"name": body.name, "previous": group.name});
@@ -87,9 +87,9 @@ impl Identity {
     /// Methods published for the group are no longer visible through it.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
-            Actor::read(tx, caller)?.check_members(tx, id)?;
+            Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             let members = groups::list_members(tx, id)?;
             groups::delete(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});
@@ -132,14 +132,4 @@ fn record(group: GroupRow) -> api::Group {
         name: group.name,
         created_at: group.created_at,
     }
-}
-
-fn check_limit(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
-    if groups::count(tx)? < GROUPS_MAX {
-        return Ok(());
-    }
-    Err(IdentityError::conflict(
-        "too_many_groups",
-        format!("there are {GROUPS_MAX} groups already, and no more are allowed; delete one first"),
-    ))
 }

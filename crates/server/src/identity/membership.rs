@@ -33,7 +33,6 @@ pub(super) fn resolve_roles(
     roles.collect()
 }
 
-/// A group by id and name.
 pub(super) type GroupRef = (GroupId, String);
 
 pub(super) fn ids_of(groups: &[GroupRef]) -> Vec<GroupId> {

@@ -1,16 +1,19 @@
-//! Hashes and verifies passwords: argon2id, on blocking threads, a few at a time.
+//! Hashes and verifies passwords: argon2id, on a few threads of its own. Hashing is slow on purpose.
+//! To keep one client from blocking others, payers take turns and none can fill the queue.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use argon2::{
     Algorithm, Argon2, Params, Version,
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 
-use super::{
-    error::IdentityError,
-    hash_queue::{HashQueue, Payer},
-    policy::PasswordPolicy,
+use svc_core::UserId;
+
+use super::{error::IdentityError, policy::PasswordPolicy};
+use crate::{
+    fair_pool::{FairPool, PoolError, PoolOptions},
+    limits::network,
 };
 
 pub const PASSWORD_MIN: usize = 8;
@@ -19,11 +22,27 @@ pub const PASSWORD_MAX: usize = 1_024;
 /// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
+/// The client on whose account a password is hashed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Payer {
+    /// A client that is not authenticated yet.
+    Address(IpAddr),
+    User(UserId),
+    /// The setup of a new server.
+    Server,
+}
+
+impl Payer {
+    pub(super) fn address(address: IpAddr) -> Self {
+        Self::Address(network(address))
+    }
+}
+
 pub(super) struct Passwords {
     argon2: Argon2<'static>,
     /// Verified for unknown users, so that the answer takes as long as for known users.
     decoy_hash: String,
-    queue: HashQueue,
+    threads: FairPool<Payer>,
 }
 
 impl Passwords {
@@ -33,11 +52,16 @@ impl Passwords {
         Ok(Self {
             decoy_hash: hash(&argon2, "nobody")?,
             argon2,
-            queue: HashQueue::new(
-                policy.concurrency,
-                policy.waiting_max,
-                policy.waiting_per_payer,
-            ),
+            threads: FairPool::new(PoolOptions {
+                name: "passwords",
+                threads: policy.concurrency,
+                running_per_user: policy.concurrency,
+                jobs_per_user: policy.concurrency + policy.waiting_per_payer,
+                waiting_max: policy.waiting_max,
+                evicts: true,
+                // Never shown: the error does not name a setting.
+                setting: "",
+            }),
         })
     }
 
@@ -49,7 +73,8 @@ impl Passwords {
     ) -> Result<String, IdentityError> {
         check_length(&password)?;
         let argon2 = self.argon2.clone();
-        self.run(payer, move || hash(&argon2, &password)).await?
+        let hashing = self.threads.run(payer, move |_| hash(&argon2, &password));
+        hashing.await.map_err(refusal)?
     }
 
     /// Whether a password matches the stored hash. Without a hash the answer is `false`, after the
@@ -66,31 +91,21 @@ impl Passwords {
         let argon2 = self.argon2.clone();
         let exists = stored.is_some();
         let stored = stored.unwrap_or_else(|| self.decoy_hash.clone());
-        let matches = self
-            .run(payer, move || {
-                let stored = PasswordHash::new(&stored).map_err(internal)?;
-                Ok::<_, IdentityError>(argon2.verify_password(password.as_bytes(), &stored).is_ok())
-            })
-            .await??;
+        let verifying = self.threads.run(payer, move |_| {
+            let stored = PasswordHash::new(&stored).map_err(internal)?;
+            Ok::<_, IdentityError>(argon2.verify_password(password.as_bytes(), &stored).is_ok())
+        });
+        let matches = verifying.await.map_err(refusal)??;
         Ok(matches && exists)
     }
+}
 
-    async fn run<T: Send + 'static>(
-        &self,
-        payer: Payer,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, IdentityError> {
-        let slot = self.queue.acquire(payer).await;
-        let slot = slot.map_err(|_| IdentityError::TooManyAttempts {
+fn refusal(error: PoolError) -> IdentityError {
+    match error {
+        PoolError::UserFull { .. } | PoolError::Full => IdentityError::TooManyAttempts {
             retry_after: BUSY_RETRY,
-        })?;
-        // The work holds the slot: a dropped request does not stop the hashing.
-        tokio::task::spawn_blocking(move || {
-            let _slot = slot;
-            work()
-        })
-        .await
-        .map_err(internal)
+        },
+        PoolError::Failed => internal(error),
     }
 }
 

@@ -4,8 +4,8 @@
 //! request may be older than a revocation.
 
 use svc_core::{
-    GroupId, Permission, Permissions, RoleId, ScriptId, TemplateId, UserId, UserName,
-    power::{self, ExceedsOwnPower, SavedPower},
+    GroupId, Permission, Permissions, ScriptId, UserId, UserName,
+    power::{self, SavedPower},
 };
 use svc_store::{
     Tx, groups, scripts,
@@ -52,25 +52,6 @@ impl Actor {
         }
     }
 
-    /// Checks that the actor may act on every holder of a role.
-    pub fn check_holders(&self, tx: &mut Tx<'_>, role: RoleId) -> Result<(), IdentityError> {
-        self.check_all(tx, UserFilter::Role(role))
-    }
-
-    /// Checks that the actor may act on every member of a group.
-    pub fn check_members(&self, tx: &mut Tx<'_>, group: GroupId) -> Result<(), IdentityError> {
-        self.check_all(tx, UserFilter::Group(group))
-    }
-
-    /// Checks that the actor may act on every user with a space of a template.
-    pub fn check_template_users(
-        &self,
-        tx: &mut Tx<'_>,
-        template: TemplateId,
-    ) -> Result<(), IdentityError> {
-        self.check_all(tx, UserFilter::SpaceOf(template))
-    }
-
     /// Checks that the actor may act on every user whose spaces start with a script or whose sinks
     /// run it.
     pub fn check_script_users(
@@ -78,14 +59,15 @@ impl Actor {
         tx: &mut Tx<'_>,
         script: ScriptId,
     ) -> Result<(), IdentityError> {
-        self.check_all(tx, UserFilter::StartupScript(script))?;
+        self.check_users(tx, UserFilter::StartupScript(script))?;
         for owner in scripts::list_sink_owners(tx, script)? {
             self.check_user(tx, owner)?;
         }
         Ok(())
     }
 
-    fn check_all(&self, tx: &mut Tx<'_>, with: UserFilter) -> Result<(), IdentityError> {
+    /// Checks that the actor may act on each of these users.
+    pub fn check_users(&self, tx: &mut Tx<'_>, with: UserFilter) -> Result<(), IdentityError> {
         for user in users::list_powers(tx, with)? {
             self.check(&user)?;
         }
@@ -132,16 +114,11 @@ impl Actor {
 
 /// Checks that shared code (a global script, a template) may take effect for a user.
 pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), IdentityError> {
-    saved
-        .check(user)
-        .map_err(|exceeds| exceeds_own_power(explain_saved_power(what, &exceeds)))
-}
-
-/// The message for shared code that does not run.
-fn explain_saved_power(what: &str, exceeds: &ExceedsOwnPower) -> String {
-    format!(
-        "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
-    )
+    saved.check(user).map_err(|exceeds| {
+        exceeds_own_power(format!(
+            "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
+        ))
+    })
 }
 
 fn exceeds_own_power(message: String) -> IdentityError {

@@ -30,12 +30,25 @@ where
     Ok(quotas.check(quota, has.saturating_add(1))?)
 }
 
-/// Values to set; `None` restores the server's value.
-pub type QuotaPatch = BTreeMap<Quota, Option<u64>>;
+/// Limits the groups or roles of the whole server.
+pub(super) fn check_limit(
+    count: u64,
+    max: u64,
+    what: &str,
+    code: &'static str,
+) -> Result<(), IdentityError> {
+    if count < max {
+        return Ok(());
+    }
+    let message =
+        format!("there are {max} {what} already, and no more are allowed; delete one first");
+    Err(IdentityError::conflict(code, message))
+}
 
+/// The overrides after a patch; `None` restores the server's value.
 pub(super) fn patched(
     before: &QuotaOverrides,
-    patch: QuotaPatch,
+    patch: BTreeMap<Quota, Option<u64>>,
 ) -> Result<QuotaOverrides, IdentityError> {
     let mut after = before.clone();
     for (quota, value) in patch {

@@ -10,12 +10,13 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx, audit,
     roles::{self, RoleRow},
+    users::UserFilter,
 };
 use uuid::Uuid;
 
 use super::{
     Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
-    power::Actor,
+    power::Actor, quotas::check_limit,
 };
 
 /// Roles of the whole server. Each user is read with their roles.
@@ -41,10 +42,10 @@ impl Identity {
             ("role", role.id),
             json!({"name": role.name, "permissions": role.permissions}),
         );
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
-            check_limit(tx)?;
+            check_limit(roles::count(tx)?, ROLES_MAX, "roles", "too_many_roles")?;
             roles::insert(tx, &role)?;
             audit::append(tx, &entry)?;
             Ok((record(role), AffectedRecords::none()))
@@ -78,12 +79,12 @@ impl Identity {
             check_free_name("role", name)?;
         }
         let mut entry = self.entry(caller, "role.updated", ("role", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let mut role = get_changeable(tx, id)?;
             let before = role.clone();
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&before.name, before.permissions)?;
-            actor.check_holders(tx, id)?;
+            actor.check_users(tx, UserFilter::Role(id))?;
             if let Some(name) = patch.name {
                 check_free(tx, &name, Some(id))?;
                 role.name = name;
@@ -109,11 +110,11 @@ impl Identity {
 
     pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "role.deleted", ("role", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let role = get_changeable(tx, id)?;
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&role.name, role.permissions)?;
-            actor.check_holders(tx, id)?;
+            actor.check_users(tx, UserFilter::Role(id))?;
             let holders = roles::list_holders(tx, id)?;
             roles::delete(tx, id)?;
             entry.detail = json!({"name": role.name, "holders": holders.len()});
@@ -157,14 +158,4 @@ fn record(role: RoleRow) -> api::Role {
         builtin: role.builtin,
         created_at: role.created_at,
     }
-}
-
-fn check_limit(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
-    if roles::count(tx)? < ROLES_MAX {
-        return Ok(());
-    }
-    Err(IdentityError::conflict(
-        "too_many_roles",
-        format!("there are {ROLES_MAX} roles already, and no more are allowed; delete one first"),
-    ))
 }

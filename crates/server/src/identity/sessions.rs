@@ -18,7 +18,7 @@ use super::{
     caller::{Caller, User},
     change::AffectedRecords,
     error::IdentityError,
-    hash_queue::Payer,
+    passwords::Payer,
     secret::Secret,
 };
 
@@ -127,7 +127,7 @@ impl Identity {
         );
         let keep = self.policy.sessions_per_user;
         let id = user.id;
-        self.apply(move |tx| {
+        self.change(move |tx| {
             // The user may have been deactivated, or the password changed, during the verification.
             let still = users::find(tx, user.id)?;
             if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
@@ -193,7 +193,7 @@ impl Identity {
     ) -> Result<(), IdentityError> {
         let user = caller.user.id;
         let entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
-        self.apply_as(caller, move |tx, _| {
+        self.change_as(caller, move |tx, _| {
             sessions::find(tx, id)?
                 .filter(|session| session.user_id == user)
                 .ok_or_else(|| IdentityError::not_found("session", id))?;
@@ -209,7 +209,7 @@ impl Identity {
         let user = caller.user.id;
         let keep = caller.session_id();
         let mut entry = self.entry(caller, "session.deleted", ("user", user), json!({}));
-        self.apply_as(caller, move |tx, _| {
+        self.change_as(caller, move |tx, _| {
             let ended = sessions::delete_of_user(tx, user, keep)?;
             entry.detail = json!({"sessions": ended});
             audit::append(tx, &entry)?;
@@ -250,7 +250,7 @@ impl Identity {
         let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
         let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
-        self.apply_as(caller, move |tx, _| {
+        self.change_as(caller, move |tx, _| {
             let still = users::find(tx, user)?;
             if still.is_none_or(|now| now.password_hash != before) {
                 return Err(IdentityError::conflict(
@@ -268,7 +268,7 @@ impl Identity {
 
     pub(super) async fn prune_sessions(&self) -> Result<(), IdentityError> {
         let now = self.clock.now();
-        self.apply(move |tx| {
+        self.change(move |tx| {
             let users = sessions::delete_expired(tx, now)?;
             Ok(((), AffectedRecords::users(users)))
         })

@@ -21,7 +21,7 @@ use super::{
     caller::User,
     change::AffectedRecords,
     error::IdentityError,
-    hash_queue::Payer,
+    passwords::Payer,
     secret::{Secret, hash_secret},
 };
 
@@ -102,7 +102,7 @@ impl Identity {
             ("user", id),
             json!({"username": name, "roles": [ROLE_ADMIN]}),
         );
-        self.apply(move |tx| {
+        self.change(move |tx| {
             check(tx)?;
             if users::count(tx)? > 0 {
                 return Err(IdentityError::conflict(

@@ -63,13 +63,13 @@ impl Identity {
         let created = self.created_entry(caller, &token);
         let quotas = self.quotas;
         let token = self
-            .apply_as(caller, move |tx, _| {
+            .change_as(caller, move |tx, _| {
                 let has = tokens::count(tx, token.user_id)?;
                 check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &created)?;
                 let affected = AffectedRecords::user(token.user_id);
-                Ok((token, affected))
+                Ok::<_, IdentityError>((token, affected))
             })
             .await?;
         Ok(self.shown_token(token, secret))
@@ -98,7 +98,7 @@ impl Identity {
         };
         let (identity, by) = (self.clone(), caller.clone());
         let token = self
-            .apply_as(caller, move |tx, _| {
+            .change_as(caller, move |tx, _| {
                 for earlier in tokens::list_named(tx, token.user_id, &token.name)? {
                     tokens::set_parent(tx, earlier.id, token.id)?;
                     for ended in tokens::delete(tx, earlier.id)? {
@@ -108,7 +108,7 @@ impl Identity {
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &identity.created_entry(&by, &token))?;
                 let affected = AffectedRecords::user(token.user_id);
-                Ok((token, affected))
+                Ok::<_, IdentityError>((token, affected))
             })
             .await?;
         Ok(self.shown_token(token, secret))
@@ -135,7 +135,7 @@ impl Identity {
     /// of them is refused.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), IdentityError> {
         let identity = self.clone();
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let user = caller.user.id;
             tokens::find(tx, id)?
                 .filter(|token| token.user_id == user)

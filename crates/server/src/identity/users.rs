@@ -21,13 +21,13 @@ use super::{
     caller::{Caller, User},
     change::AffectedRecords,
     error::IdentityError,
-    hash_queue::Payer,
     lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
+    passwords::Payer,
     power::Actor,
-    quotas::{self, QuotaPatch},
+    quotas,
     user_sinks::delete_sinks_of,
 };
 
@@ -56,7 +56,7 @@ impl Identity {
         };
         let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
         let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let actor = Actor::read(tx, caller)?;
             if users::find_by_name(tx, &user.username)?.is_some() {
                 return Err(user_exists(&user.username));
@@ -94,20 +94,15 @@ impl Identity {
     }
 
     pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {
-        let found = self
-            .store
-            .read(move |tx| users::find_profile(tx, id))
-            .await?;
-        found
-            .map(record)
-            .ok_or_else(|| IdentityError::not_found("user", id))
+        let found = self.store.read(move |tx| Ok(get(tx, id))).await?;
+        found.map(record)
     }
 
     pub async fn update_user(
         &self,
         caller: &Caller,
         id: UserId,
-        patch: api::UserPatch,
+        mut patch: api::UserPatch,
     ) -> Result<api::User, IdentityError> {
         if id == caller.user.id && patch.password.is_some() {
             return Err(IdentityError::conflict(
@@ -115,33 +110,19 @@ impl Identity {
                 "your own password is changed with POST /api/auth/password, which asks for the current one",
             ));
         }
-        let api::UserPatch {
-            password,
-            roles,
-            groups,
-            active,
-            quotas,
-        } = patch;
-        let password_hash = match password {
+        let password_hash = match patch.password.take() {
             Some(password) => {
                 let payer = Payer::User(caller.user.id);
                 Some(self.passwords.hash(payer, password).await?)
             }
             None => None,
         };
-        let patch = Patch {
-            password_hash,
-            roles,
-            groups,
-            active,
-            quotas,
-        };
         let identity = self.clone();
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let actor = Actor::read(tx, caller)?;
             let before = get(tx, id)?;
             actor.check_user(tx, id)?;
-            identity.apply_patch(tx, caller, &actor, &before, patch)?;
+            identity.apply_patch(tx, caller, &actor, &before, patch, password_hash)?;
             let lapsed = remove_lapsed(tx, &[id], identity.clock.now())?;
             Ok((
                 record(get(tx, id)?),
@@ -157,7 +138,8 @@ impl Identity {
         caller: &Caller,
         actor: &Actor,
         before: &Profile,
-        patch: Patch,
+        patch: api::UserPatch,
+        password_hash: Option<String>,
     ) -> Result<(), IdentityError> {
         let id = before.id;
         let note = |tx: &mut Tx<'_>, action, detail| {
@@ -209,7 +191,7 @@ impl Identity {
             }
             _ => {}
         }
-        if let Some(hash) = patch.password_hash {
+        if let Some(hash) = password_hash {
             users::set_password_hash(tx, id, &hash)?;
             sessions::delete_of_user(tx, id, None)?;
             note(tx, "user.password_changed", json!({}))?;
@@ -219,7 +201,7 @@ impl Identity {
 
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "user.deleted", ("user", id), json!({}));
-        self.apply_as(caller, move |tx, caller| {
+        self.change_as(caller, move |tx, caller| {
             let user = get(tx, id)?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             check_not_self(caller, id, "delete")?;
@@ -245,15 +227,6 @@ impl Identity {
         })
         .await
     }
-}
-
-/// A patch whose password has been hashed.
-struct Patch {
-    password_hash: Option<String>,
-    roles: Option<Vec<String>>,
-    groups: Option<Vec<String>>,
-    active: Option<bool>,
-    quotas: Option<QuotaPatch>,
 }
 
 fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, IdentityError> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use svc_core::SpaceId;
 use svc_link::Goodbye;
-use tokio::sync::broadcast::error::RecvError;
 use tracing::error;
 
 use super::Links;
@@ -13,27 +12,20 @@ use crate::{identity::DirectoryChange, live::LiveSpace};
 impl Links {
     /// Follows the directory until the server stops.
     pub async fn watch_directory(self: Arc<Self>) {
-        let mut changes = self.publisher.directory.subscribe();
-        // Changes from before the subscription.
-        self.recheck_all().await;
-        loop {
-            let change = tokio::select! {
-                change = changes.recv() => change,
-                () = self.shutdown.cancelled() => return,
-            };
+        let mut changes = self.publisher.directory.watch(&self.shutdown);
+        while let Some(change) = changes.next().await {
             match change {
-                Ok(DirectoryChange::UserDeactivated(user)) => {
+                Some(DirectoryChange::UserDeactivated(user)) => {
                     self.cut_user(user, Goodbye::Revoked).await;
                 }
-                Ok(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space).await,
-                Ok(DirectoryChange::SpaceSettled(space)) => {
+                Some(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space).await,
+                Some(DirectoryChange::SpaceSettled(space)) => {
                     if let Err(error) = self.follow(space).await {
                         error!(space.id = %space, "cannot read a space after its health check or agent token was removed: {error}");
                     }
                 }
-                Ok(_) => {}
-                Err(RecvError::Lagged(_)) => self.recheck_all().await,
-                Err(RecvError::Closed) => return,
+                Some(_) => {}
+                None => self.recheck_all().await,
             }
         }
     }

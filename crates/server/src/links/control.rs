@@ -142,16 +142,7 @@ impl Links {
         if !live.is_current(link) {
             return;
         }
-        let HealthReport {
-            current,
-            consecutive_failures,
-            checked_at,
-        } = report;
-        let changed = self
-            .lifecycle
-            .health_changed(live.id, current, consecutive_failures, checked_at)
-            .await;
-        if let Err(error) = changed {
+        if let Err(error) = self.lifecycle.health_changed(live.id, report).await {
             warn!(space.id = %live.id, "cannot record the health of a space: {error}");
         }
     }

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{SpaceId, UserId, space::StopReason};
-use svc_link::{Goodbye, SpaceIdentity};
-use svc_store::StoreError;
+use svc_core::{SpaceId, space::StopReason};
+use svc_link::Goodbye;
+use svc_store::{StoreError, lanes};
 use tracing::{error, info};
 
 use super::Links;
@@ -31,21 +31,16 @@ impl Links {
 
     /// Starts the wait for the agent of each space that was deployed when the server last ran.
     pub async fn expect_deployed(self: &Arc<Self>) -> Result<(), StoreError> {
+        // After a server start, every deployed space gets a whole grace period.
         for (owner, identity) in self.lifecycle.deployed().await? {
-            self.expect(owner, identity);
+            self.wait_for(self.enter(owner, identity));
         }
-        for space in self.lifecycle.subscribed().await? {
+        let store = &self.lifecycle.store;
+        for space in store.read(lanes::list_declaring_spaces).await? {
             self.note_declaring(space, true);
             self.withdraw_subscriptions_later(space);
         }
         Ok(())
-    }
-
-    /// After a server start, every deployed space gets a whole grace period.
-    fn expect(self: &Arc<Self>, owner: UserId, identity: SpaceIdentity) {
-        let space = identity.id;
-        let live = self.enter(|| LiveSpace::new(owner, identity), space);
-        self.wait_for(live);
     }
 
     fn wait_for(self: &Arc<Self>, live: Arc<LiveSpace>) {

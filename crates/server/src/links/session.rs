@@ -6,9 +6,8 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_link::{
-    Control, FEATURE_PROGRESS, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello,
-    MISSED_HEARTBEATS_MAX, OutboxReader, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome,
-    WriteEnd,
+    Control, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX,
+    OutboxReader, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -117,7 +116,6 @@ impl Links {
             heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
                 .unwrap_or(10)
                 .max(1),
-            features: vec![FEATURE_PROGRESS.to_owned()],
         }
     }
 
@@ -129,7 +127,7 @@ impl Links {
         space: SpaceId,
     ) -> (Arc<LiveSpace>, tokio::sync::OwnedMutexGuard<()>) {
         loop {
-            let live = self.enter(|| LiveSpace::new(owner, identity.clone()), space);
+            let live = self.enter(owner, identity.clone());
             let transition = Arc::clone(&live.transition).lock_owned().await;
             if self
                 .find(space)
@@ -193,10 +191,7 @@ async fn write(
 }
 
 async fn refuse(sink: &mut FrameSink<AgentIo>, refusal: Refusal) {
-    debug!(
-        code = refusal.code.as_str(),
-        "link refused: {}", refusal.detail
-    );
+    debug!(code = ?refusal.code, "link refused: {}", refusal.detail);
     svc_link::refuse(sink, refusal).await;
 }
 

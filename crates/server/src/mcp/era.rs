@@ -15,16 +15,16 @@ use super::{
 };
 
 pub const MODERN: &str = "2026-07-28";
-/// Newest first.
-pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// Every supported version, newest first.
-pub const SUPPORTED: [&str; 5] = [
+pub const SUPPORTED: &[&str] = &[
     MODERN,
     "2025-11-25",
     "2025-06-18",
     "2025-03-26",
     "2024-11-05",
 ];
+/// All but the modern version.
+pub const LEGACY: &[&str] = SUPPORTED.split_at(1).1;
 /// The version of a request without the header, and the only version that has batches.
 const WITHOUT_HEADER: &str = "2025-03-26";
 
@@ -117,19 +117,7 @@ pub fn check_modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Re
 }
 
 fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refusal> {
-    let version = match Header::find(headers, VERSION_HEADER) {
-        Header::One(version) => version,
-        Header::Absent => {
-            return Err(Refusal::header_mismatch(
-                "the header MCP-Protocol-Version is required",
-            ));
-        }
-        Header::Malformed => {
-            return Err(Refusal::header_mismatch(
-                "the header MCP-Protocol-Version must occur once and be plain text",
-            ));
-        }
-    };
+    let version = get_header(headers, VERSION_HEADER, "MCP-Protocol-Version")?;
     if let Some(body_version) = message.meta.version()
         && body_version != version
     {
@@ -147,22 +135,27 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
 
 /// Rejects a header that differs from the value in the body.
 fn check_header(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
-    match Header::find(headers, name) {
-        Header::Absent => Err(Refusal::header_mismatch(format!(
-            "the header {shown} is required"
+    let value = get_header(headers, name, shown)?;
+    match decode(value) {
+        Some(decoded) if decoded == body => Ok(()),
+        _ => Err(Refusal::header_mismatch(format!(
+            "{shown} header value '{}' does not match body value '{}'",
+            echo(value),
+            echo(body)
         ))),
-        Header::Malformed => Err(Refusal::header_mismatch(format!(
-            "the header {shown} must occur once and be plain text"
-        ))),
-        Header::One(value) => match decode(value) {
-            Some(decoded) if decoded == body => Ok(()),
-            _ => Err(Refusal::header_mismatch(format!(
-                "{shown} header value '{}' does not match body value '{}'",
-                echo(value),
-                echo(body)
-            ))),
-        },
     }
+}
+
+/// `shown` is the name in messages.
+fn get_header<'a>(headers: &'a HeaderMap, name: &str, shown: &str) -> Result<&'a str, Refusal> {
+    let why = match Header::find(headers, name) {
+        Header::One(value) => return Ok(value),
+        Header::Absent => "is required",
+        Header::Malformed => "must occur once and be plain text",
+    };
+    Err(Refusal::header_mismatch(format!(
+        "the header {shown} {why}"
+    )))
 }
 
 /// Decodes a header value that may be written as `=?base64?…?=`; `None` if it is malformed.

@@ -64,9 +64,9 @@ impl Mcp {
 /// Returns the requested version if it is known, else the newest legacy version.
 fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
     let asked = params.protocol_version().unwrap_or_default();
-    let version = LEGACY.into_iter().find(|known| *known == asked);
+    let version = LEGACY.iter().find(|known| **known == asked);
     let mut result = json!({
-        "protocolVersion": version.unwrap_or(LEGACY[0]),
+        "protocolVersion": version.unwrap_or(&LEGACY[0]),
         "capabilities": {"tools": {"listChanged": true}},
         "serverInfo": {"name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION")},
     });

@@ -1,20 +1,21 @@
 //! A call with progress: a stream of reports that ends with the answer.
 //!
 //! The stream starts with the first report. A call that is answered before has no stream, so an
-//! early error keeps its HTTP status. The call is cancelled when the stream is dropped, and within
-//! [`RECHECK_EVERY`] after the caller was revoked.
+//! early error keeps its HTTP status. The call is cancelled when the stream is dropped, and within a
+//! second after the caller was revoked.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use svc_protocol::jsonrpc::{Body, Progress, fold_lines, parse_body};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval};
 
-use super::{Exchange, Mcp, McpResponse, Mode, read_message, stream::RECHECK_EVERY};
+use super::{Exchange, Mcp, McpResponse, Mode, read_message};
 use crate::{
     identity::{Caller, Directory},
     live::{Listener, Reports},
+    streams::recheck_interval,
 };
 
 /// Owned copies of the request: the call outlives the HTTP handler.
@@ -50,32 +51,27 @@ struct CallerWatch {
 
 impl CallerWatch {
     fn new(directory: Arc<Directory>, caller: Caller) -> Self {
-        let mut recheck = interval_at(Instant::now() + RECHECK_EVERY, RECHECK_EVERY);
-        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             directory,
             caller,
-            recheck,
+            recheck: recheck_interval(),
         }
     }
 
     fn is_revoked(&self) -> bool {
-        self.directory.has_changed_since(&self.caller)
-            && self
-                .directory
-                .readmit(&self.caller, svc_clock::now())
-                .is_err()
+        self.directory.has_changed_since(&self.caller) && self.is_rejected()
+    }
+
+    fn is_rejected(&self) -> bool {
+        let readmitted = self.directory.readmit(&self.caller, svc_clock::now());
+        readmitted.is_err()
     }
 
     /// Waits until the caller is revoked.
     async fn revoked(&mut self) {
         loop {
             self.recheck.tick().await;
-            if self
-                .directory
-                .readmit(&self.caller, svc_clock::now())
-                .is_err()
-            {
+            if self.is_rejected() {
                 return;
             }
         }

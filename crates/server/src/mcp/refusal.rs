@@ -92,15 +92,6 @@ impl Refusal {
         Self::new(StatusCode::OK, INTERNAL_ERROR, message)
     }
 
-    /// The caller or the server has too many long computations in progress.
-    pub fn busy(error: &PoolError) -> Self {
-        let status = match error {
-            PoolError::UserFull { .. } => StatusCode::TOO_MANY_REQUESTS,
-            PoolError::Full | PoolError::Failed => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self::new(status, UNAVAILABLE, error.to_string())
-    }
-
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
@@ -120,9 +111,14 @@ impl Refusal {
     }
 }
 
+/// The caller or the server has too many long computations in progress.
 impl From<PoolError> for Refusal {
     fn from(error: PoolError) -> Self {
-        Self::busy(&error)
+        let status = match error {
+            PoolError::UserFull { .. } => StatusCode::TOO_MANY_REQUESTS,
+            PoolError::Full | PoolError::Failed => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, UNAVAILABLE, error.to_string())
     }
 }
 

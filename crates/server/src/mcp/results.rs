@@ -87,11 +87,7 @@ impl ToolResult {
 
     /// An error in words.
     pub fn error(message: &str) -> Self {
-        let mut members = Vec::with_capacity(message.len() + 60);
-        members.extend_from_slice(br#""content":["#);
-        push_text_block(&mut members, message);
-        members.push(b']');
-        Self::finish(members, true)
+        Self::finish(text_content(&[message]), true)
     }
 
     /// Adds `isError`, the last member.
@@ -110,10 +106,8 @@ impl ToolResult {
 
     /// An object, as data and as text.
     pub fn object(json: &str) -> Self {
-        let mut members = Vec::with_capacity(json.len() * 2 + json.len() / 4 + 80);
-        members.extend_from_slice(br#""content":["#);
-        push_text_block(&mut members, json);
-        members.extend_from_slice(br#"],"structuredContent":"#);
+        let mut members = text_content(&[json]);
+        members.extend_from_slice(br#","structuredContent":"#);
         members.extend_from_slice(json.as_bytes());
         Self::finish(members, false)
     }
@@ -135,17 +129,11 @@ impl ToolResult {
             OutputSchema::AnyValue if era == Era::Modern => return Self::object(result),
             OutputSchema::AnyValue | OutputSchema::Absent => {}
         }
-        let mut members = Vec::with_capacity(result.len() + 80);
-        members.extend_from_slice(br#""content":["#);
-        if result.starts_with('"') {
+        let members = match result.starts_with('"') {
             // A JSON string is already escaped.
-            members.extend_from_slice(br#"{"type":"text","text":"#);
-            members.extend_from_slice(result.as_bytes());
-            members.push(b'}');
-        } else {
-            push_text_block(&mut members, result);
-        }
-        members.push(b']');
+            true => format!(r#""content":[{{"type":"text","text":{result}}}]"#).into_bytes(),
+            false => text_content(&[result]),
+        };
         Self::finish(members, false)
     }
 
@@ -186,13 +174,10 @@ impl ToolResult {
         let Some(message) = message else {
             return Self::error(error.trim());
         };
-        let mut members = br#""content":["#.to_vec();
-        push_text_block(&mut members, &message);
-        if let Some(data) = data {
-            members.push(b',');
-            push_text_block(&mut members, data.get());
-        }
-        members.push(b']');
+        let members = match data {
+            Some(data) => text_content(&[&message, data.get()]),
+            None => text_content(&[&message]),
+        };
         Self::finish(members, true)
     }
 }
@@ -218,10 +203,22 @@ fn is_block(raw: &RawValue) -> bool {
             .is_ok_and(|block| BLOCKS.contains(&&*block.r#type))
 }
 
-fn push_text_block(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(br#"{"type":"text","text":"#);
-    serde_json::to_writer(&mut *out, text).expect("a text is always JSON, and memory takes it");
-    out.push(b'}');
+/// The member `content`, with a text block for each text.
+fn text_content(texts: &[&str]) -> Vec<u8> {
+    let bytes: usize = texts.iter().map(|text| text.len()).sum();
+    // Room for escapes, and for the same text as structured data.
+    let mut content = Vec::with_capacity(bytes * 2 + bytes / 4 + 80);
+    content.extend_from_slice(br#""content":["#);
+    for (index, text) in texts.iter().enumerate() {
+        if index > 0 {
+            content.push(b',');
+        }
+        content.extend_from_slice(br#"{"type":"text","text":"#);
+        serde_json::to_writer(&mut content, text).expect("a text is always JSON");
+        content.push(b'}');
+    }
+    content.push(b']');
+    content
 }
 
 /// Adds one member to the object `extra`; returns JSON.

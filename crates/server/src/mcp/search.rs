@@ -72,7 +72,7 @@ impl Query {
             .limit
             .map_or(LIMIT_DEFAULT, |limit| limit as usize);
         Ok(Self {
-            text: cut(&query, QUERY_MAX).to_owned(),
+            text: query[..query.floor_char_boundary(QUERY_MAX)].to_owned(),
             limit: limit.clamp(1, LIMIT_MAX),
         })
     }
@@ -115,14 +115,6 @@ pub fn read_execution(arguments: &str) -> Result<(Cow<'_, str>, &str), ToolResul
         Some(arguments) if is_object(arguments) => Ok((name, arguments)),
         Some(_) => Err(ToolResult::error("`arguments` must be an object")),
     }
-}
-
-fn cut(text: &str, max: usize) -> &str {
-    let mut end = text.len().min(max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tokio::{
         broadcast::{self, error::RecvError},
         watch,
     },
-    time::{Instant, Interval, MissedTickBehavior, interval, sleep_until},
+    time::{Instant, Interval, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -19,12 +19,10 @@ use super::{Mode, era::Era, modern, view::Views};
 use crate::{
     fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
-    metrics::StreamMetricGuard,
-    streams::OpenStream,
+    metrics::GaugeGuard,
+    streams::{OpenStream, recheck_interval},
 };
 
-/// How often an open stream checks that its credential is still valid.
-pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(1);
 /// Changes within this time cause one notification.
 const SETTLE: Duration = Duration::from_millis(100);
 
@@ -59,7 +57,7 @@ pub struct Stream {
     digest: u64,
     state: State,
     _open: OpenStream,
-    _counted: StreamMetricGuard,
+    _counted: GaugeGuard,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,10 +73,8 @@ impl Stream {
         caller: Caller,
         request: StreamRequest,
         open: OpenStream,
-        counted: StreamMetricGuard,
+        counted: GaugeGuard,
     ) -> Result<Self, PoolError> {
-        let mut recheck = interval(RECHECK_EVERY);
-        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Subscribe before reading the list, so that no later change is missed.
         let users = sources.directory.subscribe();
         let view = sources.views.get(&caller.user).await?;
@@ -92,7 +88,7 @@ impl Stream {
             users,
             caller,
             request,
-            recheck,
+            recheck: recheck_interval(),
             check_at: None,
             digest,
             state,
@@ -107,9 +103,9 @@ impl Stream {
             State::Ended => return None,
             State::Opening => {
                 self.state = State::Open;
-                let acknowledged =
-                    modern::acknowledgement(self.subscription(), self.request.list_changed);
-                return Some(acknowledged);
+                let subscription = self.request.subscription.as_deref();
+                return subscription
+                    .map(|id| modern::acknowledgement(id, self.request.list_changed));
             }
             State::Open => {}
         }
@@ -119,10 +115,6 @@ impl Stream {
         self.state = State::Ended;
         let subscription = self.request.subscription.as_deref();
         subscription.map(modern::subscription_ended)
-    }
-
-    fn subscription(&self) -> &str {
-        self.request.subscription.as_deref().unwrap_or("null")
     }
 
     /// Waits until the list has changed; false at the end of the stream.
@@ -147,18 +139,9 @@ impl Stream {
                         return self.is_admitted();
                     }
                 }
-                changed = self.sources.methods.changed() => {
-                    if changed.is_err() {
-                        return false;
-                    }
-                    self.schedule_check();
-                }
-                changed = self.sources.scripts.changed() => {
-                    if changed.is_err() {
-                        return false;
-                    }
-                    self.schedule_check();
-                }
+                // Never an error: the views hold the senders.
+                Ok(()) = self.sources.methods.changed() => self.schedule_check(),
+                Ok(()) = self.sources.scripts.changed() => self.schedule_check(),
                 change = self.users.recv() => {
                     match change {
                         Ok(change) if !self.concerns(change) => {}

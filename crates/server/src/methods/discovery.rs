@@ -20,7 +20,7 @@ use crate::{
     live::Availability,
 };
 
-/// Most words in one search.
+/// The maximum number of words in one search.
 const WORDS_MAX: usize = 16;
 
 #[derive(Clone)]
@@ -98,34 +98,22 @@ impl Discovery {
 
     /// Lists the methods that a caller sees, sorted by visible name. Stops early once cancelled.
     pub fn list(&self, caller: &Caller, filter: &Filter, cancelled: &Cancelled) -> Methods {
-        let mut methods: Vec<_> = match &filter.name {
-            Some(name) => {
-                let found = self.find(caller, name);
-                let is_meant = |(owner, entry): &(_, Entry)| {
-                    self.is_mentioned(caller, *owner, entry, &filter.words)
-                };
-                let found = found.filter(is_meant);
-                let found = found.and_then(|(owner, entry)| self.describe(caller, owner, &entry));
-                found.into_iter().collect()
-            }
-            None => self.all(caller, &filter.words, cancelled),
+        let visible = match &filter.name {
+            Some(name) => self.find(caller, name).into_iter().collect(),
+            None => self.registry.list_visible(caller.viewer()),
         };
+        let mut methods: Vec<_> = visible
+            .iter()
+            .take_while(|_| !cancelled.is_set())
+            .filter(|(owner, entry)| self.is_mentioned(caller, *owner, entry, &filter.words))
+            .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
+            .collect();
         methods.sort_by(|a, b| a.name.cmp(&b.name));
         Methods {
             count: methods.len(),
             methods,
             next_cursor: None,
         }
-    }
-
-    fn all(&self, caller: &Caller, words: &[String], cancelled: &Cancelled) -> Vec<Method> {
-        let visible = self.registry.list_visible(caller.viewer());
-        visible
-            .iter()
-            .take_while(|_| !cancelled.is_set())
-            .filter(|(owner, entry)| self.is_mentioned(caller, *owner, entry, words))
-            .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
-            .collect()
     }
 
     /// Whether each word occurs in the name, the description or a keyword of a method.
@@ -206,8 +194,7 @@ impl Discovery {
         let is_own = owner.id == caller.user.id;
         let name = visible_name(caller.user.id, owner.as_owner(), &definition.name).into_owned();
         let able = |p: &&Arc<super::provider::Provider>| p.availability() == Availability::Ready;
-        let groups = definition.groups.iter().flatten();
-        Some(Method {
+        let mut method = Method {
             mcp_tool: definition.tool_name.is_some(),
             mcp_tool_name: definition.tool_name.as_ref().map(|_| tool_name(&name)),
             name,
@@ -219,36 +206,27 @@ impl Discovery {
             owner_id: owner.id,
             owner: owner.name.clone(),
             provider_count: entry.providers.iter().filter(able).count(),
-            local_name: entry
-                .providers
-                .first()
-                .filter(|_| is_own)
-                .map(|p| p.local_name.clone()),
-            groups: if is_own {
-                // A deleted group is shown by its id: without it, the list would look empty, which
-                // means "shared with all users".
-                groups
-                    .map(|g| {
-                        self.directory
-                            .group_name(*g)
-                            .unwrap_or_else(|| g.to_string())
-                    })
-                    .collect()
-            } else {
-                Vec::new()
-            },
-            events: if is_own {
-                definition.events.iter().map(ToString::to_string).collect()
-            } else {
-                Vec::new()
-            },
-            event_sinks: if is_own {
-                definition.event_sinks.clone()
-            } else {
-                Vec::new()
-            },
-            providers: if is_own { providers(entry) } else { Vec::new() },
-        })
+            local_name: None,
+            groups: Vec::new(),
+            events: Vec::new(),
+            event_sinks: Vec::new(),
+            providers: Vec::new(),
+        };
+        if is_own {
+            let first = entry.providers.first();
+            method.local_name = first.map(|provider| provider.local_name.clone());
+            // A deleted group is shown by its id: without it, the list would look empty, which
+            // means "shared with all users".
+            let name = |group: &GroupId| self.directory.group_name(*group);
+            let groups = definition.groups.iter().flatten();
+            method.groups = groups
+                .map(|group| name(group).unwrap_or_else(|| group.to_string()))
+                .collect();
+            method.events = definition.events.iter().map(ToString::to_string).collect();
+            method.event_sinks.clone_from(&definition.event_sinks);
+            method.providers = providers(entry);
+        }
+        Some(method)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use svc_core::{UserId, registration::Mode, target::Candidate};
 use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
 use svc_protocol::jsonrpc::fold_lines;
@@ -28,33 +28,13 @@ pub struct Provider {
     /// Kept by a new registration of the same space, so that the count stays correct.
     pub in_flight: Arc<AtomicU32>,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
-    prefix: Bytes,
+    pub prefix: Bytes,
 }
 
 impl Provider {
-    pub fn new(
-        space: Arc<LiveSpace>,
-        local_name: String,
-        generation: u32,
-        place: u64,
-        timeout: Duration,
-        mode: Mode,
-        in_flight: Arc<AtomicU32>,
-    ) -> Self {
-        let mut prefix = BytesMut::new();
-        prefix.put_slice(br#"{"jsonrpc":"2.0","method":"#);
-        prefix.put_slice(&serde_json::to_vec(&local_name).expect("a string is always JSON"));
-        let prefix = prefix.freeze();
-        Self {
-            space,
-            local_name,
-            generation,
-            place,
-            timeout,
-            mode,
-            in_flight,
-            prefix,
-        }
+    pub fn prefix(local_name: &str) -> Bytes {
+        let name = serde_json::to_string(local_name).expect("a string is always JSON");
+        format!(r#"{{"jsonrpc":"2.0","method":{name}"#).into()
     }
 
     pub fn candidate(&self) -> Candidate {

@@ -22,9 +22,9 @@ use crate::{
 pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
-    store: Store,
+    pub store: Store,
     /// The quotas of users without overrides.
-    quotas: Quotas,
+    pub quotas: Quotas,
     /// Checks registrations, and parses large messages of agents.
     pub compute: FairPool,
 }
@@ -51,42 +51,23 @@ pub enum RegistrationRejected {
 
 impl RegistrationRejected {
     pub fn to_problem(&self) -> Problem {
-        match self {
-            Self::Invalid(_) => Problem::new(
-                422,
-                "registration_invalid",
-                "Registration refused",
-                self.to_string(),
-            ),
+        let mut detail = self.to_string();
+        let (status, code) = match self {
+            Self::Invalid(_) => (422, "registration_invalid"),
             Self::UnknownGroup { .. } => {
-                let detail = format!(
-                    "{self}\nhint: an administrator creates it with `svc group create <name>`"
-                );
-                Problem::new(422, "unknown_group", "Registration refused", detail)
+                detail += "\nhint: an administrator creates it with `svc group create <name>`";
+                (422, "unknown_group")
             }
-            Self::Store(_) | Self::Unchecked(_) => {
-                Problem::new(503, "unavailable", "Registration refused", self.to_string())
-            }
-            Self::Conflict(Conflict::Quota(exceeded)) => Problem::quota_exceeded(exceeded),
+            Self::Store(_) | Self::Unchecked(_) => (503, "unavailable"),
+            Self::Conflict(Conflict::Quota(exceeded)) => return Problem::quota_exceeded(exceeded),
             Self::Conflict(Conflict::DefinitionBytes { limit, .. }) => {
-                Problem::new(409, QuotaExceeded::CODE, "Conflict", self.to_string())
-                    .with_limit(*limit, Quota::Methods.setting())
+                return Problem::new(409, QuotaExceeded::CODE, "Conflict", detail)
+                    .with_limit(*limit, Quota::Methods.setting());
             }
-            Self::Conflict(_) => Problem::new(
-                409,
-                "registration_conflict",
-                "Registration refused",
-                self.to_string(),
-            ),
-        }
+            Self::Conflict(_) => (409, "registration_conflict"),
+        };
+        Problem::new(status, code, "Registration refused", detail)
     }
-}
-
-/// A warning, not an error: a registration may name a sink before the sink exists.
-fn unknown_sink(method: &str, sink: &str) -> String {
-    format!(
-        "method `{method}` names the event sink `{sink}`, which does not exist; the default format applies until it does"
-    )
 }
 
 impl CheckedPublication {
@@ -99,22 +80,6 @@ impl CheckedPublication {
 }
 
 impl Publisher {
-    pub fn new(
-        registry: Arc<Registry>,
-        directory: Arc<Directory>,
-        store: Store,
-        quotas: Quotas,
-        compute: FairPool,
-    ) -> Self {
-        Self {
-            registry,
-            directory,
-            store,
-            quotas,
-            compute,
-        }
-    }
-
     /// Checks everything except conflicts with other registrations. Agents choose the schemas, so
     /// the size of this work is unknown: it runs on the compute pool, on the owner's account.
     pub async fn check(
@@ -193,7 +158,8 @@ impl Publisher {
         Ok(displaced)
     }
 
-    /// Warns about named sinks that are neither a json-rpc sink of the owner nor a global one.
+    /// Warns about named sinks that are neither a json-rpc sink of the owner nor a global one. Not
+    /// an error: a registration may name a sink before the sink exists.
     async fn unknown_sinks(
         &self,
         space: &LiveSpace,
@@ -214,9 +180,12 @@ impl Publisher {
             sinks.map(|sink| (method.name.as_str(), sink))
         });
         let unknown = named.filter(|(_, sink)| !known.contains(sink.as_str()));
-        Ok(unknown
-            .map(|(method, sink)| unknown_sink(method, sink))
-            .collect())
+        let warnings = unknown.map(|(method, sink)| {
+            format!(
+                "method `{method}` names the event sink `{sink}`, which does not exist; the default format applies until it does"
+            )
+        });
+        Ok(warnings.collect())
     }
 
     fn quotas_of(&self, owner: UserId) -> Quotas {

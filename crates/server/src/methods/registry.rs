@@ -20,11 +20,8 @@ use std::{
 
 use parking_lot::RwLock;
 use svc_core::{
-    CanonicalName, QuotaExceeded, Quotas, SpaceId, UserId,
-    registration::ServerDefinition,
-    subscription::Subscription,
-    target,
-    visibility::{Viewer, is_visible},
+    CanonicalName, QuotaExceeded, Quotas, SpaceId, UserId, registration::ServerDefinition,
+    subscription::Subscription, target, visibility::Viewer,
 };
 use thiserror::Error;
 use tokio::sync::watch;
@@ -59,7 +56,6 @@ pub struct Publication {
     /// The place to keep, for a repeated registration after a lost link.
     pub place: Option<u64>,
     pub replace_conflicting: bool,
-    /// The quota of the owner.
     pub quotas: Quotas,
 }
 
@@ -121,7 +117,6 @@ impl Registry {
         self.state.read().check(publication).map(|_| ())
     }
 
-    /// The subscriptions of a registered space.
     pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
         self.state.read().subscriptions_of(space)
     }
@@ -199,10 +194,8 @@ impl Registry {
         tried: &[Arc<Provider>],
     ) -> Result<Arc<Provider>, PickError> {
         let state = self.state.read();
-        let entry = state
-            .find(owner, canonical)
-            .filter(|entry| is_entry_visible(viewer, owner, entry))
-            .ok_or(PickError::NotFound)?;
+        let entry = state.find_visible(viewer, owner, canonical);
+        let entry = entry.ok_or(PickError::NotFound)?;
         let choose = |wanted: Availability| {
             let able = entry.providers.iter().enumerate().filter(|(_, provider)| {
                 provider.availability() == wanted
@@ -219,18 +212,19 @@ impl Registry {
     /// Every method that the viewer sees, unordered. Copies only handles, so the lock is held
     /// briefly.
     pub fn list_visible(&self, viewer: Viewer<'_>) -> Vec<(UserId, Entry)> {
-        let mut entries = Vec::new();
-        let mut add = |owner, entry: &Entry| entries.push((owner, entry.clone()));
-        self.state.read().for_each_visible(viewer, &mut add);
-        entries
+        self.map_visible(viewer, Entry::clone)
     }
 
     /// Only the definitions of [`list_visible`](Self::list_visible), which copies less.
     pub fn list_visible_definitions(&self, viewer: Viewer<'_>) -> Vec<(UserId, Arc<Definition>)> {
-        let mut definitions = Vec::new();
-        let mut add = |owner, entry: &Entry| definitions.push((owner, entry.definition.clone()));
+        self.map_visible(viewer, |entry| Arc::clone(&entry.definition))
+    }
+
+    fn map_visible<T>(&self, viewer: Viewer<'_>, of: impl Fn(&Entry) -> T) -> Vec<(UserId, T)> {
+        let mut found = Vec::new();
+        let mut add = |owner, entry: &Entry| found.push((owner, of(entry)));
         self.state.read().for_each_visible(viewer, &mut add);
-        definitions
+        found
     }
 
     /// Whether the viewer sees so few methods that a list takes at most about a millisecond.
@@ -252,10 +246,7 @@ impl Registry {
         canonical: &str,
     ) -> Option<Entry> {
         let state = self.state.read();
-        state
-            .find(owner, canonical)
-            .filter(|entry| is_entry_visible(viewer, owner, entry))
-            .cloned()
+        state.find_visible(viewer, owner, canonical).cloned()
     }
 
     /// Places grow with time, also across restarts, so that the place that an agent keeps still
@@ -268,13 +259,4 @@ impl Registry {
             .unwrap_or_default();
         now_micros.max(previous + 1)
     }
-}
-
-fn is_entry_visible(viewer: Viewer<'_>, owner: UserId, entry: &Entry) -> bool {
-    is_visible(
-        viewer,
-        owner,
-        entry.definition.scope,
-        entry.definition.groups.as_deref(),
-    )
 }

@@ -11,6 +11,8 @@ use prometheus_client::{
 use svc_core::Timestamp;
 use svc_store::lanes::{Backlog, Totals};
 
+use super::add;
+
 /// The name of a sink or of a subscribed method. Names are unique per owner only, so the label
 /// includes the owner (an id, or `global`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -30,14 +32,8 @@ struct AttemptLabel {
 #[derive(Debug, Default)]
 pub struct EventCounters {
     pub emitted: AtomicU64,
-    /// Successful attempts.
-    pub delivered: AtomicU64,
-    /// Failed attempts, including the last ones of dead deliveries.
-    pub failed: AtomicU64,
     /// Deliveries given up.
     pub dead: AtomicU64,
-    /// Deliveries postponed without an attempt.
-    pub paused: AtomicU64,
 }
 
 impl EventCounters {
@@ -46,25 +42,6 @@ impl EventCounters {
     }
 }
 
-/// How an attempt at a delivery ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AttemptOutcome {
-    Delivered,
-    Failed,
-    Unrenderable,
-}
-
-impl AttemptOutcome {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-            Self::Unrenderable => "unrenderable",
-        }
-    }
-}
-
-#[derive(Default)]
 pub struct EventMetrics {
     attempts: Family<AttemptLabel, Counter>,
     emitted: Counter,
@@ -76,42 +53,27 @@ pub struct EventMetrics {
 }
 
 impl EventMetrics {
-    pub fn register(&self, registry: &mut Registry) {
-        registry.register("events_emitted", "Events committed", self.emitted.clone());
-        registry.register(
-            "event_attempts",
-            "Attempts at deliveries by receiver and outcome",
-            self.attempts.clone(),
-        );
-        registry.register(
-            "event_deliveries_dead",
-            "Deliveries given up",
-            self.dead.clone(),
-        );
-        registry.register(
-            "event_drops",
-            "Events dropped because a queue was full",
-            self.dropped.clone(),
-        );
-        registry.register("event_queued", "Deliveries waiting", self.queued.clone());
-        registry.register(
-            "event_queue_depth",
-            "Deliveries waiting, by receiver; receivers without any are omitted",
-            self.queue_depth.clone(),
-        );
-        registry.register(
-            "event_lag_seconds",
-            "Age of the oldest waiting delivery, by receiver",
-            self.lag_seconds.clone(),
-        );
+    pub fn new(registry: &mut Registry) -> Self {
+        let attempts = "Attempts at deliveries by receiver and outcome";
+        let dropped = "Events dropped because a queue was full";
+        let depth = "Deliveries waiting, by receiver; receivers without any are omitted";
+        let lag = "Age of the oldest waiting delivery, by receiver";
+        Self {
+            emitted: add(registry, "events_emitted", "Events committed"),
+            attempts: add(registry, "event_attempts", attempts),
+            dead: add(registry, "event_deliveries_dead", "Deliveries given up"),
+            dropped: add(registry, "event_drops", dropped),
+            queued: add(registry, "event_queued", "Deliveries waiting"),
+            queue_depth: add(registry, "event_queue_depth", depth),
+            lag_seconds: add(registry, "event_lag_seconds", lag),
+        }
     }
 
-    /// Counts one attempt.
-    pub fn attempted(&self, receiver: &str, owner: &str, outcome: AttemptOutcome) {
+    pub fn attempted(&self, receiver: String, owner: String, outcome: &'static str) {
         let label = AttemptLabel {
-            receiver: receiver.to_owned(),
-            owner: owner.to_owned(),
-            outcome: outcome.label(),
+            receiver,
+            owner,
+            outcome,
         };
         self.attempts.get_or_create(&label).inc();
     }

@@ -6,6 +6,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use super::{GaugeGuard, add};
+
 /// Methods that are counted by name; all others count as `other`.
 const METHODS: [&str; 7] = [
     "initialize",
@@ -21,7 +23,6 @@ const METHODS: [&str; 7] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum McpOutcome {
     Ok,
-    /// The tool returned an error.
     ToolError,
     /// A protocol error.
     Refused,
@@ -50,15 +51,15 @@ struct RequestLabel {
 }
 
 pub struct McpMetrics {
-    requests: Family<RequestLabel, Counter>,
     /// By method and outcome, resolved once.
     counters: [[Counter; McpOutcome::ALL.len()]; METHODS.len()],
     streams: Gauge,
 }
 
-impl Default for McpMetrics {
-    fn default() -> Self {
-        let requests = Family::<RequestLabel, Counter>::default();
+impl McpMetrics {
+    pub fn new(registry: &mut Registry) -> Self {
+        let what = "MCP requests by method and outcome";
+        let requests: Family<RequestLabel, Counter> = add(registry, "mcp_requests", what);
         let counters = METHODS.map(|method| {
             McpOutcome::ALL.map(|outcome| {
                 let outcome = outcome.label();
@@ -67,25 +68,9 @@ impl Default for McpMetrics {
             })
         });
         Self {
-            requests,
             counters,
-            streams: Gauge::default(),
+            streams: add(registry, "mcp_streams", "Open MCP notification streams"),
         }
-    }
-}
-
-impl McpMetrics {
-    pub fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "mcp_requests",
-            "MCP requests by method and outcome",
-            self.requests.clone(),
-        );
-        registry.register(
-            "mcp_streams",
-            "Open MCP notification streams",
-            self.streams.clone(),
-        );
     }
 
     pub fn count(&self, method: &str, outcome: McpOutcome) {
@@ -94,17 +79,8 @@ impl McpMetrics {
         self.counters[method][outcome as usize].inc();
     }
 
-    pub fn stream_opened(&self) -> StreamMetricGuard {
-        self.streams.inc();
-        StreamMetricGuard(self.streams.clone())
-    }
-}
-
-/// A counted stream; uncounted when dropped.
-pub struct StreamMetricGuard(Gauge);
-
-impl Drop for StreamMetricGuard {
-    fn drop(&mut self) {
-        self.0.dec();
+    /// Counts a stream until the result is dropped.
+    pub fn stream_opened(&self) -> GaugeGuard {
+        GaugeGuard::new(&self.streams)
     }
 }

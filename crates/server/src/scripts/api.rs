@@ -35,7 +35,6 @@ pub struct InternalApi {
     router: RwLock<Option<Router>>,
 }
 
-/// A request of a script.
 #[derive(Clone, Debug)]
 pub struct ApiRequest {
     pub method: Method,

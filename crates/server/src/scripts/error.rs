@@ -1,13 +1,11 @@
 //! Errors of requests about scripts.
 
-use std::time::Duration;
-
 use svc_core::{event::EmitError, name::NameError, quota::QuotaExceeded};
 use svc_store::StoreError;
 use thiserror::Error;
 
 use super::{SourceRejected, runner::Unavailable};
-use crate::{fair_pool::PoolError, identity::IdentityError, limits::TestLimitExceeded};
+use crate::{fair_pool::PoolError, identity::IdentityError, limits::OverMinuteLimit};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
@@ -34,11 +32,12 @@ pub enum ScriptsError {
     NotRunnable(&'static str),
     #[error("a script cannot start another one; import shared code from a library")]
     Nested,
-    #[error("at most {per_minute} runs a minute; try again in {} seconds", retry_after.as_secs() + 1)]
-    TestLimitExceeded {
-        per_minute: usize,
-        retry_after: Duration,
-    },
+    #[error(
+        "at most {} runs a minute; try again in {} seconds",
+        .0.per_minute,
+        .0.retry_after.as_secs() + 1
+    )]
+    TooManyRuns(OverMinuteLimit),
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
@@ -63,15 +62,6 @@ impl From<StoreError> for ScriptsError {
         match error {
             StoreError::Missing { .. } => Self::NotFound,
             other => Self::Store(other),
-        }
-    }
-}
-
-impl From<TestLimitExceeded> for ScriptsError {
-    fn from(over: TestLimitExceeded) -> Self {
-        Self::TestLimitExceeded {
-            per_minute: over.per_minute,
-            retry_after: over.retry_after,
         }
     }
 }

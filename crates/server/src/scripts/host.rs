@@ -18,8 +18,9 @@ use super::{
     api::{ApiReply, ApiRequest, InternalApi},
     power::withheld_from,
     runner::Libraries,
+    source_of,
 };
-use crate::identity::Directory;
+use crate::identity::{Directory, User};
 
 const EMIT: &str = "/api/events/emit";
 const SINKS: &str = "/api/event-sinks/";
@@ -67,10 +68,7 @@ impl JobHost for RunHost {
         let found = found
             .transpose()
             .map_err(|withheld| Raise::new(Exception::PermissionError, withheld.to_string()))?;
-        Ok(found.map(|script| Source {
-            file: format!("{}.py", script.name),
-            text: script.source,
-        }))
+        Ok(found.map(source_of))
     }
 
     async fn call(&self, operation: &str, argument: &str) -> Result<String, Raise> {
@@ -154,21 +152,22 @@ impl RunHost {
             .map_err(|error| Raise::runtime(error.to_string()))
     }
 
-    pub fn check_user(&self) -> Result<(), Raise> {
-        match self.directory.find_user(self.user) {
-            Some(user) if user.active => Ok(()),
-            Some(user) => Err(Raise::new(
-                Exception::PermissionError,
-                format!(
-                    "user `{}`, for whom this script runs, is not active",
-                    user.name
-                ),
-            )),
-            None => Err(Raise::new(
-                Exception::PermissionError,
-                "the user for whom this script runs does not exist any more",
-            )),
-        }
+    fn check_user(&self) -> Result<(), Raise> {
+        find_active(&self.directory, self.user)
+            .map(drop)
+            .map_err(|why| Raise::new(Exception::PermissionError, why))
+    }
+}
+
+/// The user for whom a script runs, or why no script runs for this user.
+pub fn find_active(directory: &Directory, id: UserId) -> Result<Arc<User>, String> {
+    match directory.find_user(id) {
+        Some(user) if user.active => Ok(user),
+        Some(user) => Err(format!(
+            "user `{}`, for whom this script runs, is not active",
+            user.name
+        )),
+        None => Err("the user for whom this script runs does not exist any more".to_owned()),
     }
 }
 

@@ -13,7 +13,7 @@ use tracing::{error, info};
 
 use super::{
     api::InternalApi,
-    host::RunHost,
+    host::{RunHost, find_active},
     options::ScriptOptions,
     report::{OUTPUT_BYTES_MAX, cut},
     sandbox_test::SandboxTest,
@@ -24,7 +24,6 @@ use crate::{identity::Directory, metrics::Metrics};
 /// Largest result of a tool.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// One script to run.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub what: RunInput,
@@ -264,17 +263,12 @@ impl ScriptRunner {
 
     /// Checks that the user is active and holds the permission that the script needs.
     pub fn check_user(&self, id: UserId, needs: Option<Permission>) -> Result<(), Unavailable> {
-        let host = self.host(id, Libraries::Global, None);
-        host.check_user()
-            .map_err(|refused| Unavailable::User(refused.message))?;
-        let user = self.directory.find_user(id);
-        match (user, needs) {
-            (Some(user), Some(needs)) if !user.permissions.contains(needs) => {
-                Err(Unavailable::User(format!(
-                    "user `{}`, for whom this script runs, does not hold the permission `{needs}`",
-                    user.name
-                )))
-            }
+        let user = find_active(&self.directory, id).map_err(Unavailable::User)?;
+        match needs {
+            Some(needs) if !user.permissions.contains(needs) => Err(Unavailable::User(format!(
+                "user `{}`, for whom this script runs, does not hold the permission `{needs}`",
+                user.name
+            ))),
             _ => Ok(()),
         }
     }

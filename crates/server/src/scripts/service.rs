@@ -31,7 +31,7 @@ use super::{
 use crate::{
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
-    limits::TestLimit,
+    limits::MinuteLimit,
 };
 
 /// Names listed in the error for deleting a script that is in use.
@@ -46,7 +46,7 @@ pub struct Scripts {
     /// The list of tools, refreshed after every change.
     pub tools: Arc<StoredTools>,
     /// Limits test runs, because each occupies a worker.
-    pub runs: TestLimit,
+    pub runs: MinuteLimit,
     pub quotas: Quotas,
 }
 

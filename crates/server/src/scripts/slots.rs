@@ -80,7 +80,6 @@ impl ScriptSlots {
         }))
     }
 
-    /// Waits for a slot.
     pub async fn take(&self, owner: UserId) -> ScriptSlot {
         let (granted, mut slot) = oneshot::channel();
         self.0
@@ -177,7 +176,6 @@ impl State {
         granted
     }
 
-    /// Releases expired reservations.
     fn release_expired(&mut self) {
         let now = Instant::now();
         let ended: Vec<_> = self

@@ -35,7 +35,8 @@ impl Scripts {
         let script = self.get(caller, id).await?;
         let what = run_input(caller, script.kind, request)?;
         self.check_runs_for(caller, &script).await?;
-        self.runs.take(caller.user.id, Instant::now())?;
+        let taken = self.runs.take(caller.user.id, Instant::now());
+        taken.map_err(ScriptsError::TooManyRuns)?;
         let run = Run {
             what,
             user: caller.user.id,

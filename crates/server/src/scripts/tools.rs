@@ -16,7 +16,7 @@ use svc_store::{
     scripts::{self, ToolRow},
     sinks::GLOBAL,
 };
-use tokio::sync::{Mutex, broadcast::error::RecvError, watch};
+use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
@@ -102,33 +102,22 @@ impl StoredTools {
 
     /// Removes the tool scripts of deleted users, until the server stops.
     pub async fn follow(&self, directory: &Directory, shutdown: &CancellationToken) {
-        let mut changes = directory.subscribe();
-        loop {
-            // Covers changes before the subscription, and changes missed because of a lag.
-            self.forget(directory);
-            loop {
-                let change = tokio::select! {
-                    change = changes.recv() => change,
-                    () = shutdown.cancelled() => return,
-                };
-                match change {
-                    Ok(
-                        DirectoryChange::UserChanged(user) | DirectoryChange::UserDeactivated(user),
-                    ) if directory.find_user(user).is_none() => {
-                        self.known.write().remove(&Some(user));
-                    }
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => break,
-                    Err(RecvError::Closed) => return,
+        let exists = |user: UserId| directory.find_user(user).is_some();
+        let mut changes = directory.watch(shutdown);
+        while let Some(change) = changes.next().await {
+            match change {
+                Some(
+                    DirectoryChange::UserChanged(user) | DirectoryChange::UserDeactivated(user),
+                ) if !exists(user) => {
+                    self.known.write().remove(&Some(user));
+                }
+                Some(_) => {}
+                None => {
+                    let mut known = self.known.write();
+                    known.retain(|owner, _| owner.is_none_or(exists));
                 }
             }
         }
-    }
-
-    fn forget(&self, directory: &Directory) {
-        let exists =
-            |owner: &Option<UserId>| owner.is_none_or(|user| directory.find_user(user).is_some());
-        self.known.write().retain(|owner, _| exists(owner));
     }
 
     fn put(&self, owner_key: &str, rows: Vec<ToolRow>) {

@@ -20,7 +20,6 @@ use crate::{
         history::History,
         hub::Hub,
         lanes::{Engine, LanePolicy, Retention, Slots},
-        sealed_headers::Sealing,
         secrets::SecretKey,
         sinks::SinksService,
     },
@@ -28,10 +27,10 @@ use crate::{
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     lifecycle::Lifecycle,
-    limits::{BodyBudget, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE, TestLimit},
+    limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
     links::Links,
     live::SpaceLogs,
-    mcp::Mcp,
+    mcp::{Mcp, Views},
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
@@ -148,7 +147,7 @@ impl Base {
             metrics: Metrics::new(),
             compute: options.limits.compute_pool(),
             streams: Streams::new(options.quotas),
-            hub: Hub::new(),
+            hub: Hub::default(),
             server_id: opened.server_id,
             shutdown,
         }
@@ -191,15 +190,13 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
         server_id: base.server_id,
     });
     Links::new(
-        base.server_id,
-        base.registry.clone(),
-        Publisher::new(
-            base.registry.clone(),
-            base.directory.clone(),
-            base.store.clone(),
-            options.quotas,
-            base.compute.clone(),
-        ),
+        Publisher {
+            registry: base.registry.clone(),
+            directory: base.directory.clone(),
+            store: base.store.clone(),
+            quotas: options.quotas,
+            compute: base.compute.clone(),
+        },
         lifecycle,
         logs,
         base.metrics.clone(),
@@ -209,16 +206,23 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
 }
 
 fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
-    Arc::new(Mcp::new(
+    let views = Views::new(
         base.registry.clone(),
         base.directory.clone(),
-        calls,
-        scripts,
-        base.metrics.clone(),
+        scripts.clone(),
         base.compute.clone(),
-        base.streams.clone(),
-        base.shutdown.clone(),
-    ))
+    );
+    Arc::new(Mcp {
+        views: Arc::new(views),
+        calls,
+        registry: base.registry.clone(),
+        directory: base.directory.clone(),
+        scripts,
+        metrics: base.metrics.clone(),
+        compute: base.compute.clone(),
+        streams: base.streams.clone(),
+        shutdown: base.shutdown.clone(),
+    })
 }
 
 fn discovery(base: &Base) -> Arc<Discovery> {
@@ -281,7 +285,7 @@ fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> S
         writer: base.identity.writer(),
         hub: base.hub.clone(),
         deliverers,
-        tests: TestLimit::new(SINK_TESTS_PER_MINUTE),
+        tests: MinuteLimit::new(SINK_TESTS_PER_MINUTE),
         quotas: options.quotas,
     }
 }
@@ -293,7 +297,7 @@ fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
         compute: base.compute.clone(),
-        runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
+        runs: MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE),
         quotas: options.quotas,
     }
 }
@@ -322,7 +326,6 @@ fn deliverers(
     Ok(Deliverers {
         store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
-        sealing: Sealing::default(),
         webhook: Webhook::new(guard).with_lookups(Lookups::new(events.webhook_lookups)),
         methods: MethodDelivery::new(base.registry.clone()),
         scripts,

@@ -139,7 +139,6 @@ impl LocalRuntime {
         }
     }
 
-    /// Removes the folder of a deleted space.
     pub async fn remove_folder(&self, space: SpaceId) {
         match tokio::fs::remove_dir_all(self.folder_of(space)).await {
             Ok(()) => {}

@@ -8,7 +8,6 @@ use svc_store::{
     audit, spaces,
     zone_changes::{self, ZoneChange},
 };
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -21,21 +20,12 @@ use crate::{
 impl Spaces {
     /// Follows the directory until the server stops.
     pub async fn watch_owners(&self, shutdown: &CancellationToken) {
-        let mut changes = self.directory.subscribe();
-        loop {
-            // Covers changes before the subscription, and changes missed because of a lag.
-            self.stop_disallowed().await;
-            loop {
-                let change = tokio::select! {
-                    change = changes.recv() => change,
-                    () = shutdown.cancelled() => return,
-                };
-                match change {
-                    Ok(DirectoryChange::UserChanged(_) | DirectoryChange::UserDeactivated(_))
-                    | Err(RecvError::Lagged(_)) => break,
-                    Ok(_) => {}
-                    Err(RecvError::Closed) => return,
-                }
+        let mut changes = self.directory.watch(shutdown);
+        while let Some(change) = changes.next().await {
+            match change {
+                Some(DirectoryChange::UserChanged(_) | DirectoryChange::UserDeactivated(_))
+                | None => self.stop_disallowed().await,
+                Some(_) => {}
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What users do with spaces: create, read, change, start, stop, delete.
 
-use std::sync::Arc;
+use std::{num::NonZeroU32, sync::Arc};
 
 use serde_json::json;
 use svc_core::{
@@ -34,7 +34,7 @@ use crate::{
 
 /// Records of deleted spaces kept per owner. Without a limit, creating and deleting spaces would
 /// fill the database.
-const DELETED_KEPT: u32 = 1_000;
+const DELETED_KEPT: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
 
 pub struct Spaces {
     pub store: Store,

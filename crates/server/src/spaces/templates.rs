@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use svc_core::{Id, ScriptId, TemplateId, name::check_free_name, power::SavedPower};
+use svc_core::{Id, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower};
 use svc_protocol::api::{NewTemplate, ScriptKind, ScriptOwner, Template};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
     scripts, templates,
+    users::UserFilter,
 };
 use uuid::Uuid;
 
@@ -42,15 +43,7 @@ impl Templates {
 
     pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, SpaceError> {
         check(&new)?;
-        let template = Template {
-            id: TemplateId(Uuid::now_v7()),
-            name: new.name,
-            ports: new.ports,
-            startup_script_id: new.startup_script_id,
-            health_check: new.health_check,
-            custom_fields: new.custom_fields,
-            created_at: svc_clock::now(),
-        };
+        let template = record(new, TemplateId(Uuid::now_v7()), svc_clock::now());
         let kept = template.clone();
         self.writer
             .write(caller, move |tx, caller| {
@@ -78,20 +71,12 @@ impl Templates {
             .write(caller, move |tx, caller| {
                 let current = templates::get(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
-                actor.check_template_users(tx, id)?;
+                actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 let changed = merge(&current, &patch)?;
                 check(&changed)?;
                 check_name_free(tx, &changed.name, Some(id))?;
                 check_startup_script(tx, changed.startup_script_id)?;
-                let changed = Template {
-                    id,
-                    created_at: current.created_at,
-                    name: changed.name,
-                    ports: changed.ports,
-                    startup_script_id: changed.startup_script_id,
-                    health_check: changed.health_check,
-                    custom_fields: changed.custom_fields,
-                };
+                let changed = record(changed, id, current.created_at);
                 templates::update(tx, &changed)?;
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.updated", &changed)?;
@@ -105,7 +90,7 @@ impl Templates {
             .write(caller, move |tx, caller| {
                 let template = templates::get(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
-                actor.check_template_users(tx, id)?;
+                actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 match templates::delete(tx, id) {
                     Ok(_) => Ok(append(tx, &actor.name, "template.deleted", &template)?),
                     Err(StoreError::ForeignKey) => Err(SpaceError::Conflict(format!(
@@ -116,6 +101,18 @@ impl Templates {
                 }
             })
             .await
+    }
+}
+
+fn record(fields: NewTemplate, id: TemplateId, created_at: Timestamp) -> Template {
+    Template {
+        id,
+        name: fields.name,
+        ports: fields.ports,
+        startup_script_id: fields.startup_script_id,
+        health_check: fields.health_check,
+        custom_fields: fields.custom_fields,
+        created_at,
     }
 }
 

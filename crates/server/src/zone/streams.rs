@@ -27,20 +27,21 @@ pub(super) async fn run(handles: &ZoneHandles) {
             () = handles.shutdown.cancelled() => return,
         }
         let number = handles.stream_catch_up.begin();
-        if handles.hub.has_streams() {
-            match look(handles).await {
-                Ok(()) => {}
-                Err(StoreError::Closed) => return,
-                Err(error) => super::log_failure("cannot read the events of other servers", &error),
-            }
-        } else {
-            handles.hub.forget_shown();
+        let looked = look(handles).await;
+        handles.stream_catch_up.done(number, looked.is_ok());
+        match looked {
+            Ok(()) => {}
+            Err(StoreError::Closed) => return,
+            Err(error) => super::log_failure("cannot read the events of other servers", &error),
         }
-        handles.stream_catch_up.done(number, true);
     }
 }
 
 async fn look(handles: &ZoneHandles) -> Result<(), StoreError> {
+    if !handles.hub.has_streams() {
+        handles.hub.forget_shown();
+        return Ok(());
+    }
     let now = svc_clock::now();
     let filter = events::Filter {
         since: Some(now.minus(LOOK_BACK)),

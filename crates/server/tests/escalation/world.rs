@@ -198,13 +198,13 @@ impl World {
             "generation": 1,
         });
         let register = serde_json::from_value(register).expect("a registration");
-        let publisher = Publisher::new(
-            self.app.registry.clone(),
-            self.app.directory.clone(),
-            self.app.store.clone(),
-            self.app.quotas,
-            self.app.compute.clone(),
-        );
+        let publisher = Publisher {
+            registry: self.app.registry.clone(),
+            directory: self.app.directory.clone(),
+            store: self.app.store.clone(),
+            quotas: self.app.quotas,
+            compute: self.app.compute.clone(),
+        };
         let checked = publisher.check(&live, register).await;
         let published = publisher.publish(checked.expect("a valid registration"), |_| ());
         published.expect("published");

@@ -1,9 +1,9 @@
 //! The SHA-256 of a table: of its definition and of every value of every row, in the order of the
 //! primary key.
 
-use rusqlite::{Connection, types::ValueRef};
+use rusqlite::Connection;
 
-use crate::fields::{Field, Fields};
+use crate::fields::Fields;
 
 /// The number of rows of a table, and the hash of its contents.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,18 +81,6 @@ fn primary_key(connection: &Connection, table: &str) -> Result<String, rusqlite:
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-impl<'v> From<ValueRef<'v>> for Field<'v> {
-    fn from(value: ValueRef<'v>) -> Self {
-        match value {
-            ValueRef::Null => Self::Null,
-            ValueRef::Integer(number) => Self::Int(number),
-            ValueRef::Real(number) => Self::Real(number),
-            ValueRef::Text(text) => Self::Text(text),
-            ValueRef::Blob(bytes) => Self::Bytes(bytes),
-        }
-    }
 }
 
 #[cfg(test)]

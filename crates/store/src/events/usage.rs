@@ -11,15 +11,15 @@ use svc_core::{EventId, UserId};
 use crate::{
     error::StoreError,
     sinks::GLOBAL,
-    sql::{Row, Tx, values},
+    sql::{Tx, values},
 };
 
 /// Bytes counted for an event in addition to its data: its other columns and its index entries.
-const OVERHEAD: u64 = 512;
+const OVERHEAD: i64 = 512;
 
-/// Most events that one query reads.
+/// The maximum number of events that one query reads.
 const WINDOW: u32 = 500;
-/// Most queries of an owner's oldest events in one emit.
+/// The maximum number of queries of an owner's oldest events in one emit.
 const WINDOWS_MAX: u32 = 10;
 
 /// The limits on stored events, in bytes.
@@ -33,11 +33,11 @@ pub struct Limits {
 
 /// The counter of an owner; `None` is the counter of the server.
 pub fn bytes_of(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<u64, StoreError> {
-    let row = tx.query_opt(
+    let bytes = tx.find(
         "SELECT bytes FROM event_usage WHERE owner_key = ?1",
         values![key(owner)],
     )?;
-    row.map_or(Ok(0), |row| row.get("bytes"))
+    Ok(bytes.unwrap_or_default())
 }
 
 fn key(owner: Option<UserId>) -> String {
@@ -46,12 +46,8 @@ fn key(owner: Option<UserId>) -> String {
 
 /// Counts a new event of an owner.
 pub(super) fn add(tx: &mut Tx<'_>, owner: UserId, data_bytes: usize) -> Result<(), StoreError> {
-    let bytes = data_bytes as u64 + OVERHEAD;
-    change(
-        tx,
-        &key(Some(owner)),
-        i64::try_from(bytes).unwrap_or(i64::MAX),
-    )
+    let bytes = i64::try_from(data_bytes).unwrap_or(i64::MAX);
+    change(tx, &key(Some(owner)), bytes.saturating_add(OVERHEAD))
 }
 
 fn change(tx: &mut Tx<'_>, key: &str, by: i64) -> Result<(), StoreError> {
@@ -64,21 +60,19 @@ fn change(tx: &mut Tx<'_>, key: &str, by: i64) -> Result<(), StoreError> {
 
 /// Subtracts removed events from their counters. `removed` are rows of a `DELETE` that returns
 /// [`RETURNED`].
-pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[Row]) -> Result<(), StoreError> {
-    let mut by_key = BTreeMap::<String, i64>::new();
-    for row in removed {
-        let bytes: i64 = row.get("bytes")?;
-        *by_key.entry(row.get("charged")?).or_default() += bytes;
+pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[(String, i64)]) -> Result<(), StoreError> {
+    let mut by_key = BTreeMap::<_, i64>::new();
+    for (key, data_bytes) in removed {
+        *by_key.entry(key).or_default() += data_bytes + OVERHEAD;
     }
     for (key, bytes) in by_key {
-        change(tx, &key, -bytes)?;
+        change(tx, key, -bytes)?;
     }
     Ok(())
 }
 
-/// The columns of a removed event that [`subtract`] needs.
-pub(super) const RETURNED: &str =
-    "COALESCE(charged_to, owner_id) AS charged, octet_length(data) + 512 AS bytes";
+/// The columns of a removed event that [`subtract`] needs: the key of its counter, and its bytes.
+pub(super) const RETURNED: &str = "COALESCE(charged_to, owner_id), octet_length(data)";
 
 /// Reduces an owner's usage to the limit: removes the oldest events that no lane needs, and charges
 /// the server for those that only global sinks need. Keeps the newest event. Returns whether the
@@ -106,7 +100,7 @@ pub fn make_room(
             if excess == 0 {
                 break;
             }
-            let size: u64 = row.get("bytes")?;
+            let size = row.get::<u64>("data_bytes")? + OVERHEAD.unsigned_abs();
             match (row.get("needed")?, row.get("needed_by_owner")?) {
                 (false, _) => unneeded.push(after),
                 (true, false) if charge_server(tx, owner, after, size, limits.server)? => {}
@@ -123,7 +117,7 @@ pub fn make_room(
 }
 
 /// The oldest events that count for an owner, and whether deliveries need them.
-const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) + 512 AS bytes,
+const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) AS data_bytes,
         CASE WHEN EXISTS (SELECT 1 FROM deliveries d
             WHERE d.event_id = e.id AND d.state = 'pending') THEN 1 ELSE 0 END AS needed,
         CASE WHEN EXISTS (SELECT 1 FROM deliveries d JOIN lanes l ON l.id = d.lane_id
@@ -136,7 +130,7 @@ const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) + 512 AS bytes,
 /// Removes events of any owner that the server is charged for and that no lane needs. Otherwise the
 /// server's counter would stay full.
 fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    let rows = tx.query(
+    let removed = tx.list(
         &format!(
             "DELETE FROM events WHERE id IN (
                  SELECT e.id FROM events e WHERE e.charged_to IS NOT NULL
@@ -146,7 +140,7 @@ fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         ),
         values![WINDOW],
     )?;
-    subtract(tx, &rows)
+    subtract(tx, &removed)
 }
 
 /// Moves an event from its owner's counter to the server's. False if the server's counter is full.
@@ -174,7 +168,7 @@ fn remove(tx: &mut Tx<'_>, events: &[EventId]) -> Result<(), StoreError> {
     let sql = format!("DELETE FROM events WHERE id = ?1 RETURNING {RETURNED}");
     let mut removed = Vec::new();
     for event in events {
-        removed.extend(tx.query(&sql, values![*event])?);
+        removed.extend(tx.list::<(String, i64)>(&sql, values![*event])?);
     }
     subtract(tx, &removed)
 }

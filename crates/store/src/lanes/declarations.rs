@@ -4,11 +4,10 @@
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
 
-use super::write_patterns;
 use crate::{
     error::StoreError,
+    record::row,
     sql::{Tx, values},
-    value::Json,
 };
 
 /// The outcome of a declaration.
@@ -27,7 +26,11 @@ pub struct RemovedSubscription {
     pub method: String,
     /// Deliveries that were waiting.
     pub queued: u32,
+    /// Events that did not fit into the queue.
+    pub dropped: u64,
 }
+
+row! { RemovedSubscription: owner_id, method, queued as "depth", dropped }
 
 /// Declares the subscriptions of a space. They replace the earlier declarations of the space.
 /// Subscriptions that no space declares are removed.
@@ -72,7 +75,6 @@ pub fn list_declaring_spaces(tx: &mut Tx<'_>) -> Result<Vec<SpaceId>, StoreError
     tx.list(
         "SELECT DISTINCT space_id FROM lane_declarations ORDER BY space_id",
         &[],
-        |row| row.get("space_id"),
     )
 }
 
@@ -85,7 +87,6 @@ fn declared_by(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<LaneId>, StoreErro
     tx.list(
         "SELECT lane_id FROM lane_declarations WHERE space_id = ?1 ORDER BY lane_id",
         values![space],
-        |row| row.get("lane_id"),
     )
 }
 
@@ -94,7 +95,7 @@ fn upsert(
     owner: UserId,
     subscription: &Subscription,
 ) -> Result<LaneId, StoreError> {
-    let row = tx.query_opt(
+    tx.get(
         "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
              formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
          VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -105,11 +106,10 @@ fn upsert(
             LaneId(Uuid::now_v7()),
             owner,
             subscription.method.as_str(),
-            write_patterns(&subscription.patterns),
-            Json(&subscription.formatters)
+            &subscription.patterns,
+            &subscription.formatters
         ],
-    )?;
-    row.ok_or(StoreError::NoRow)?.get("id")
+    )
 }
 
 /// Withdraws one declaration, and removes the lane if that was its last declaration.
@@ -122,19 +122,14 @@ fn withdraw(
         "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id = ?2",
         values![lane, space],
     )?;
-    let removed = tx.query_opt(
+    let removed: Option<RemovedSubscription> = tx.find(
         "DELETE FROM lanes WHERE id = ?1 AND NOT EXISTS (
              SELECT 1 FROM lane_declarations d WHERE d.lane_id = lanes.id)
          RETURNING owner_id, method, depth, dropped",
         values![lane],
     )?;
-    let Some(row) = removed else {
-        return Ok(None);
-    };
-    super::keep_drops(tx, row.get("dropped")?)?;
-    Ok(Some(RemovedSubscription {
-        owner_id: row.get("owner_id")?,
-        method: row.get("method")?,
-        queued: row.get("depth")?,
-    }))
+    if let Some(removed) = &removed {
+        super::keep_drops(tx, removed.dropped)?;
+    }
+    Ok(removed)
 }

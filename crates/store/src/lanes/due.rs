@@ -76,17 +76,10 @@ pub fn list_due_owners(
     kind: DeliveryKind,
     now: Timestamp,
 ) -> Result<Vec<DueOwner>, StoreError> {
-    let rows = tx.query(&owners_sql(kind), values![server, now, kind])?;
-    let mut due = Vec::new();
-    for row in &rows {
-        if let Some(at) = row.get("at")? {
-            due.push(DueOwner {
-                owner_key: row.get("owner_key")?,
-                at,
-            });
-        }
-    }
-    Ok(due)
+    let owners: Vec<(String, Option<Timestamp>)> =
+        tx.list(&owners_sql(kind), values![server, now, kind])?;
+    let due = |(owner_key, at): (String, Option<_>)| Some(DueOwner { owner_key, at: at? });
+    Ok(owners.into_iter().filter_map(due).collect())
 }
 
 fn first_due_sql(kind: DeliveryKind) -> String {
@@ -100,8 +93,7 @@ pub fn first_due(
     (kind, owner_key): (DeliveryKind, &str),
     now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
-    let row = tx.query_opt(&first_due_sql(kind), values![server, now, kind, owner_key])?;
-    row.ok_or(StoreError::NoRow)?.get("at")
+    tx.get(&first_due_sql(kind), values![server, now, kind, owner_key])
 }
 
 fn claim_sql(kind: DeliveryKind) -> String {
@@ -130,16 +122,9 @@ pub fn claim(
     (now, until): (Timestamp, Timestamp),
     limit: usize,
 ) -> Result<Vec<LaneLease>, StoreError> {
-    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     tx.list(
         &claim_sql(kind),
         values![server, now, kind, owner_key, until, limit],
-        |row| {
-            Ok(LaneLease {
-                lane: row.get("id")?,
-                fence: row.get("fence")?,
-            })
-        },
     )
 }
 
@@ -154,8 +139,7 @@ pub fn correct_kinds(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         "UPDATE lanes SET delivery_kind = 'script' WHERE delivery_kind = 'webhook' AND sink_id IN (
              SELECT id FROM event_sinks WHERE type = 'script')",
         &[],
-    )?;
-    Ok(())
+    )
 }
 
 #[cfg(test)]

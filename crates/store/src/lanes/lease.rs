@@ -6,8 +6,8 @@ use svc_core::{LaneId, ServerId, Timestamp, UserId};
 use super::{DeliveryKind, Receiver};
 use crate::{
     error::StoreError,
+    record::row,
     sql::{Tx, values},
-    value::Json,
 };
 
 /// The claim of a lane, with its fence.
@@ -16,6 +16,8 @@ pub struct LaneLease {
     pub lane: LaneId,
     pub fence: i64,
 }
+
+row! { LaneLease: lane as "id", fence }
 
 /// A lane whose lease was just renewed.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,32 +34,21 @@ pub struct LeasedLane {
     pub starts: u32,
 }
 
+row! { LeasedLane: owner_id, formatters, active, depth, failures, starts; held, receiver }
+
 /// Renews a lease. `None` if another server holds the lane, or if the lane was removed.
 pub fn hold(
     tx: &mut Tx<'_>,
     held: LaneLease,
     until: Timestamp,
 ) -> Result<Option<LeasedLane>, StoreError> {
-    let row = tx.query_opt(
+    tx.find(
         "UPDATE lanes SET lease_until = ?3
          WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
-         RETURNING owner_id, sink_id, method, formatters, active, depth, failures, starts",
+         RETURNING id, fence, owner_id, sink_id, method, formatters, active, depth, failures,
+             starts",
         values![held.lane, held.fence, until],
-    )?;
-    row.map(|row| {
-        let Json(formatters) = row.get("formatters")?;
-        Ok(LeasedLane {
-            held,
-            owner_id: row.get("owner_id")?,
-            receiver: Receiver::read(&row)?,
-            formatters,
-            active: row.get("active")?,
-            depth: row.get("depth")?,
-            failures: row.get("failures")?,
-            starts: row.get("starts")?,
-        })
-    })
-    .transpose()
+    )
 }
 
 /// Counts a start of the delivery at the head, before it is sent.
@@ -73,8 +64,7 @@ pub fn undo_start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET starts = CASE WHEN starts > 0 THEN starts - 1 ELSE 0 END WHERE id = ?1",
         values![lane],
-    )?;
-    Ok(())
+    )
 }
 
 /// Removes the delivery at the head, which has ended, and resets the counters for the next one.
@@ -107,7 +97,7 @@ pub fn release(tx: &mut Tx<'_>, lane: LaneId, next_at: Timestamp) -> Result<(), 
 /// Releases every lane of a server. A server that starts releases the lanes that it held when it was
 /// killed.
 pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreError> {
-    tx.execute(
+    tx.count_changes(
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = ?1",
         values![server],
     )
@@ -118,9 +108,11 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
 pub struct DueLane {
     pub kind: DeliveryKind,
     pub owner_key: String,
-    /// The lane is held, so nothing was changed.
-    pub is_held: bool,
+    /// The server that holds the lane; then nothing was changed.
+    pub holder: Option<ServerId>,
 }
+
+row! { DueLane: kind as "delivery_kind", owner_key, holder }
 
 /// Makes a lane due that was paused when the delivery at its head had failed `failures` times.
 /// `None` if the lane was removed, is empty, or waits for a retry: then the delivery has failed
@@ -131,22 +123,14 @@ pub fn make_due(
     failures: u32,
     now: Timestamp,
 ) -> Result<Option<DueLane>, StoreError> {
-    let row = tx.query_opt(
+    tx.find(
         "UPDATE lanes SET next_at = CASE
              WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
          WHERE id = ?1 AND depth > 0 AND failures = ?3
-         RETURNING lease_until, delivery_kind, owner_key",
+         RETURNING delivery_kind, owner_key,
+             CASE WHEN lease_until > ?2 THEN 1 ELSE 0 END AS is_held",
         values![lane, now, failures],
-    )?;
-    row.map(|row| {
-        let until: Timestamp = row.get("lease_until")?;
-        Ok(DueLane {
-            kind: row.get("delivery_kind")?,
-            owner_key: row.get("owner_key")?,
-            is_held: until > now,
-        })
-    })
-    .transpose()
+    )
 }
 
 /// Sets the depth to the number of waiting deliveries, in case the two differ.
@@ -155,6 +139,5 @@ pub fn recount(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
         "UPDATE lanes SET depth = (SELECT COUNT(*) FROM deliveries d
              WHERE d.lane_id = lanes.id AND d.state = 'pending') WHERE id = ?1",
         values![lane],
-    )?;
-    Ok(())
+    )
 }

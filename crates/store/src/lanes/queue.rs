@@ -4,11 +4,12 @@
 use svc_core::{EventId, LaneId, Timestamp, UserId, lane::QUEUE_CAPACITY, pattern::Pattern};
 use thiserror::Error;
 
-use super::{Receiver, read_patterns};
+use super::Receiver;
 use crate::{
     deliveries,
     error::StoreError,
     events,
+    record::row,
     sql::{Tx, values},
 };
 
@@ -28,6 +29,8 @@ pub struct Candidate {
     pub patterns: Vec<Pattern>,
 }
 
+row! { Candidate: lane as "id", patterns; receiver }
+
 /// The active lanes that see a user's events, in the order of their ids, which is also the order of
 /// updates.
 pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>, StoreError> {
@@ -35,13 +38,6 @@ pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>,
         "SELECT id, sink_id, method, patterns FROM lanes
          WHERE owner_key IN (?1, 'global') AND active = 1 ORDER BY id",
         values![owner],
-        |row| {
-            Ok(Candidate {
-                lane: row.get("id")?,
-                receiver: Receiver::read(row)?,
-                patterns: read_patterns(row)?,
-            })
-        },
     )
 }
 
@@ -54,17 +50,17 @@ pub fn enqueue(
     at: Timestamp,
 ) -> Result<Option<u64>, StoreError> {
     let now = tx.now()?;
-    let row = tx.query_opt(
+    let n = tx.find(
         "UPDATE lanes SET tail = tail + 1, depth = depth + 1,
              next_at = CASE WHEN depth = 0 THEN ?2 ELSE next_at END
          WHERE id = ?1 AND depth < ?3 RETURNING tail",
         values![lane, now, QUEUE_CAPACITY],
     )?;
-    let Some(row) = row else { return Ok(None) };
-    tx.hint();
-    let n = row.get("tail")?;
-    deliveries::insert(tx, lane, n, event, at)?;
-    Ok(Some(n))
+    if let Some(n) = n {
+        tx.hint();
+        deliveries::insert(tx, lane, n, event, at)?;
+    }
+    Ok(n)
 }
 
 /// Adds a past event to the tail again. Returns the number of the new delivery.

@@ -29,8 +29,8 @@ pub enum AddressError {
 /// The address of a PostgreSQL database. Shown without its password.
 #[derive(Clone)]
 pub struct DatabaseUrl {
-    config: Config,
-    tls: Option<MakeRustlsConnect>,
+    pub(super) config: Config,
+    pub(super) tls: Option<MakeRustlsConnect>,
     display: String,
 }
 
@@ -109,14 +109,6 @@ impl DatabaseUrl {
                 (client, Box::pin(async { drop(connection.await) }) as _)
             }
         })
-    }
-
-    pub(super) fn config(&self) -> &Config {
-        &self.config
-    }
-
-    pub(super) fn tls(&self) -> Option<&MakeRustlsConnect> {
-        self.tls.as_ref()
     }
 }
 

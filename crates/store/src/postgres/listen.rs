@@ -57,8 +57,8 @@ pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
 }
 
 async fn listen_until_lost(server: &Server, hints: &Notify) -> Result<(), tokio_postgres::Error> {
-    let config = server.url.config();
-    match server.url.tls() {
+    let config = &server.url.config;
+    match &server.url.tls {
         Some(tls) => {
             let (client, connection) = config.connect(tls.clone()).await?;
             forward(server, client, connection, hints).await

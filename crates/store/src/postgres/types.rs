@@ -69,28 +69,17 @@ pub(super) fn read_row(row: &tokio_postgres::Row) -> Result<Vec<Value>, StoreErr
 
 fn read(row: &tokio_postgres::Row, index: usize) -> Result<Value, StoreError> {
     let ty = row.columns()[index].type_().clone();
-    let unreadable = |error: tokio_postgres::Error| StoreError::Database(error.to_string());
     let value = match ty {
-        Type::INT8 => row
-            .try_get::<_, Option<i64>>(index)
-            .map(|v| v.map(Value::Int)),
-        Type::INT4 => row
-            .try_get::<_, Option<i32>>(index)
-            .map(|v| v.map(|v| Value::Int(v.into()))),
-        Type::BOOL => row
-            .try_get::<_, Option<bool>>(index)
-            .map(|v| v.map(|v| Value::Int(v.into()))),
-        Type::TEXT | Type::VARCHAR => row
-            .try_get::<_, Option<String>>(index)
-            .map(|v| v.map(Value::Text)),
-        Type::BYTEA => row
-            .try_get::<_, Option<Vec<u8>>>(index)
-            .map(|v| v.map(Value::Bytes)),
+        Type::INT8 => row.try_get::<_, Option<i64>>(index).map(Value::from),
+        Type::INT4 => row.try_get::<_, Option<i32>>(index).map(Value::from),
+        Type::BOOL => row.try_get::<_, Option<bool>>(index).map(Value::from),
+        Type::TEXT | Type::VARCHAR => row.try_get::<_, Option<String>>(index).map(Value::from),
+        Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(index).map(Value::from),
         other => {
             return Err(StoreError::Database(format!(
                 "the port has no values of the type {other}"
             )));
         }
     };
-    Ok(value.map_err(unreadable)?.unwrap_or(Value::Null))
+    value.map_err(|error| StoreError::Database(error.to_string()))
 }

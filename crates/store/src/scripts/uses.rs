@@ -44,28 +44,24 @@ pub fn list_uses(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<Use>, StoreError> 
             });
         }
     }
-    let spaces = tx.query(
+    let spaces: Vec<(String, UserId)> = tx.list(
         "SELECT name, owner_id FROM spaces WHERE startup_script_id = ?1 AND state <> 'deleted'
          ORDER BY id",
         values![id],
     )?;
-    for row in &spaces {
-        uses.push(Use {
-            what: "space",
-            name: row.get("name")?,
-            owner: Some(row.get("owner_id")?),
-        });
-    }
-    let templates = tx.query(
+    uses.extend(spaces.into_iter().map(|(name, owner)| Use {
+        what: "space",
+        name,
+        owner: Some(owner),
+    }));
+    let templates: Vec<String> = tx.list(
         "SELECT name FROM templates WHERE startup_script_id = ?1 ORDER BY id",
         values![id],
     )?;
-    for row in &templates {
-        uses.push(Use {
-            what: "template",
-            name: row.get("name")?,
-            owner: None,
-        });
-    }
+    uses.extend(templates.into_iter().map(|name| Use {
+        what: "template",
+        name,
+        owner: None,
+    }));
     Ok(uses)
 }

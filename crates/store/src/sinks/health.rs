@@ -5,37 +5,41 @@ use svc_protocol::api::{DeliveryState, FailingSink, SinkCounts, SinkOwner};
 
 use super::GLOBAL;
 use crate::{
+    conditions::Conditions,
     deliveries,
     error::StoreError,
-    sql::{Row, Tx},
-    value::Value,
+    sql::{FromRow, Row, Tx},
 };
 
 /// Counts the sinks of these owners, or of all; `failing` is left empty.
 pub fn counts(tx: &mut Tx<'_>, owner_keys: Option<&Vec<String>>) -> Result<SinkCounts, StoreError> {
-    let (placeholders, values) = placeholders(owner_keys.map(Vec::as_slice).unwrap_or_default());
-    let condition = match owner_keys {
-        Some(_) => format!("WHERE s.owner_key IN ({placeholders})"),
-        None => String::new(),
-    };
-    let row = tx.query_opt(
+    let mut conditions = Conditions::default();
+    if let Some(keys) = owner_keys {
+        conditions.add_in("s.owner_key", keys);
+    }
+    tx.get(
         &format!(
             "SELECT COUNT(*) AS total,
                     CAST(COALESCE(SUM(s.active), 0) AS BIGINT) AS active,
                     CAST(COALESCE(SUM(l.depth), 0) AS BIGINT) AS queued,
                     CAST(COALESCE(SUM(l.dropped), 0) AS BIGINT) AS dropped
-             FROM event_sinks s LEFT JOIN lanes l ON l.sink_id = s.id {condition}"
+             FROM event_sinks s LEFT JOIN lanes l ON l.sink_id = s.id {}",
+            conditions.where_clause()
         ),
-        &values,
-    )?;
-    let row = row.ok_or(StoreError::NoRow)?;
-    Ok(SinkCounts {
-        total: row.get("total")?,
-        active: row.get("active")?,
-        queued: row.get("queued")?,
-        dropped: row.get("dropped")?,
-        failing: Vec::new(),
-    })
+        &conditions.values,
+    )
+}
+
+impl FromRow for SinkCounts {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            total: row.get("total")?,
+            active: row.get("active")?,
+            queued: row.get("queued")?,
+            dropped: row.get("dropped")?,
+            failing: Vec::new(),
+        })
+    }
 }
 
 /// The active sinks of these owners whose last delivery is dead, or whose next delivery has failed
@@ -44,20 +48,22 @@ pub fn list_failing(
     tx: &mut Tx<'_>,
     owner_keys: &[String],
 ) -> Result<Vec<FailingSink>, StoreError> {
-    let (placeholders, values) = placeholders(owner_keys);
+    let mut conditions = Conditions::default();
+    conditions.add_in("s.owner_key", owner_keys);
     let rows = tx.query(
         &format!(
             "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, l.id AS lane_id,
                     l.failures AS failures
              FROM event_sinks s JOIN lanes l ON l.sink_id = s.id
-             WHERE s.owner_key IN ({placeholders}) AND s.active = 1
+             WHERE {} AND s.active = 1
                AND (l.failures > 0 OR 'dead' = (
                    SELECT d.state FROM deliveries d
                    WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL
                    ORDER BY d.n DESC LIMIT 1))
-             ORDER BY s.id"
+             ORDER BY s.id",
+            conditions.sql
         ),
-        &values,
+        &conditions.values,
     )?;
     let mut failing = Vec::new();
     for row in &rows {
@@ -102,11 +108,4 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, Store
         error,
         at,
     }))
-}
-
-/// Placeholders for keys, and their values.
-fn placeholders(owner_keys: &[String]) -> (String, Vec<Value>) {
-    let placeholders: Vec<_> = (1..=owner_keys.len()).map(|n| format!("?{n}")).collect();
-    let values = owner_keys.iter().map(Value::from).collect();
-    (placeholders.join(", "), values)
 }

@@ -6,12 +6,7 @@ use serde::{Deserialize, Serialize};
 use svc_core::{ScriptId, SinkId, Timestamp, UserId, pattern::Pattern};
 use svc_protocol::api::SinkType;
 
-use crate::{
-    error::StoreError,
-    lanes,
-    sql::Row,
-    value::{FromValue, Json, Value},
-};
+use crate::{record::record, value::as_json};
 
 /// The `owner_key` of sinks that see the events of all users.
 pub const GLOBAL: &str = "global";
@@ -78,8 +73,12 @@ impl SinkConfig {
     }
 }
 
-pub(super) const COLUMNS: &str = "id, owner_key, owner_id, name, description, patterns, type, active, config, \
-                       secret, previous_secret, previous_until, sealed_headers, created_at";
+as_json!(SinkConfig);
+
+record! {
+    SinkRow in "event_sinks": id, owner_key, owner_id, name, description, patterns, kind as "type",
+    active, config, secret, previous_secret, previous_until, sealed_headers, created_at
+}
 
 /// The `owner_key` of a user's own sinks.
 pub fn owner_key(user: UserId) -> String {
@@ -93,47 +92,5 @@ impl SinkRow {
 
     pub(super) fn has_lane(&self) -> bool {
         matches!(self.kind, SinkType::Webhook | SinkType::Script)
-    }
-
-    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
-        let Json(config) = row.get("config")?;
-        Ok(Self {
-            id: row.get("id")?,
-            owner_key: row.get("owner_key")?,
-            owner_id: row.get("owner_id")?,
-            name: row.get("name")?,
-            description: row.get("description")?,
-            patterns: lanes::read_patterns(row)?,
-            kind: row.get("type")?,
-            active: row.get("active")?,
-            config,
-            secret: row.get("secret")?,
-            previous_secret: row.get("previous_secret")?,
-            previous_until: row.get("previous_until")?,
-            sealed_headers: row.get("sealed_headers")?,
-            created_at: row.get("created_at")?,
-        })
-    }
-}
-
-impl FromValue for SinkType {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match String::from_value(value)?.as_str() {
-            "webhook" => Ok(Self::Webhook),
-            "script" => Ok(Self::Script),
-            "json-rpc" => Ok(Self::JsonRpc),
-            other => Err(format!("`{other}` is not a type of sink")),
-        }
-    }
-}
-
-impl From<SinkType> for Value {
-    fn from(kind: SinkType) -> Self {
-        match kind {
-            SinkType::Webhook => "webhook",
-            SinkType::Script => "script",
-            SinkType::JsonRpc => "json-rpc",
-        }
-        .into()
     }
 }

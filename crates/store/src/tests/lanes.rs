@@ -82,7 +82,6 @@ impl Fixture {
             tx.find(
                 "SELECT depth FROM lanes WHERE owner_id = ?1 AND method = ?2",
                 values![owner, method],
-                |row| row.get("depth"),
             )
         };
         self.write(depth).await

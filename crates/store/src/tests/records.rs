@@ -1,6 +1,6 @@
 //! Records are read as they were written, and the constraints of the schema hold.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use serde_json::json;
 use svc_core::{
@@ -92,7 +92,7 @@ async fn a_space_goes_through_its_states(engine: &TestEngine) {
         let now = spaces::get(tx, id)?;
         assert_eq!((now.state, now.health), (State::Deployed, Health::Healthy));
         assert_eq!((now.node_id, now.started_at), (Some(node_id), Some(AT)));
-        assert_eq!(spaces::list_deployed(tx)?, [now]);
+        assert_eq!(spaces::list_in_state(tx, State::Deployed)?, [now]);
 
         let reason = StopReason::LinkLost;
         assert!(spaces::set_state(tx, id, NewState::Stopped { reason }, AT)?);
@@ -136,7 +136,8 @@ async fn a_space_name_is_unique_per_owner_until_it_is_deleted(engine: &TestEngin
             spaces::insert(tx, row)?;
             spaces::mark_deleted(tx, row.id, AT.plus(Duration::from_secs(n as u64 + 1)))?;
         }
-        spaces::prune_deleted(tx, later[1].id, 2)?;
+        let keep = NonZeroU32::new(2).expect("not zero");
+        spaces::prune_deleted(tx, later[1].id, keep)?;
         assert_eq!(spaces::find(tx, first.id)?, None);
         for row in &later {
             assert!(spaces::find(tx, row.id)?.is_some());

@@ -7,6 +7,7 @@ use crate::{
     connection::Connection,
     error::StoreError,
     meta,
+    record::placeholders,
     sql::{Tx, values},
     value::Value,
 };
@@ -50,7 +51,7 @@ pub(super) struct Table {
 }
 
 /// All tables that are copied, as they are in the source.
-pub(super) fn all(source: &Connection) -> Result<Vec<Table>, TransferError> {
+pub(super) fn all(source: &dyn Connection) -> Result<Vec<Table>, TransferError> {
     COPIED
         .iter()
         .map(|name| {
@@ -70,7 +71,7 @@ pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, Sto
             "roles" => "roles WHERE builtin = 0",
             name => name,
         };
-        let rows = tx.count(&format!("SELECT COUNT(*) FROM {rows}"), &[])?;
+        let rows: i64 = tx.get(&format!("SELECT COUNT(*) FROM {rows}"), &[])?;
         if rows > 0 {
             found.push((*name, rows));
         }
@@ -79,7 +80,7 @@ pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, Sto
 }
 
 impl Table {
-    fn read(source: &Connection, name: &'static str) -> Result<Self, StoreError> {
+    fn read(source: &dyn Connection, name: &'static str) -> Result<Self, StoreError> {
         let rows = source.query(
             "SELECT name, pk FROM pragma_table_info(?1) ORDER BY cid",
             values![name],
@@ -127,26 +128,25 @@ impl Table {
         self.columns.iter().position(|name| name == column)
     }
 
-    pub(super) fn count(&self, connection: &Connection) -> Result<u64, StoreError> {
+    pub(super) fn count(&self, connection: &dyn Connection) -> Result<u64, StoreError> {
         let sql = format!(
             "SELECT COUNT(*) FROM {} WHERE {}",
             self.name,
             self.condition()
         );
-        let rows = Tx::on(connection).count(&sql, &[])?;
-        Ok(u64::try_from(rows).unwrap_or_default())
+        Tx::on(connection).get(&sql, &[])
     }
 
     /// The next page of rows after a key, in the order of keys; `None` after the last.
     pub(super) fn page(
         &self,
-        connection: &Connection,
+        connection: &dyn Connection,
         after: Option<Vec<Value>>,
     ) -> Result<Option<Vec<Vec<Value>>>, StoreError> {
         let key = self.list(self.key.iter().copied());
         let mut condition = self.condition();
         if after.is_some() {
-            let marks = marks(self.key.len());
+            let marks = placeholders(self.key.len());
             condition = format!("{condition} AND ({key}) > ({marks})");
         }
         let sql = format!(
@@ -168,13 +168,13 @@ impl Table {
             "INSERT INTO {} ({}) VALUES ({})",
             self.name,
             self.list(0..self.columns.len()),
-            marks(self.columns.len())
+            placeholders(self.columns.len())
         )
     }
 
     /// Removes the built-in roles that the migrations inserted: they are copied with the ids that
     /// users reference.
-    pub(super) fn clear(&self, target: &Connection) -> Result<(), StoreError> {
+    pub(super) fn clear(&self, target: &dyn Connection) -> Result<(), StoreError> {
         match self.name {
             "roles" => target.execute("DELETE FROM roles", &[]).map(drop),
             _ => Ok(()),
@@ -188,10 +188,4 @@ impl Table {
             .collect();
         names.join(", ")
     }
-}
-
-/// `?1, ?2, …`
-fn marks(count: usize) -> String {
-    let marks: Vec<_> = (1..=count).map(|number| format!("?{number}")).collect();
-    marks.join(", ")
 }

@@ -4,7 +4,7 @@ use super::{
     Target,
     tables::{COPIED, OF_SERVERS},
 };
-use crate::{DATABASE_FILE, DatabaseUrl, Store};
+use crate::{DATABASE_FILE, DatabaseUrl, Store, connection::Connection as _};
 
 #[tokio::test]
 async fn every_table_is_listed_and_comes_after_the_tables_that_it_references() {

@@ -12,7 +12,7 @@ use crate::{
     context,
     environment::Environment,
     exit::{Exit, Failure, Outcome},
-    output::{Table, joined, or_dash, yes_no},
+    output::{Fields, Table, joined, or_dash, yes_no},
     runtime,
 };
 
@@ -134,11 +134,8 @@ fn agent_token(
     }
     let file = environment.absolute(file);
     let text = std::fs::read_to_string(&file).map_err(|error| {
-        Failure::usage(format!(
-            "cannot read the agent token from `{}`",
-            file.display()
-        ))
-        .why(error)
+        let file = file.display();
+        Failure::usage(format!("cannot read the agent token from `{file}`")).why(error)
     })?;
     Ok(Some(text.trim().to_owned()))
 }
@@ -150,8 +147,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             let status = context::find_agent(&shell.environment)?.status().await?;
             shell
                 .output
-                .document(&status, || Table::record(fields(&status)))?;
-            Ok(Exit::Ok)
+                .document(&status, || Table::record(fields(&status)))
         }
         Command::Stop => {
             context::find_agent(&shell.environment)?.stop().await?;
@@ -161,7 +157,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-fn fields(status: &Status) -> Vec<(&'static str, String)> {
+fn fields(status: &Status) -> Fields {
     let mut fields = vec![
         ("space", or_dash(status.space.as_ref())),
         ("owner", or_dash(status.owner.as_ref())),

@@ -4,13 +4,7 @@ use clap::Subcommand;
 use svc_protocol::api::{Audit, AuditQuery};
 
 use super::{Shell, records::ListArgs};
-use crate::{
-    exit::{Exit, Outcome},
-    output::Table,
-};
-
-/// Entries shown without `--limit`.
-const LIMIT_DEFAULT: u32 = 50;
+use crate::{exit::Outcome, output::Table};
 
 /// Read the audit log
 #[derive(Subcommand, Debug)]
@@ -47,8 +41,6 @@ pub struct Filter {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     let Command::List { page, filter } = command;
-    let mut page = page.page();
-    page.limit.get_or_insert(LIMIT_DEFAULT);
     let query = AuditQuery {
         actor: filter.actor,
         action: filter.action,
@@ -56,19 +48,17 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         target_id: filter.target_id,
         ..AuditQuery::default()
     };
-    let document: Audit = shell.client()?.audit(&page, &query).await?;
+    let document: Audit = shell.client()?.list(&page.page(), &query).await?;
     shell.output.document(&document, || {
-        let mut table = Table::new(&["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"]);
-        for entry in &document.audit {
-            table.row(vec![
+        let head = ["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"];
+        Table::list(&head, "no audit entries", &document.audit, |entry| {
+            vec![
                 entry.at.to_string(),
                 entry.actor.clone(),
                 entry.action.clone(),
                 format!("{} {}", entry.target_type, entry.target_id),
                 entry.detail.to_string(),
-            ]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+            ]
+        })
+    })
 }

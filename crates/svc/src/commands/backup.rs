@@ -8,7 +8,7 @@ use svc_server::backup::{self, ArchiveError, BackupError, Report};
 use super::{Shell, server};
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Table, joined},
+    output::{Fields, Table, joined},
 };
 
 /// Back up the embedded database, and restore it
@@ -74,8 +74,7 @@ pub fn run(shell: &Shell, command: Command) -> Outcome {
     let report = report.map_err(failure)?;
     shell
         .output
-        .document(&report, || Table::record(fields(&report)))?;
-    Ok(Exit::Ok)
+        .document(&report, || Table::record(fields(&report)))
 }
 
 fn failure(error: BackupError) -> Failure {
@@ -87,14 +86,10 @@ fn failure(error: BackupError) -> Failure {
         BackupError::NoDatabase(_) => Exit::NotFound,
         BackupError::Io { .. } | BackupError::Folder(_) => Exit::Failure,
     };
-    let failure = Failure::new(exit, error.to_string());
-    match std::error::Error::source(&error) {
-        Some(source) => failure.why(source),
-        None => failure,
-    }
+    Failure::of_error(exit, &error)
 }
 
-fn fields(report: &Report) -> Vec<(&'static str, String)> {
+fn fields(report: &Report) -> Fields {
     let tables = report
         .tables
         .iter()

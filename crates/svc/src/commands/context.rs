@@ -101,18 +101,16 @@ fn list(shell: &Shell, contexts: &Contexts) -> Outcome {
         })
         .collect();
     shell.output.document(&json!({ "contexts": shown }), || {
-        let mut table = Table::new(&["CURRENT", "NAME", "URL", "USER"])
-            .or_when_empty("no contexts yet; svc login <url> saves one");
-        for context in &contexts.contexts {
+        let head = ["CURRENT", "NAME", "URL", "USER"];
+        let empty = "no contexts yet; svc login <url> saves one";
+        Table::list(&head, empty, &contexts.contexts, |context| {
             let mark = if is_current(context) { "*" } else { "" };
-            table.row(vec![
+            vec![
                 mark.to_owned(),
                 context.name.clone(),
                 context.url.clone(),
                 or_dash(context.username.as_ref()),
-            ]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+            ]
+        })
+    })
 }

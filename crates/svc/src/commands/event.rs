@@ -9,7 +9,6 @@ use super::Shell;
 use crate::{
     context::{self, Connection, Emitter},
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table},
     prompt,
 };
 
@@ -60,12 +59,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let emit = read(args.r#type, &payload)?;
     let key = args.idempotency_key.as_deref();
     let emitted = emit_by(shell, args.via, &emit, key).await?;
-    match shell.output.format {
-        // Only the id, for use in `$(…)`.
-        Format::Table => shell.output.line(emitted.event_id.to_string())?,
-        Format::Json | Format::Yaml => shell.output.document(&emitted, || Table::new(&[]))?,
-    }
-    Ok(Exit::Ok)
+    let id = emitted.event_id.to_string();
+    shell.output.line_or_data(&id, &emitted)
 }
 
 async fn emit_by(
@@ -83,12 +78,8 @@ async fn emit_by(
     match emitter {
         Emitter::Server(Connection { client, .. }) => Ok(client.emit(emit, key).await?),
         Emitter::Agent(agent) => agent.emit(emit, key).await.map_err(|error| {
-            let failure = Failure::from(error);
-            if failure.exit == Exit::Unreachable {
-                failure.hint("svc agent status shows its state; --via server bypasses the agent")
-            } else {
-                failure
-            }
+            let hint = "svc agent status shows its state; --via server bypasses the agent";
+            Failure::from(error).hint_for(Exit::Unreachable, hint)
         }),
     }
 }

@@ -5,16 +5,16 @@ mod tail;
 
 use clap::Subcommand;
 use svc_core::{EventId, SpaceId, pattern::Pattern};
-use svc_protocol::api::{EventQuery, EventRecord, Events};
+use svc_protocol::api::{EventQuery, EventRecord, Events, Space};
 
-use super::{Shell, records::ListArgs, space};
+use super::{
+    Shell,
+    records::{self, ListArgs},
+};
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, clean, joined},
+    output::{Fields, Format, Table, clean, joined, or_dash},
 };
-
-/// Events shown without `--limit`.
-const LIMIT_DEFAULT: u32 = 50;
 
 /// List past events, and follow new ones
 #[derive(Subcommand, Debug)]
@@ -46,10 +46,9 @@ pub enum Command {
 
 /// Checks a pattern before any request.
 fn parse_pattern(text: &str) -> Result<String, String> {
-    match Pattern::parse(text, 1) {
-        Ok(pattern) => Ok(pattern.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
+    Pattern::parse(text, 1)
+        .map(|pattern| pattern.to_string())
+        .map_err(|error| error.to_string())
 }
 
 /// Checks several patterns, separated by commas, before any request.
@@ -65,7 +64,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             pattern,
             space,
             page,
-        } => list(shell, pattern, space.as_deref(), &page).await,
+        } => list(shell, pattern, space.as_deref(), page).await,
         Command::Get { id } => get(shell, id).await,
         Command::Tail(args) => tail::run(shell, &args).await,
         Command::Listen(args) => listen::run(shell, &args).await,
@@ -76,62 +75,51 @@ async fn list(
     shell: &Shell,
     pattern: Option<String>,
     space: Option<&str>,
-    args: &ListArgs,
+    args: ListArgs,
 ) -> Outcome {
     let client = shell.client()?;
     let space_id: Option<SpaceId> = match space {
-        Some(reference) => Some(space::find(&client, reference).await?.id),
+        Some(reference) => Some(records::find::<Space>(&client, reference).await?.id),
         None => None,
     };
     let query = EventQuery {
         r#type: pattern,
         space_id,
     };
-    let mut page = args.page();
-    page.limit.get_or_insert(LIMIT_DEFAULT);
-    let document: Events = client.events(&page, &query).await?;
+    let document: Events = client.events(&args.page(), &query).await?;
     shell.output.document(&document, || {
-        let mut table = Table::new(&["AT", "TYPE", "ACTOR", "ID", "DATA"])
-            .or_when_empty("no events; emit one with: svc event <type> '{\"key\": \"value\"}'");
-        for event in &document.events {
-            table.row(vec![
+        let head = ["AT", "TYPE", "ACTOR", "ID", "DATA"];
+        let empty = "no events; emit one with: svc event <type> '{\"key\": \"value\"}'";
+        Table::list(&head, empty, &document.events, |event| {
+            vec![
                 event.event_ts.to_string(),
                 event.event_type.clone(),
                 event.actor.username.clone(),
                 event.event_id.to_string(),
                 event.data.to_string(),
-            ]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+            ]
+        })
+    })
 }
 
 async fn get(shell: &Shell, id: EventId) -> Outcome {
-    let event = shell.client()?.event(id).await.map_err(|error| {
-        let failure = Failure::from(error);
-        match failure.exit {
-            Exit::NotFound => failure.hint("svc events list"),
-            _ => failure,
-        }
-    })?;
+    let event = shell
+        .client()?
+        .event(id)
+        .await
+        .map_err(|error| Failure::from(error).hint_for(Exit::NotFound, "svc events list"))?;
     shell
         .output
-        .document(&event, || Table::record(fields(&event)))?;
-    Ok(Exit::Ok)
+        .document(&event, || Table::record(fields(&event)))
 }
 
-fn fields(event: &EventRecord) -> Vec<(&'static str, String)> {
-    let space = if event.space_id == SpaceId::NIL {
-        "-".to_owned()
-    } else {
-        event.space_id.to_string()
-    };
+fn fields(event: &EventRecord) -> Fields {
+    let space = Some(event.space_id).filter(|id| *id != SpaceId::NIL);
     vec![
         ("id", event.event_id.to_string()),
         ("type", event.event_type.clone()),
         ("at", event.event_ts.to_string()),
-        ("space", space),
+        ("space", or_dash(space)),
         ("owner", event.owner_id.to_string()),
         ("actor", event.actor.username.clone()),
         ("data", event.data.to_string()),

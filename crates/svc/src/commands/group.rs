@@ -1,14 +1,13 @@
 //! `svc group`
 
 use clap::Subcommand;
-use svc_client::Resource;
-use svc_protocol::api::{Group, GroupBody, Groups};
+use svc_protocol::api::{Group, GroupBody};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArg, NameArgs, Record},
 };
-use crate::exit::Outcome;
+use crate::{exit::Outcome, output::Fields};
 
 /// Manage groups of users; a shared method can be limited to groups
 #[derive(Subcommand, Debug)]
@@ -19,10 +18,7 @@ pub enum Command {
     List(ListArgs),
     /// Show a group
     #[command(before_help = "  svc group get ops")]
-    Get {
-        /// Name or id
-        name: String,
-    },
+    Get(NameArg),
     /// Create a group
     #[command(before_help = "  svc group create ops")]
     Create {
@@ -45,38 +41,32 @@ pub enum Command {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => {
-            records::list::<Groups>(shell, &args, &["NAME", "ID", "CREATED"], |group| {
-                vec![
-                    group.name.clone(),
-                    group.id.to_string(),
-                    group.created_at.to_string(),
-                ]
-            })
-            .await
-        }
-        Command::Get { name } => {
-            let group = records::find::<Group>(shell, &name).await?;
-            records::show(shell, &group, fields)
-        }
-        Command::Create { name } => {
-            let group = shell.client()?.create::<Group>(&GroupBody { name }).await?;
-            records::show(shell, &group, fields)
-        }
+        Command::List(args) => records::list::<Group>(shell, args).await,
+        Command::Get(which) => records::get::<Group>(shell, &which).await,
+        Command::Create { name } => records::create::<Group>(shell, &GroupBody { name }).await,
         Command::Update { group, name } => {
-            let group = records::find::<Group>(shell, &group).await?;
-            let body = GroupBody { name };
-            let group = shell.client()?.update::<Group>(group.id(), &body).await?;
-            records::show(shell, &group, fields)
+            records::update::<Group>(shell, &group, &GroupBody { name }).await
         }
         Command::Rm(which) => records::remove::<Group>(shell, &which).await,
     }
 }
 
-fn fields(group: &Group) -> Vec<(&'static str, String)> {
-    vec![
-        ("name", group.name.clone()),
-        ("id", group.id.to_string()),
-        ("created", group.created_at.to_string()),
-    ]
+impl Record for Group {
+    const HEAD: &'static [&'static str] = &["NAME", "ID", "CREATED"];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.id.to_string(),
+            self.created_at.to_string(),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        vec![
+            ("name", self.name.clone()),
+            ("id", self.id.to_string()),
+            ("created", self.created_at.to_string()),
+        ]
+    }
 }

@@ -6,7 +6,7 @@ use svc_client::{Client, Error, Target};
 use svc_core::credential::CredentialKind;
 use svc_protocol::api::{Login, MethodQuery, NewToken, Setup, Token};
 
-use super::Shell;
+use super::{Shell, token::secret_of};
 use crate::{
     context::{Context, Contexts},
     exit::{Exit, Failure, Outcome},
@@ -48,48 +48,33 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         .map(|path| shell.environment.absolute(path));
     let target = Target::parse(&url, ca_file.as_deref())?;
     let name = args.name.clone().unwrap_or_else(|| target.host_header());
-    let context = if args.token_stdin {
+    let (token, token_id, username) = if args.token_stdin {
         let token = prompt::read_secret()?;
         let username = check_token(target, &token).await?;
-        Context {
-            name,
-            url,
-            token,
-            token_id: None,
-            username,
-            ca_file,
-        }
+        (token, None, username)
     } else {
         let login = ask_login(&args, link.is_some())?;
-        let username = Some(login.username.clone());
+        let username = login.username.clone();
         let token = make_token(target, link, login).await?;
-        let secret = token.token.ok_or_else(|| {
-            Failure::new(
-                Exit::Failure,
-                "the server created a token but did not return it",
-            )
-        })?;
-        Context {
-            name,
-            url,
-            token: secret,
-            token_id: Some(token.id.to_string()),
-            username,
-            ca_file,
-        }
+        (
+            secret_of(&token)?,
+            Some(token.id.to_string()),
+            Some(username),
+        )
     };
     let folder = shell.environment.config_folder()?;
     let mut contexts = Contexts::load(&folder)?;
-    let whom = context
-        .username
-        .clone()
-        .unwrap_or_else(|| "a token".to_owned());
-    eprintln!(
-        "logged in to {} as {whom}; context `{}` is now the current one",
-        context.url, context.name
-    );
-    contexts.current = Some(context.name.clone());
-    contexts.put(context);
+    let whom = username.as_deref().unwrap_or("a token");
+    eprintln!("logged in to {url} as {whom}; context `{name}` is now the current one");
+    contexts.current = Some(name.clone());
+    contexts.put(Context {
+        name,
+        url,
+        token,
+        token_id,
+        username,
+        ca_file,
+    });
     contexts.save(&folder)?;
     Ok(Exit::Ok)
 }
@@ -191,11 +176,10 @@ async fn check_token(target: Target, token: &str) -> Result<Option<String>, Fail
 }
 
 fn host_name() -> String {
-    let name = rustix::system::uname()
+    let system = rustix::system::uname();
+    let name: String = system
         .nodename()
         .to_string_lossy()
-        .into_owned();
-    let name: String = name
         .chars()
         .filter(|character| character.is_ascii_alphanumeric() || "-._".contains(*character))
         .take(40)

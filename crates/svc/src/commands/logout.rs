@@ -1,6 +1,5 @@
 //! `svc logout`
 
-use svc_client::{Client, Target};
 use svc_protocol::api::Token;
 use uuid::Uuid;
 
@@ -33,8 +32,7 @@ pub async fn run(shell: &Shell) -> Outcome {
         .and_then(|id| Uuid::parse_str(id).ok());
     // The context is removed even if the server cannot be reached.
     if let Some(id) = id {
-        let target = Target::parse(&context.url, context.ca_file.as_deref())?;
-        let client = Client::new(target).with_token(&context.token);
+        let client = context.client()?;
         if let Err(error) = client.delete::<Token>(id).await {
             eprintln!("warning: cannot revoke the token: {error}");
         }

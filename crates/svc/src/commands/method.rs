@@ -12,7 +12,7 @@ use super::{Shell, records::ListArgs};
 use crate::{
     context,
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, joined, or_dash, yes_no},
+    output::{Fields, Format, Table, joined, or_dash, yes_no},
 };
 
 /// Find methods and call them
@@ -37,7 +37,7 @@ pub enum Command {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List { name, search, page } => list(shell, name, search, &page).await,
+        Command::List { name, search, page } => list(shell, name, search, page).await,
         Command::Call(args) => call::run(shell, args).await,
     }
 }
@@ -46,19 +46,19 @@ async fn list(
     shell: &Shell,
     name: Option<String>,
     search: Option<String>,
-    page: &ListArgs,
+    page: ListArgs,
 ) -> Outcome {
     let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
     let query = MethodQuery {
         name: name.clone(),
         q: search,
         limit: page.limit,
-        cursor: page.cursor.clone(),
+        cursor: page.cursor,
     };
     let bytes = connection.client.methods_raw(&query).await?;
-    let document: Methods = serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
-    })?;
+    let unreadable =
+        |error: serde_json::Error| Failure::failed("the list of methods cannot be read").why(error);
+    let document: Methods = serde_json::from_slice(&bytes).map_err(unreadable)?;
     if let (Some(name), 0) = (&name, document.count) {
         return Err(Failure::new(
             Exit::NotFound,
@@ -70,10 +70,8 @@ async fn list(
         // The unchanged document of the API.
         Format::Json => shell.output.raw(&bytes)?,
         Format::Yaml => {
-            let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
-                Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
-            })?;
-            shell.output.document(&value, || Table::new(&[]))?;
+            let value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
+            shell.output.data(&value)?;
         }
         Format::Table if name.is_some() => {
             for method in &document.methods {
@@ -82,27 +80,26 @@ async fn list(
                 print_schema(shell, "result_schema", method.result_schema.as_ref())?;
             }
         }
-        Format::Table => shell.output.table(&table(&document))?,
+        Format::Table => return shell.output.table(&table(&document)),
     }
     Ok(Exit::Ok)
 }
 
 fn table(document: &Methods) -> Table {
-    let mut table = Table::new(&["NAME", "SCOPE", "OWNER", "PROVIDERS", "DESCRIPTION"])
-        .or_when_empty("no methods yet; a space publishes some with: svc methods register <file>");
-    for method in &document.methods {
-        table.row(vec![
+    let head = ["NAME", "SCOPE", "OWNER", "PROVIDERS", "DESCRIPTION"];
+    let empty = "no methods yet; a space publishes some with: svc methods register <file>";
+    Table::list(&head, empty, &document.methods, |method| {
+        vec![
             method.name.clone(),
             method.scope.clone(),
             method.owner.to_string(),
             method.provider_count.to_string(),
             method.description.clone(),
-        ]);
-    }
-    table
+        ]
+    })
 }
 
-fn fields(method: &Method) -> Vec<(&'static str, String)> {
+fn fields(method: &Method) -> Fields {
     let mut fields = vec![
         ("name", method.name.clone()),
         ("description", method.description.clone()),
@@ -135,8 +132,6 @@ fn fields(method: &Method) -> Vec<(&'static str, String)> {
 }
 
 fn print_schema(shell: &Shell, name: &str, schema: Option<&Value>) -> Result<(), Failure> {
-    match schema {
-        None => shell.output.line(format!("{name}: -")),
-        Some(schema) => shell.output.line(format!("{name}: {schema:#}")),
-    }
+    let schema = or_dash(schema.map(|schema| format!("{schema:#}")));
+    shell.output.line(format!("{name}: {schema}"))
 }

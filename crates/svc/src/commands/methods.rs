@@ -5,7 +5,10 @@ mod validate;
 
 pub use script::is_script;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
 use svc_client::AgentClient;
@@ -122,17 +125,16 @@ impl Source {
             });
         }
         let name = file.display().to_string();
-        let unreadable =
-            |why: String| Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why);
-        let size = std::fs::metadata(file)
-            .map_err(|error| unreadable(error.to_string()))?
-            .len();
+        let unreadable = |why: &dyn Display| {
+            Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why)
+        };
+        let found = std::fs::metadata(file).map_err(|error| unreadable(&error))?;
+        let size = found.len();
         if size > FILE_BYTES_MAX as u64 {
-            return Err(unreadable(format!(
-                "it has {size} bytes; at most {FILE_BYTES_MAX} are allowed"
-            )));
+            let why = format!("it has {size} bytes; at most {FILE_BYTES_MAX} are allowed");
+            return Err(unreadable(&why));
         }
-        let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+        let text = std::fs::read_to_string(file).map_err(|error| unreadable(&error))?;
         Ok(Self {
             path: shell.environment.absolute(file),
             name,
@@ -173,10 +175,9 @@ struct Names {
 
 impl Names {
     fn parse(space: &str, owner: &str) -> Result<Self, Failure> {
-        let usage = |error: String| Failure::usage(error);
         Ok(Self {
-            space: SpaceName::parse(space).map_err(|error| usage(error.to_string()))?,
-            owner: UserName::parse(owner).map_err(|error| usage(error.to_string()))?,
+            space: SpaceName::parse(space).map_err(|error| Failure::usage(error.to_string()))?,
+            owner: UserName::parse(owner).map_err(|error| Failure::usage(error.to_string()))?,
         })
     }
 }
@@ -212,13 +213,9 @@ async fn register(
         return Ok(Exit::Ok);
     }
     shell.output.document(&registered, || {
-        let mut table = Table::new(&["METHOD"]).or_when_empty(ALL_UNREGISTERED);
-        for name in &registered.methods {
-            table.row(vec![name.clone()]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+        let row = |name: &String| vec![name.clone()];
+        Table::list(&["METHOD"], ALL_UNREGISTERED, &registered.methods, row)
+    })
 }
 
 async fn register_toml(
@@ -249,16 +246,12 @@ async fn unregister(shell: &Shell, local_name: Option<&str>) -> Outcome {
     let agent: AgentClient = context::find_agent(&shell.environment)?;
     let unregistered = agent.unregister(local_name).await?;
     shell.output.document(&unregistered, || {
-        let mut table = Table::new(&["REMOVED"]).or_when_empty("nothing was registered");
-        for name in &unregistered.removed {
-            table.row(vec![name.clone()]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+        let (empty, row) = ("nothing was registered", |name: &String| vec![name.clone()]);
+        Table::list(&["REMOVED"], empty, &unregistered.removed, row)
+    })
 }
 
-fn warn(warnings: &[String]) {
+pub fn warn(warnings: &[String]) {
     for warning in warnings {
         eprintln!("warning: {warning}");
     }

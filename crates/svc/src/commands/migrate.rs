@@ -1,7 +1,6 @@
 //! `svc migrate`: copies the embedded database of a single server to PostgreSQL.
 
 use std::{
-    error::Error,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -14,8 +13,7 @@ use super::{Shell, server};
 use crate::{
     config::Config,
     exit::{Exit, Failure, Outcome},
-    logging,
-    output::Table,
+    output::{Table, quote},
 };
 
 /// Optional prefix of the path of an embedded database.
@@ -40,8 +38,7 @@ pub struct Args {
 }
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
-    let format = shell.globals.log_format.unwrap_or_default();
-    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
+    shell.start_command_logs()?;
     let config = shell.config()?;
     let from = source(shell, &config, args.from)?;
     let to = target(args.to.or(config.server.database_url))?;
@@ -133,17 +130,14 @@ fn failure(error: MigrateError) -> Failure {
         MigrateError::Running(_) | MigrateError::ServerId(_) => Exit::Failure,
         MigrateError::Transfer(error) => exit_of(error),
     };
-    let mut failure = Failure::new(exit, error.to_string());
-    if let Some(source) = Error::source(&error) {
-        failure = failure.why(source);
-    }
+    let failure = Failure::of_error(exit, &error);
     // The database has tables of another program.
     if let MigrateError::Transfer(TransferError::Target {
         source: OpenError::Migration { .. },
         ..
     }) = &error
     {
-        failure = failure.hint("name an empty database; `createdb <name>` makes one");
+        return failure.hint("name an empty database; `createdb <name>` makes one");
     }
     failure
 }
@@ -169,15 +163,14 @@ fn exit_of(error: &TransferError) -> Exit {
 }
 
 fn table(report: &Report) -> Table {
-    let mut table = Table::new(&["TABLE", "ROWS", "SHA-256"]);
-    for moved in &report.tables {
-        table.row(vec![
+    let head = ["TABLE", "ROWS", "SHA-256"];
+    Table::list(&head, "no tables", &report.tables, |moved| {
+        vec![
             moved.name.to_owned(),
             moved.rows.to_string(),
             moved.sha256.clone(),
-        ]);
-    }
-    table
+        ]
+    })
 }
 
 fn print_next_steps(report: &Report) {
@@ -191,19 +184,13 @@ fn print_next_steps(report: &Report) {
     match &report.secret_key_file {
         Some(file) => eprintln!(
             "  export SVC_SECRET_KEY=\"$(cat {})\"    # the secrets are encrypted with it",
-            quoted(file)
+            quote(&file.display().to_string())
         ),
-        None => {
-            eprintln!("  SVC_SECRET_KEY, unchanged: the secrets are encrypted with it")
-        }
+        None => eprintln!("  SVC_SECRET_KEY, unchanged: the secrets are encrypted with it"),
     }
     eprintln!("  SVC_DATABASE_URL, the address given here");
     eprintln!("and here, where the server keeps its id and its spaces:");
-    eprintln!("  svc server start --data-dir {}", quoted(folder));
+    let folder = quote(&folder.display().to_string());
+    eprintln!("  svc server start --data-dir {folder}");
     eprintln!("never start it without SVC_DATABASE_URL: queued events would be delivered twice");
-}
-
-/// A path, quoted for a shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

@@ -1,13 +1,36 @@
-//! List, show, find and remove: shared by the commands of all resources.
+//! List, show, find, create, update and remove: shared by the commands of all resources.
 
-use svc_client::{Listing, Resource};
-use svc_protocol::api::PageQuery;
+use clap::CommandFactory;
+use serde::Serialize;
+use svc_client::{Client, Error, Resource};
+use svc_protocol::api::{Listing, PageQuery};
 
 use super::Shell;
 use crate::{
+    cli::Cli,
     exit::{Exit, Failure, Outcome},
-    output::Table,
+    output::{Fields, Table, joined},
 };
+
+/// Entries of a long list that are shown without `--limit`.
+pub const LIMIT_DEFAULT: u32 = 50;
+
+/// A resource that commands print and find.
+pub trait Record: Resource {
+    /// The head of a list.
+    const HEAD: &'static [&'static str];
+    /// The word for a removal in messages.
+    const REMOVED: &'static str = "removed";
+
+    /// The record in a list, one cell for each column of the head.
+    fn row(&self) -> Vec<String>;
+    /// The record alone.
+    fn fields(&self) -> Fields;
+
+    async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
+        client.find(reference).await
+    }
+}
 
 /// A page of a list. Without options, the whole list.
 #[derive(clap::Args, Debug, Default)]
@@ -21,16 +44,20 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    pub fn page(&self) -> PageQuery {
+    /// The page of a list that is never shown as a whole.
+    pub fn page(self) -> PageQuery {
         PageQuery {
-            limit: self.limit,
-            cursor: self.cursor.clone(),
+            limit: self.limit.or(Some(LIMIT_DEFAULT)),
+            cursor: self.cursor,
         }
     }
+}
 
-    pub fn is_whole(&self) -> bool {
-        self.limit.is_none() && self.cursor.is_none()
-    }
+/// A record to act on.
+#[derive(clap::Args, Debug)]
+pub struct NameArg {
+    /// Name or id
+    name: String,
 }
 
 /// Names or ids to act on.
@@ -41,65 +68,86 @@ pub struct NameArgs {
     pub names: Vec<String>,
 }
 
-pub async fn list<L: Listing>(
+pub async fn list<R: Record>(shell: &Shell, args: ListArgs) -> Outcome {
+    list_matching::<R>(shell, args, &()).await
+}
+
+/// Lists the records that a query selects.
+pub async fn list_matching<R: Record>(
     shell: &Shell,
-    args: &ListArgs,
-    head: &[&'static str],
-    row: impl Fn(&L::Item) -> Vec<String>,
+    args: ListArgs,
+    query: &impl Serialize,
 ) -> Outcome {
     let client = shell.client()?;
-    let document = if args.is_whole() {
-        L::whole(client.list_all::<L>().await?)
-    } else {
-        client.list::<L>(&args.page()).await?
+    let document = match args {
+        ListArgs {
+            limit: None,
+            cursor: None,
+        } => R::List::whole(client.list_all::<R::List>(query).await?),
+        ListArgs { limit, cursor } => client.list(&PageQuery { limit, cursor }, query).await?,
     };
     shell.output.document(&document, || {
-        let mut table = Table::new(head);
-        for item in document.items() {
-            table.row(row(item));
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+        let empty = format!("no {}s", R::KIND);
+        Table::list(R::HEAD, empty, document.items(), R::row)
+    })
+}
+
+pub async fn get<R: Record>(shell: &Shell, which: &NameArg) -> Outcome {
+    show::<R>(shell, &find(&shell.client()?, &which.name).await?)
 }
 
 /// Prints one record.
-pub fn show<R: Resource>(
-    shell: &Shell,
-    record: &R,
-    fields: impl FnOnce(&R) -> Vec<(&'static str, String)>,
-) -> Outcome {
+pub fn show<R: Record>(shell: &Shell, record: &R) -> Outcome {
     shell
         .output
-        .document(record, || Table::record(fields(record)))?;
-    Ok(Exit::Ok)
+        .document(record, || Table::record(record.fields()))
 }
 
-pub async fn find<R: Resource>(shell: &Shell, name: &str) -> Result<R, Failure> {
-    shell
-        .client()?
-        .find::<R>(name)
+pub async fn find<R: Record>(client: &Client, reference: &str) -> Result<R, Failure> {
+    R::find(client, reference)
         .await
         .map_err(|error| with_list_hint::<R>(error.into()))
 }
 
 pub fn with_list_hint<R: Resource>(failure: Failure) -> Failure {
-    if failure.exit == Exit::NotFound && failure.hint.is_none() {
-        failure.hint(format!("svc {} list", R::KIND))
-    } else {
-        failure
-    }
+    failure.hint_for(Exit::NotFound, format!("svc {} list", R::KIND))
 }
 
-pub async fn remove<R: Resource>(shell: &Shell, which: &NameArgs) -> Outcome {
+pub async fn create<R: Record>(shell: &Shell, new: &R::New) -> Outcome {
+    show::<R>(shell, &shell.client()?.create(new).await?)
+}
+
+pub async fn update<R: Record>(shell: &Shell, reference: &str, patch: &R::Patch) -> Outcome {
+    check_patch::<R>(patch)?;
+    let client = shell.client()?;
+    let record = find::<R>(&client, reference).await?;
+    show::<R>(shell, &client.update(record.id(), patch).await?)
+}
+
+/// Rejects a patch that changes nothing: no option of the command was given.
+pub fn check_patch<R: Resource>(patch: &R::Patch) -> Result<(), Failure> {
+    let patch = serde_json::to_value(patch).unwrap_or_default();
+    if patch != serde_json::json!({}) {
+        return Ok(());
+    }
+    let command = Cli::command();
+    let options = command
+        .find_subcommand(R::KIND)
+        .and_then(|kind| kind.find_subcommand("update"))
+        .into_iter()
+        .flat_map(|update| update.get_arguments().filter_map(clap::Arg::get_long))
+        .map(|name| format!("--{name}"));
+    Err(Failure::usage("nothing to change was given")
+        .why(format!("the options are {}", joined(options)))
+        .hint(format!("svc {} update --help", R::KIND)))
+}
+
+pub async fn remove<R: Record>(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
-        let record = client
-            .find::<R>(name)
-            .await
-            .map_err(|error| with_list_hint::<R>(error.into()))?;
+        let record: R = find(&client, name).await?;
         client.delete::<R>(record.id()).await?;
-        eprintln!("removed {} `{}`", R::KIND, record.name());
+        eprintln!("{} {} `{}`", R::REMOVED, R::KIND, record.name());
     }
     Ok(Exit::Ok)
 }
@@ -116,6 +164,9 @@ pub fn words_if_given(given: Vec<String>) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+    use svc_protocol::api::{RolePatch, Space, SpacePatch, Template, User, UserPatch};
+
     use super::*;
 
     #[test]
@@ -124,5 +175,33 @@ mod tests {
         assert_eq!(words_if_given(given(&[])), None);
         assert_eq!(words_if_given(given(&[""])), Some(vec![]));
         assert_eq!(words_if_given(given(&["a", "b"])), Some(given(&["a", "b"])));
+    }
+
+    #[test]
+    fn an_update_without_options_is_a_usage_error_that_names_them() {
+        let check = |checked: Result<(), Failure>, options: &str| {
+            let failure = checked.expect_err(options);
+            assert_eq!(failure.exit, Exit::Usage);
+            assert_eq!(failure.why, Some(format!("the options are {options}")));
+        };
+        check(
+            check_patch::<Space>(&SpacePatch::default()),
+            "--health-check, --startup-script",
+        );
+        check(
+            check_patch::<Template>(&json!({})),
+            "--name, --port, --health-check, --field, --startup-script",
+        );
+        let patch = UserPatch::default();
+        check(
+            check_patch::<User>(&patch),
+            "--role, --group, --activate, --deactivate, --quota",
+        );
+        assert!(check_patch::<Template>(&json!({"health_check": Value::Null})).is_ok());
+        let patch = RolePatch {
+            name: Some("n".into()),
+            permissions: None,
+        };
+        assert!(check_patch::<svc_protocol::api::Role>(&patch).is_ok());
     }
 }

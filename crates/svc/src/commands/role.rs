@@ -1,17 +1,16 @@
 //! `svc role`
 
 use clap::Subcommand;
-use svc_client::Resource;
 use svc_core::{Permission, Permissions};
-use svc_protocol::api::{NewRole, Role, RolePatch, Roles};
+use svc_protocol::api::{NewRole, Role, RolePatch};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArg, NameArgs, Record},
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::{joined, yes_no},
+    output::{Fields, joined, yes_no},
 };
 
 /// Manage roles: named sets of permissions
@@ -25,10 +24,7 @@ pub enum Command {
     List(ListArgs),
     /// Show a role
     #[command(before_help = "  svc role get user")]
-    Get {
-        /// Name or id
-        name: String,
-    },
+    Get(NameArg),
     /// Create a role
     #[command(before_help = "  svc role create caller --permission use_methods,use_mcp")]
     Create {
@@ -67,26 +63,11 @@ pub enum Command {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => {
-            let head = ["NAME", "BUILT-IN", "PERMISSIONS"];
-            records::list::<Roles>(shell, &args, &head, |role| {
-                vec![
-                    role.name.clone(),
-                    yes_no(role.builtin),
-                    permission_names(role.permissions),
-                ]
-            })
-            .await
-        }
-        Command::Get { name } => {
-            let role = records::find::<Role>(shell, &name).await?;
-            records::show(shell, &role, fields)
-        }
+        Command::List(args) => records::list::<Role>(shell, args).await,
+        Command::Get(which) => records::get::<Role>(shell, &which).await,
         Command::Create { name, permissions } => {
             let permissions = parse(&records::words(permissions))?;
-            let new = NewRole { name, permissions };
-            let role = shell.client()?.create::<Role>(&new).await?;
-            records::show(shell, &role, fields)
+            records::create::<Role>(shell, &NewRole { name, permissions }).await
         }
         Command::Update {
             role,
@@ -96,10 +77,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             let permissions = records::words_if_given(permissions)
                 .map(|names| parse(&names))
                 .transpose()?;
-            let role = records::find::<Role>(shell, &role).await?;
-            let patch = RolePatch { name, permissions };
-            let role = shell.client()?.update::<Role>(role.id(), &patch).await?;
-            records::show(shell, &role, fields)
+            records::update::<Role>(shell, &role, &RolePatch { name, permissions }).await
         }
         Command::Rm(which) => records::remove::<Role>(shell, &which).await,
     }
@@ -116,20 +94,29 @@ fn parse(names: &[String]) -> Result<Permissions, Failure> {
         })
 }
 
-fn permission_names(permissions: Permissions) -> String {
-    joined(
-        Permission::ALL
-            .iter()
-            .filter(|&&permission| permissions.contains(permission)),
-    )
+pub fn permission_names(permissions: Permissions) -> String {
+    let all = Permission::ALL.iter();
+    joined(all.filter(|&&permission| permissions.contains(permission)))
 }
 
-fn fields(role: &Role) -> Vec<(&'static str, String)> {
-    vec![
-        ("name", role.name.clone()),
-        ("id", role.id.to_string()),
-        ("built-in", yes_no(role.builtin)),
-        ("permissions", permission_names(role.permissions)),
-        ("created", role.created_at.to_string()),
-    ]
+impl Record for Role {
+    const HEAD: &'static [&'static str] = &["NAME", "BUILT-IN", "PERMISSIONS"];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            yes_no(self.builtin),
+            permission_names(self.permissions),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        vec![
+            ("name", self.name.clone()),
+            ("id", self.id.to_string()),
+            ("built-in", yes_no(self.builtin)),
+            ("permissions", permission_names(self.permissions)),
+            ("created", self.created_at.to_string()),
+        ]
+    }
 }

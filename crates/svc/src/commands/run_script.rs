@@ -25,10 +25,7 @@ use super::{
     Shell,
     own_script::{self, OwnScript},
 };
-use crate::{
-    exit::{Exit, Outcome},
-    logging,
-};
+use crate::exit::{Exit, Outcome};
 
 /// Run a Python script, or serve methods with one; needs no installed Python
 #[derive(clap::Args, Debug)]
@@ -109,8 +106,7 @@ impl Bounds {
 }
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
-    let format = shell.globals.log_format.unwrap_or_default();
-    logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
+    shell.start_command_logs()?;
     let bounds = Bounds::of(&args);
     match args.json_rpc {
         Some(file) => serve::run(shell, file, args.script, bounds, args.watch),

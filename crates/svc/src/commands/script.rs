@@ -4,19 +4,19 @@ mod change;
 mod find;
 mod trying;
 
-pub use find::find_id;
+pub use find::{find_id, find_startup};
 
 use clap::{Subcommand, ValueEnum};
-use svc_client::{Listing, Resource};
-use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery, Scripts};
+use svc_client::Resource;
+use svc_protocol::api::{Script, ScriptKind, ScriptQuery};
 
 use super::{
     Shell,
-    records::{self, ListArgs},
+    records::{self, ListArgs, Record},
 };
 use crate::{
     exit::{Exit, Outcome},
-    output::{Format, Table, or_dash},
+    output::{Fields, Format, json_name, or_dash},
 };
 
 /// Manage stored scripts: startup scripts, event sinks, tools and libraries
@@ -92,40 +92,19 @@ impl From<Kind> for ScriptKind {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List { kind, page } => list(shell, kind.map(Into::into), &page).await,
+        Command::List { kind, page } => {
+            let query = ScriptQuery {
+                kind: kind.map(Into::into),
+                ..ScriptQuery::default()
+            };
+            records::list_matching::<Script>(shell, page, &query).await
+        }
         Command::Show(one) => show(shell, &one).await,
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
         Command::Delete { scripts, kind } => delete(shell, &scripts, kind.map(Into::into)).await,
         Command::Run(args) => trying::run(shell, args).await,
     }
-}
-
-async fn list(shell: &Shell, kind: Option<ScriptKind>, page: &ListArgs) -> Outcome {
-    let client = shell.client()?;
-    let query = ScriptQuery {
-        kind,
-        ..ScriptQuery::default()
-    };
-    let scripts = if page.is_whole() {
-        Scripts::whole(client.all_scripts(&query).await?)
-    } else {
-        client.scripts(&page.page(), &query).await?
-    };
-    shell.output.document(&scripts, || {
-        let mut table = Table::new(&["NAME", "KIND", "OWNER", "UPDATED", "DESCRIPTION"]);
-        for script in &scripts.scripts {
-            table.row(vec![
-                script.name.clone(),
-                kind_name(script.kind).to_owned(),
-                owner_name(script.owner).to_owned(),
-                script.updated_at.to_string(),
-                script.description.clone(),
-            ]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
 }
 
 async fn show(shell: &Shell, one: &ScriptArg) -> Outcome {
@@ -135,7 +114,7 @@ async fn show(shell: &Shell, one: &ScriptArg) -> Outcome {
         shell.output.text(&script.source)?;
         return Ok(Exit::Ok);
     }
-    records::show(shell, &script, fields)
+    records::show(shell, &script)
 }
 
 async fn delete(shell: &Shell, references: &[String], kind: Option<ScriptKind>) -> Outcome {
@@ -143,41 +122,36 @@ async fn delete(shell: &Shell, references: &[String], kind: Option<ScriptKind>) 
     for reference in references {
         let script = find::find(&client, reference, kind).await?;
         client.delete::<Script>(script.id()).await?;
-        eprintln!(
-            "removed {} script `{}`",
-            kind_name(script.kind),
-            script.name
-        );
+        let kind = json_name(script.kind);
+        eprintln!("removed {kind} script `{}`", script.name);
     }
     Ok(Exit::Ok)
 }
 
-pub fn kind_name(kind: ScriptKind) -> &'static str {
-    match kind {
-        ScriptKind::Startup => "startup",
-        ScriptKind::Library => "library",
-        ScriptKind::Sink => "sink",
-        ScriptKind::Tool => "tool",
-    }
-}
+impl Record for Script {
+    const HEAD: &'static [&'static str] = &["NAME", "KIND", "OWNER", "UPDATED", "DESCRIPTION"];
 
-fn owner_name(owner: ScriptOwner) -> &'static str {
-    match owner {
-        ScriptOwner::User => "user",
-        ScriptOwner::Global => "global",
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            json_name(self.kind),
+            json_name(self.owner),
+            self.updated_at.to_string(),
+            self.description.clone(),
+        ]
     }
-}
 
-fn fields(script: &Script) -> Vec<(&'static str, String)> {
-    vec![
-        ("name", script.name.clone()),
-        ("id", script.id.to_string()),
-        ("kind", kind_name(script.kind).to_owned()),
-        ("owner", owner_name(script.owner).to_owned()),
-        ("description", script.description.clone()),
-        ("params schema", or_dash(script.params_schema.as_ref())),
-        ("source", format!("{} bytes", script.source.len())),
-        ("created", script.created_at.to_string()),
-        ("updated", script.updated_at.to_string()),
-    ]
+    fn fields(&self) -> Fields {
+        vec![
+            ("name", self.name.clone()),
+            ("id", self.id.to_string()),
+            ("kind", json_name(self.kind)),
+            ("owner", json_name(self.owner)),
+            ("description", self.description.clone()),
+            ("params schema", or_dash(self.params_schema.as_ref())),
+            ("source", format!("{} bytes", self.source.len())),
+            ("created", self.created_at.to_string()),
+            ("updated", self.updated_at.to_string()),
+        ]
+    }
 }

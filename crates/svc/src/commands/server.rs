@@ -22,7 +22,7 @@ use super::Shell;
 use crate::{
     config::{self, Config},
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table},
+    output::Table,
     runtime,
 };
 
@@ -83,9 +83,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 async fn list(shell: &Shell) -> Outcome {
     let document: Servers = shell.client()?.servers().await?;
     shell.output.document(&document, || {
-        let mut table = Table::new(&["ID", "URL", "STATE", "VERSION", "LINKS", "LEASES", "SEEN"]);
-        for server in &document.servers {
-            table.row(vec![
+        let head = ["ID", "URL", "STATE", "VERSION", "LINKS", "LEASES", "SEEN"];
+        Table::list(&head, "no servers", &document.servers, |server| {
+            vec![
                 server.id.to_string(),
                 server.url.clone(),
                 match server.is_this {
@@ -96,11 +96,9 @@ async fn list(shell: &Shell) -> Outcome {
                 server.links.to_string(),
                 server.leases.to_string(),
                 server.seen_at.to_string(),
-            ]);
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+            ]
+        })
+    })
 }
 
 pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
@@ -316,42 +314,29 @@ fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failur
 pub fn start_failure(error: StartError) -> Failure {
     match error {
         StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-            Failure::new(
-                Exit::Failure,
-                format!("{address} is in use by another program"),
-            )
-            .why("another svc server may be running: svc whoami")
-            .hint("--listen 127.0.0.1:0 takes a free port and shows it")
+            Failure::failed(format!("{address} is in use by another program"))
+                .why("another svc server may be running: svc whoami")
+                .hint("--listen 127.0.0.1:0 takes a free port and shows it")
         }
         error => {
             let exit = match error {
                 StartError::WebhookAllow(_) => Exit::Usage,
                 _ => Exit::Failure,
             };
-            let failure = Failure::new(exit, error.to_string());
-            match std::error::Error::source(&error) {
-                Some(source) => failure.why(source),
-                None => failure,
-            }
+            Failure::of_error(exit, &error)
         }
     }
 }
 
 fn routes(shell: &Shell) -> Outcome {
     let rows = svc_server::http::route_table();
-    match shell.output.format {
-        Format::Table => {
-            let mut table = Table::new(&["METHOD", "PATH", "NEEDS"]);
-            for row in &rows {
-                table.row(vec![
-                    row.method.to_string(),
-                    row.path.to_string(),
-                    row.needs.to_string(),
-                ]);
-            }
-            shell.output.table(&table)?;
-        }
-        _ => shell.output.document(&rows, || Table::new(&[]))?,
-    }
-    Ok(Exit::Ok)
+    shell.output.document(&rows, || {
+        Table::list(&["METHOD", "PATH", "NEEDS"], "no routes", &rows, |row| {
+            vec![
+                row.method.to_string(),
+                row.path.to_string(),
+                row.needs.to_string(),
+            ]
+        })
+    })
 }

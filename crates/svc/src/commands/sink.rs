@@ -8,17 +8,17 @@ mod trying;
 pub use content::read_text;
 
 use clap::Subcommand;
-use svc_client::{Client, Resource};
+use svc_client::{Client, Error, Resource};
 use svc_core::Timestamp;
-use svc_protocol::api::{Replay, RotateSecret, Sink, SinkOwner, SinkPatch, SinkType, Sinks};
+use svc_protocol::api::{Replay, RotateSecret, Sink, SinkPatch};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArgs, Record, find},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, joined, or_dash, yes_no},
+    output::{Fields, Table, joined, json_name, or_dash, yes_no},
 };
 
 /// Manage event sinks, to which events are delivered in order and with retries
@@ -95,10 +95,10 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => list(shell, &args).await,
+        Command::List(args) => records::list::<Sink>(shell, args).await,
         Command::Get(one) => {
-            let sink = find(&shell.client()?, &one.sink).await?;
-            records::show(shell, &sink, fields)
+            let sink: Sink = find(&shell.client()?, &one.sink).await?;
+            records::show(shell, &sink)
         }
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
@@ -106,7 +106,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Enable(which) => switch(shell, &which, true).await,
         Command::Disable(which) => switch(shell, &which, false).await,
         Command::Test(args) => trying::run(shell, args).await,
-        Command::Deliveries(args) => deliveries::run(shell, &args).await,
+        Command::Deliveries(args) => deliveries::run(shell, args).await,
         Command::Resend { which, n } => resend(shell, &which.sink, n).await,
         Command::Replay {
             which,
@@ -120,36 +120,10 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-async fn find(client: &Client, reference: &str) -> Result<Sink, Failure> {
-    client
-        .find_sink(reference)
-        .await
-        .map_err(|error| records::with_list_hint::<Sink>(error.into()))
-}
-
-async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
-    let head = [
-        "NAME", "TYPE", "OWNER", "ACTIVE", "PATTERNS", "QUEUED", "DROPPED", "LAST",
-    ];
-    records::list::<Sinks>(shell, args, &head, |sink| {
-        vec![
-            sink.name.clone(),
-            type_name(sink.r#type).to_owned(),
-            owner_name(sink.owner).to_owned(),
-            yes_no(sink.active),
-            joined(&sink.patterns),
-            sink.queue_depth.to_string(),
-            sink.dropped.to_string(),
-            last_delivery(sink),
-        ]
-    })
-    .await
-}
-
 async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
     let client = shell.client()?;
     for name in &which.names {
-        let sink = find(&client, name).await?;
+        let sink: Sink = find(&client, name).await?;
         client.delete::<Sink>(sink.id()).await?;
         let waiting = match sink.queue_depth {
             0 => String::new(),
@@ -167,7 +141,7 @@ async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
         ..SinkPatch::default()
     };
     for name in &which.names {
-        let sink = find(&client, name).await?;
+        let sink: Sink = find(&client, name).await?;
         client.update::<Sink>(sink.id(), &patch).await?;
         let state = if active { "on" } else { "off" };
         eprintln!("sink `{}` is {state}", sink.name);
@@ -177,22 +151,18 @@ async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
 
 async fn resend(shell: &Shell, reference: &str, n: u64) -> Outcome {
     let client = shell.client()?;
-    let sink = find(&client, reference).await?;
+    let sink: Sink = find(&client, reference).await?;
     let delivery = client.resend(sink.id, n).await.map_err(|error| {
-        let failure = Failure::from(error);
-        match failure.exit {
-            Exit::NotFound => failure.hint(format!("svc sink deliveries {reference}")),
-            _ => failure,
-        }
+        let hint = format!("svc sink deliveries {reference}");
+        Failure::from(error).hint_for(Exit::NotFound, hint)
     })?;
     eprintln!("delivery {n} is queued again, as {}", delivery.n);
-    deliveries::show(shell, &delivery)?;
-    Ok(Exit::Ok)
+    deliveries::show(shell, &delivery)
 }
 
 async fn replay(shell: &Shell, reference: &str, replay: &Replay) -> Outcome {
     let client = shell.client()?;
-    let sink = find(&client, reference).await?;
+    let sink: Sink = find(&client, reference).await?;
     let replayed = client.replay(sink.id, replay).await?;
     if replayed.dropped > 0 {
         eprintln!(
@@ -205,89 +175,82 @@ async fn replay(shell: &Shell, reference: &str, replay: &Replay) -> Outcome {
             ("queued", replayed.queued.to_string()),
             ("dropped", replayed.dropped.to_string()),
         ])
-    })?;
-    Ok(Exit::Ok)
+    })
 }
 
 async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32>) -> Outcome {
     let client = shell.client()?;
-    let sink = find(&client, reference).await?;
+    let sink: Sink = find(&client, reference).await?;
     let rotate = RotateSecret { overlap_hours };
     let rotated = client.rotate_secret(sink.id, &rotate).await?;
     eprintln!(
         "keep the secret now: it is not shown again. Requests are signed with both until {}",
         rotated.previous_until
     );
-    match shell.output.format {
-        // Only the secret, for use in `$(…)`.
-        Format::Table => shell.output.line(&rotated.secret)?,
-        Format::Json | Format::Yaml => shell.output.document(&rotated, || Table::new(&[]))?,
-    }
-    Ok(Exit::Ok)
-}
-
-fn type_name(kind: SinkType) -> &'static str {
-    match kind {
-        SinkType::Webhook => "webhook",
-        SinkType::Script => "script",
-        SinkType::JsonRpc => "json-rpc",
-    }
-}
-
-fn owner_name(owner: SinkOwner) -> &'static str {
-    match owner {
-        SinkOwner::User => "user",
-        SinkOwner::Global => "global",
-    }
+    shell.output.line_or_data(&rotated.secret, &rotated)
 }
 
 fn last_delivery(sink: &Sink) -> String {
     let last = sink.last_delivery.as_ref();
-    or_dash(last.map(|last| format!("{} {}", deliveries::state_name(last.state), last.at)))
+    or_dash(last.map(|last| format!("{} {}", json_name(last.state), last.at)))
 }
 
-fn fields(sink: &Sink) -> Vec<(&'static str, String)> {
-    let mut fields = vec![
-        ("name", sink.name.clone()),
-        ("id", sink.id.to_string()),
-        ("description", sink.description.clone()),
-        ("patterns", joined(&sink.patterns)),
-        ("type", type_name(sink.r#type).to_owned()),
-        ("owner", owner_name(sink.owner).to_owned()),
-        ("active", yes_no(sink.active)),
+impl Record for Sink {
+    const HEAD: &'static [&'static str] = &[
+        "NAME", "TYPE", "OWNER", "ACTIVE", "PATTERNS", "QUEUED", "DROPPED", "LAST",
     ];
-    let mut template = None;
-    if let Some(webhook) = &sink.webhook {
-        let headers = webhook.headers.iter();
-        fields.push(("url", webhook.url.clone()));
-        fields.push((
-            "headers",
-            joined(headers.map(|(name, value)| format!("{name}: {value}"))),
-        ));
-        if let Some(secret) = &webhook.secret {
-            fields.push(("secret", secret.clone()));
+
+    async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
+        client.find_sink(reference).await
+    }
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            json_name(self.r#type),
+            json_name(self.owner),
+            yes_no(self.active),
+            joined(&self.patterns),
+            self.queue_depth.to_string(),
+            self.dropped.to_string(),
+            last_delivery(self),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        let mut fields = vec![
+            ("name", self.name.clone()),
+            ("id", self.id.to_string()),
+            ("description", self.description.clone()),
+            ("patterns", joined(&self.patterns)),
+            ("type", json_name(self.r#type)),
+            ("owner", json_name(self.owner)),
+            ("active", yes_no(self.active)),
+        ];
+        let mut template = None;
+        if let Some(webhook) = &self.webhook {
+            let headers = webhook.headers.iter();
+            let headers = joined(headers.map(|(name, value)| format!("{name}: {value}")));
+            fields.extend([("url", webhook.url.clone()), ("headers", headers)]);
+            fields.extend(webhook.secret.clone().map(|secret| ("secret", secret)));
+            template = webhook.body_template.as_ref();
         }
-        template = webhook.body_template.as_ref();
+        if let Some(script) = &self.script {
+            let inline = |source: &String| format!("inline, {} bytes", source.len());
+            let id = script.script_id.map(|id| id.to_string());
+            let script = id.or_else(|| script.source.as_ref().map(inline));
+            fields.push(("script", or_dash(script)));
+        }
+        if let Some(json_rpc) = &self.json_rpc {
+            template = json_rpc.body_template.as_ref();
+        }
+        fields.extend([
+            ("body template", or_dash(template)),
+            ("queued", self.queue_depth.to_string()),
+            ("dropped", self.dropped.to_string()),
+            ("last delivery", last_delivery(self)),
+            ("created", self.created_at.to_string()),
+        ]);
+        fields
     }
-    if let Some(script) = &sink.script {
-        fields.push((
-            "script",
-            match (script.script_id, &script.source) {
-                (Some(id), _) => id.to_string(),
-                (None, Some(source)) => format!("inline, {} bytes", source.len()),
-                (None, None) => or_dash(None::<String>),
-            },
-        ));
-    }
-    if let Some(json_rpc) = &sink.json_rpc {
-        template = json_rpc.body_template.as_ref();
-    }
-    fields.extend([
-        ("body template", or_dash(template)),
-        ("queued", sink.queue_depth.to_string()),
-        ("dropped", sink.dropped.to_string()),
-        ("last delivery", last_delivery(sink)),
-        ("created", sink.created_at.to_string()),
-    ]);
-    fields
 }

@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 
 use clap::Subcommand;
 use serde_json::json;
-use svc_client::{Client, Resource};
+use svc_client::{Client, Error, Resource};
 use svc_core::space::{Runtime, State};
-use svc_protocol::api::{RegistrationStatus, Space, Spaces};
+use svc_protocol::api::{RegistrationStatus, Space};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArgs, Record, find},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, joined, or_dash},
+    output::{Fields, joined_pairs, or_dash},
+    prompt::parse_seconds,
 };
 
 /// Time between two requests of `--wait`.
@@ -34,134 +35,95 @@ pub enum Command {
     List(ListArgs),
     /// Show a space
     #[command(before_help = "  svc space get lab\n  svc space get ann/lab")]
-    Get {
-        /// Name, owner/name or id
-        space: String,
-    },
+    Get(SpaceArg),
     Create(change::CreateArgs),
     Update(change::UpdateArgs),
     /// Start a space: its agent may link again
     #[command(before_help = "  svc space start lab --wait")]
     Start {
-        /// Name, owner/name or id
-        space: String,
+        #[command(flatten)]
+        which: SpaceArg,
         /// Wait until its agent is linked
         #[arg(long)]
         wait: bool,
         /// Seconds to wait at most
-        #[arg(long, default_value_t = 30.0, value_name = "SECONDS")]
-        timeout: f64,
+        #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = parse_seconds)]
+        timeout: Duration,
     },
     /// Stop a space: its agent is disconnected and its methods are removed
     #[command(before_help = "  svc space stop lab")]
-    Stop {
-        /// Name, owner/name or id
-        space: String,
-    },
+    Stop(SpaceArg),
     /// Remove spaces
     #[command(before_help = "  svc space rm lab")]
     Rm(NameArgs),
     /// Show the log of a space's method server and agent
     #[command(before_help = "  svc space logs lab -f")]
     Logs {
-        /// Name, owner/name or id
-        space: String,
+        #[command(flatten)]
+        which: SpaceArg,
         #[command(flatten)]
         args: LogArgs,
     },
     /// Create a new agent token; the old one becomes invalid
     #[command(before_help = "  SVC_AGENT_TOKEN=$(svc space agent-token lab) svc agent start")]
-    AgentToken {
-        /// Name, owner/name or id
-        space: String,
-    },
+    AgentToken(SpaceArg),
+}
+
+/// Selects a space.
+#[derive(clap::Args, Debug)]
+pub struct SpaceArg {
+    /// Name, owner/name or id
+    space: String,
+}
+
+impl SpaceArg {
+    async fn find(&self, client: &Client) -> Result<Space, Failure> {
+        find(client, &self.space).await
+    }
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => list(shell, &args).await,
-        Command::Get { space } => {
-            let space = find(&shell.client()?, &space).await?;
-            records::show(shell, &space, fields)
-        }
+        Command::List(args) => records::list::<Space>(shell, args).await,
+        Command::Get(which) => records::show(shell, &which.find(&shell.client()?).await?),
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
         Command::Start {
-            space,
+            which,
             wait,
             timeout,
-        } => start(shell, &space, wait.then_some(timeout)).await,
-        Command::Stop { space } => {
+        } => start(shell, &which, wait.then_some(timeout)).await,
+        Command::Stop(which) => {
             let client = shell.client()?;
-            let space = find(&client, &space).await?;
+            let space = which.find(&client).await?;
             client.stop_space(space.id).await?;
             eprintln!("space `{}` is stopped", space.name);
             Ok(Exit::Ok)
         }
-        Command::Rm(which) => remove(shell, &which).await,
-        Command::Logs { space, args } => {
+        Command::Rm(which) => records::remove::<Space>(shell, &which).await,
+        Command::Logs { which, args } => {
             let client = shell.client()?;
-            let space = find(&client, &space).await?;
+            let space = which.find(&client).await?;
             print_logs(shell, &client, space.id, &args).await
         }
-        Command::AgentToken { space } => renew_agent_token(shell, &space).await,
+        Command::AgentToken(which) => {
+            let client = shell.client()?;
+            let space = which.find(&client).await?;
+            let token = client.renew_agent_token(space.id).await?;
+            shell.output.line_or_data(&token.agent_token, &token)
+        }
     }
 }
 
-async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
+/// Starts a space and, with `wait`, waits this long for its agent.
+async fn start(shell: &Shell, which: &SpaceArg, wait: Option<Duration>) -> Outcome {
     let client = shell.client()?;
-    for name in &which.names {
-        let space = find(&client, name).await?;
-        client.delete::<Space>(space.id()).await?;
-        eprintln!("removed space `{}`", space.name);
-    }
-    Ok(Exit::Ok)
-}
-
-async fn renew_agent_token(shell: &Shell, reference: &str) -> Outcome {
-    let client = shell.client()?;
-    let space = find(&client, reference).await?;
-    let token = client.renew_agent_token(space.id).await?;
-    match shell.output.format {
-        // Only the secret, for use in `$(…)`.
-        Format::Table => shell.output.line(&token.agent_token)?,
-        Format::Json | Format::Yaml => shell.output.document(&token, || Table::new(&[]))?,
-    }
-    Ok(Exit::Ok)
-}
-
-pub async fn find(client: &Client, reference: &str) -> Result<Space, Failure> {
-    client
-        .find_space(reference)
-        .await
-        .map_err(|error| records::with_list_hint::<Space>(error.into()))
-}
-
-async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
-    let head = ["NAME", "OWNER", "STATE", "HEALTH", "RUNTIME", "METHODS"];
-    records::list::<Spaces>(shell, args, &head, |space| {
-        vec![
-            space.name.to_string(),
-            space.owner.to_string(),
-            space.state.to_string(),
-            space.health.to_string(),
-            space.runtime.to_string(),
-            registration(&space.registration),
-        ]
-    })
-    .await
-}
-
-async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Outcome {
-    let client = shell.client()?;
-    let space = find(&client, reference).await?;
+    let space = which.find(&client).await?;
     client.start_space(space.id).await?;
-    let Some(seconds) = wait_seconds else {
+    let Some(limit) = wait else {
         eprintln!("the agent of space `{}` may link again", space.name);
         return Ok(Exit::Ok);
     };
-    let limit = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| Failure::usage(format!("`--timeout {seconds}`: {error}")))?;
     let begun = Instant::now();
     while begun.elapsed() < limit {
         if client.read_one::<Space>(space.id()).await?.state == State::Deployed {
@@ -173,8 +135,9 @@ async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Out
     Err(Failure::new(
         Exit::Timeout,
         format!(
-            "the agent of `{}` has not linked within {seconds} s",
-            space.name
+            "the agent of `{}` has not linked within {} s",
+            space.name,
+            limit.as_secs_f64()
         ),
     )
     .hint(match space.runtime {
@@ -194,28 +157,45 @@ fn registration(status: &RegistrationStatus) -> String {
     }
 }
 
-fn fields(space: &Space) -> Vec<(&'static str, String)> {
-    let urls = space
-        .space_urls
-        .iter()
-        .map(|(name, url)| format!("{name}={url}"));
-    let mut fields = vec![
-        ("name", space.name.to_string()),
-        ("id", space.id.to_string()),
-        ("owner", space.owner.to_string()),
-        ("state", space.state.to_string()),
-        ("health", space.health.to_string()),
-        ("runtime", space.runtime.to_string()),
-        ("methods", registration(&space.registration)),
-        ("urls", joined(urls)),
-        ("health check", json!(space.health_check).to_string()),
-        ("template", or_dash(space.template_id)),
-        ("startup script", or_dash(space.startup_script_id)),
-        ("node", or_dash(space.node_id)),
-        ("created", space.created_at.to_string()),
-    ];
-    if let Some(token) = &space.agent_token {
-        fields.push((change::AGENT_TOKEN, token.clone()));
+impl Record for Space {
+    const HEAD: &'static [&'static str] =
+        &["NAME", "OWNER", "STATE", "HEALTH", "RUNTIME", "METHODS"];
+
+    async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
+        client.find_space(reference).await
     }
-    fields
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.to_string(),
+            self.owner.to_string(),
+            self.state.to_string(),
+            self.health.to_string(),
+            self.runtime.to_string(),
+            registration(&self.registration),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        let mut fields = vec![
+            ("name", self.name.to_string()),
+            ("id", self.id.to_string()),
+            ("owner", self.owner.to_string()),
+            ("state", self.state.to_string()),
+            ("health", self.health.to_string()),
+            ("runtime", self.runtime.to_string()),
+            ("methods", registration(&self.registration)),
+            ("urls", joined_pairs(&self.space_urls)),
+            ("health check", json!(self.health_check).to_string()),
+            ("template", or_dash(self.template_id)),
+            ("startup script", or_dash(self.startup_script_id)),
+            ("node", or_dash(self.node_id)),
+            ("created", self.created_at.to_string()),
+        ];
+        // The server starts a local agent itself, so the user needs no token.
+        if let (Runtime::External, Some(token)) = (self.runtime, &self.agent_token) {
+            fields.push(("agent token", token.clone()));
+        }
+        fields
+    }
 }

@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
-use svc_client::{Client, Resource};
 use svc_core::{ScriptId, space::HealthCheck};
-use svc_protocol::api::{NewTemplate, Port, ScriptKind, Template, Templates};
+use svc_protocol::api::{NewTemplate, Port, Template};
 
 use super::{
     Shell, health_check,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArg, NameArgs, Record},
     script,
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::{joined, or_dash},
+    output::{Fields, joined_pairs, or_dash},
 };
 
 /// Manage templates: settings that several spaces share
@@ -27,10 +26,7 @@ pub enum Command {
     List(ListArgs),
     /// Show a template
     #[command(before_help = "  svc template get web -o yaml")]
-    Get {
-        /// Name or id
-        name: String,
-    },
+    Get(NameArg),
     /// Create a template
     #[command(before_help = "  svc template create web --port web=3000 --field team=ops")]
     Create {
@@ -80,20 +76,6 @@ impl Content {
             .transpose()
     }
 
-    /// `None` if the option was not given, `Some(None)` for `''`.
-    async fn find_startup_script(
-        &self,
-        client: &Client,
-    ) -> Result<Option<Option<ScriptId>>, Failure> {
-        match self.startup_script.as_deref() {
-            None => Ok(None),
-            Some("") => Ok(Some(None)),
-            Some(script) => script::find_id(client, script, ScriptKind::Startup)
-                .await
-                .map(|id| Some(Some(id))),
-        }
-    }
-
     fn custom_fields(&self) -> BTreeMap<String, String> {
         self.fields.iter().cloned().collect()
     }
@@ -118,43 +100,27 @@ fn parse_field(text: &str) -> Result<(String, String), String> {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => {
-            records::list::<Templates>(shell, &args, &["NAME", "PORTS", "ID"], |template| {
-                vec![
-                    template.name.clone(),
-                    ports(template),
-                    template.id.to_string(),
-                ]
-            })
-            .await
-        }
-        Command::Get { name } => {
-            let template = records::find::<Template>(shell, &name).await?;
-            records::show(shell, &template, fields)
-        }
+        Command::List(args) => records::list::<Template>(shell, args).await,
+        Command::Get(which) => records::get::<Template>(shell, &which).await,
         Command::Create { name, content } => {
-            let client = shell.client()?;
+            let script = script::find_startup(shell, content.startup_script.as_deref()).await?;
             let new = NewTemplate {
                 name,
                 health_check: content.health_check()?.flatten(),
                 custom_fields: content.custom_fields(),
-                startup_script_id: content.find_startup_script(&client).await?.flatten(),
+                startup_script_id: script.flatten(),
                 ports: content.ports,
             };
-            let template = client.create::<Template>(&new).await?;
-            records::show(shell, &template, fields)
+            records::create::<Template>(shell, &new).await
         }
         Command::Update {
             template,
             name,
             content,
         } => {
-            let client = shell.client()?;
-            let script = content.find_startup_script(&client).await?;
+            let script = script::find_startup(shell, content.startup_script.as_deref()).await?;
             let patch = patch(name, &content, script)?;
-            let template = records::find::<Template>(shell, &template).await?;
-            let template = client.update::<Template>(template.id(), &patch).await?;
-            records::show(shell, &template, fields)
+            records::update::<Template>(shell, &template, &patch).await
         }
         Command::Rm(which) => records::remove::<Template>(shell, &which).await,
     }
@@ -185,35 +151,27 @@ fn patch(
     Ok(Value::Object(patch))
 }
 
-fn ports(template: &Template) -> String {
-    joined(
-        template
-            .ports
-            .iter()
-            .map(|port| format!("{}={}", port.name, port.port)),
-    )
+impl Record for Template {
+    const HEAD: &'static [&'static str] = &["NAME", "PORTS", "ID"];
+
+    fn row(&self) -> Vec<String> {
+        vec![self.name.clone(), ports(self), self.id.to_string()]
+    }
+
+    fn fields(&self) -> Fields {
+        let health_check = self.health_check.as_ref().map(|check| json!(check));
+        vec![
+            ("name", self.name.clone()),
+            ("id", self.id.to_string()),
+            ("ports", ports(self)),
+            ("health check", or_dash(health_check)),
+            ("startup script", or_dash(self.startup_script_id)),
+            ("custom fields", joined_pairs(&self.custom_fields)),
+            ("created", self.created_at.to_string()),
+        ]
+    }
 }
 
-fn fields(template: &Template) -> Vec<(&'static str, String)> {
-    let health_check = template
-        .health_check
-        .as_ref()
-        .map_or_else(|| "-".to_owned(), |check| json!(check).to_string());
-    vec![
-        ("name", template.name.clone()),
-        ("id", template.id.to_string()),
-        ("ports", ports(template)),
-        ("health check", health_check),
-        ("startup script", or_dash(template.startup_script_id)),
-        (
-            "custom fields",
-            joined(
-                template
-                    .custom_fields
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value}")),
-            ),
-        ),
-        ("created", template.created_at.to_string()),
-    ]
+fn ports(template: &Template) -> String {
+    joined_pairs(template.ports.iter().map(|port| (&port.name, port.port)))
 }

@@ -1,16 +1,15 @@
 //! `svc token`
 
 use clap::Subcommand;
-use svc_client::Resource;
-use svc_protocol::api::{NewToken, Token, Tokens};
+use svc_protocol::api::{NewToken, Token};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArgs, Record},
 };
 use crate::{
-    exit::{Exit, Outcome},
-    output::{joined, or_dash},
+    exit::{Failure, Outcome},
+    output::{Fields, joined, or_dash},
 };
 
 /// Manage your API tokens
@@ -48,19 +47,7 @@ pub enum Command {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => {
-            let head = ["NAME", "SCOPES", "EXPIRES", "LAST USED", "ID"];
-            records::list::<Tokens>(shell, &args, &head, |token| {
-                vec![
-                    token.name.clone(),
-                    joined(token.scopes.as_slice()),
-                    or_dash(token.expires_at),
-                    or_dash(token.last_used_at),
-                    token.id.to_string(),
-                ]
-            })
-            .await
-        }
+        Command::List(args) => records::list::<Token>(shell, args).await,
         Command::Create {
             name,
             scopes,
@@ -73,27 +60,42 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             };
             let token = shell.client()?.create::<Token>(&new).await?;
             eprintln!("keep the token now: it is not shown again");
-            records::show(shell, &token, fields)
+            records::show(shell, &token)
         }
-        Command::Revoke(which) => {
-            let client = shell.client()?;
-            for name in &which.names {
-                let token = records::find::<Token>(shell, name).await?;
-                client.delete::<Token>(token.id()).await?;
-                eprintln!("revoked token `{}`", token.name);
-            }
-            Ok(Exit::Ok)
-        }
+        Command::Revoke(which) => records::remove::<Token>(shell, &which).await,
     }
 }
 
-fn fields(token: &Token) -> Vec<(&'static str, String)> {
-    vec![
-        ("name", token.name.clone()),
-        ("token", or_dash(token.token.as_ref())),
-        ("id", token.id.to_string()),
-        ("scopes", joined(token.scopes.as_slice())),
-        ("expires", or_dash(token.expires_at)),
-        ("created", token.created_at.to_string()),
-    ]
+/// The secret of a token that was just created.
+pub fn secret_of(token: &Token) -> Result<String, Failure> {
+    token.token.clone().ok_or_else(|| {
+        Failure::failed("the server created a token but did not return it")
+            .hint("svc token create <name> creates another one")
+    })
+}
+
+impl Record for Token {
+    const HEAD: &'static [&'static str] = &["NAME", "SCOPES", "EXPIRES", "LAST USED", "ID"];
+    const REMOVED: &'static str = "revoked";
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            joined(self.scopes.as_slice()),
+            or_dash(self.expires_at),
+            or_dash(self.last_used_at),
+            self.id.to_string(),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        vec![
+            ("name", self.name.clone()),
+            ("token", or_dash(self.token.as_ref())),
+            ("id", self.id.to_string()),
+            ("scopes", joined(self.scopes.as_slice())),
+            ("expires", or_dash(self.expires_at)),
+            ("created", self.created_at.to_string()),
+        ]
+    }
 }

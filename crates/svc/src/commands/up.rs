@@ -220,7 +220,7 @@ impl Up<'_> {
         };
         svc_server::bootstrap::up(self.server.app(), request, demo::write_missing)
             .await
-            .map_err(|error| Failure::new(Exit::Failure, error.to_string()))
+            .map_err(|error| Failure::failed(error.to_string()))
     }
 
     fn announce(&self, ready: &Ready) -> Result<(), Failure> {
@@ -256,7 +256,7 @@ fn create_private_folder(folder: &Path) -> Result<(), Failure> {
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Failure {
-    Failure::new(Exit::Failure, format!("cannot use `{}`", path.display()))
+    Failure::failed(format!("cannot use `{}`", path.display()))
         .why(error)
         .hint("--data-dir names another folder")
 }
@@ -265,9 +265,8 @@ fn unwritable(path: &Path, error: io::Error) -> Failure {
 fn random_password() -> Result<String, Failure> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut bytes = [0; 20];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::new(Exit::Failure, "the system provides no random numbers").why(error)
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::failed("the system provides no random numbers").why(error))?;
     Ok(bytes
         .iter()
         .map(|byte| char::from(LETTERS[usize::from(byte % 32)]))

@@ -3,15 +3,15 @@
 use clap::Subcommand;
 use svc_client::Resource;
 use svc_core::quota::{Quota, UnknownQuota};
-use svc_protocol::api::{ChangePassword, NewUser, User, UserPatch, Users};
+use svc_protocol::api::{ChangePassword, NewUser, User, UserPatch};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs},
+    records::{self, ListArgs, NameArg, NameArgs, Record},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{joined, yes_no},
+    output::{Fields, joined, joined_pairs, yes_no},
     prompt,
 };
 
@@ -26,10 +26,7 @@ pub enum Command {
     List(ListArgs),
     /// Show a user
     #[command(before_help = "  svc user get ann")]
-    Get {
-        /// Name or id
-        name: String,
-    },
+    Get(NameArg),
     /// Create a user; asks for the password
     #[command(
         before_help = "  svc user create ann --group ops\n  svc user create ann --password-stdin < secret.txt"
@@ -122,11 +119,8 @@ fn parse_quota(text: &str) -> Result<(Quota, Option<u64>), String> {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => list(shell, &args).await,
-        Command::Get { name } => {
-            let user = records::find::<User>(shell, &name).await?;
-            records::show(shell, &user, fields)
-        }
+        Command::List(args) => records::list::<User>(shell, args).await,
+        Command::Get(which) => records::get::<User>(shell, &which).await,
         Command::Create {
             name,
             membership,
@@ -141,8 +135,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                 groups: records::words(membership.groups),
                 active: !inactive,
             };
-            let user = client.create::<User>(&new).await?;
-            records::show(shell, &user, fields)
+            let user: User = client.create(&new).await?;
+            records::show(shell, &user)
         }
         Command::Update {
             name,
@@ -151,7 +145,6 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             deactivate,
             quotas,
         } => {
-            let user = records::find::<User>(shell, &name).await?;
             let patch = UserPatch {
                 password: None,
                 roles: records::words_if_given(membership.roles),
@@ -159,8 +152,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                 active: (activate || deactivate).then_some(activate),
                 quotas: (!quotas.is_empty()).then(|| quotas.into_iter().collect()),
             };
-            let user = shell.client()?.update::<User>(user.id(), &patch).await?;
-            records::show(shell, &user, fields)
+            records::update::<User>(shell, &name, &patch).await
         }
         Command::Passwd {
             name,
@@ -173,27 +165,14 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
-    let head = ["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
-    records::list::<Users>(shell, args, &head, |user| {
-        vec![
-            user.username.to_string(),
-            yes_no(user.active),
-            joined(&user.roles),
-            joined(&user.groups),
-            user.id.to_string(),
-        ]
-    })
-    .await
-}
-
 async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {
-    let user = records::find::<User>(shell, name).await?;
+    let client = shell.client()?;
+    let user: User = records::find(&client, name).await?;
     let patch = UserPatch {
         password: Some(new_password(&user.username, from_stdin)?),
         ..UserPatch::default()
     };
-    shell.client()?.update::<User>(user.id(), &patch).await?;
+    client.update::<User>(user.id(), &patch).await?;
     eprintln!("the password of `{}` is set", user.username);
     Ok(Exit::Ok)
 }
@@ -201,15 +180,15 @@ async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {
 async fn change_own_password(shell: &Shell, from_stdin: bool) -> Outcome {
     let client = shell.client()?;
     let change = if from_stdin {
-        let text = prompt::read_secret()?;
-        let Some((current, new)) = text.split_once('\n') else {
+        let mut lines = prompt::read_secrets()?.into_iter();
+        let (Some(current_password), Some(new_password)) = (lines.next(), lines.next()) else {
             return Err(Failure::usage(
                 "stdin must hold the current and the new password on a line each",
             ));
         };
         ChangePassword {
-            current_password: current.trim_end_matches('\r').to_owned(),
-            new_password: new.to_owned(),
+            current_password,
+            new_password,
         }
     } else {
         must_be_asked()?;
@@ -242,21 +221,28 @@ fn must_be_asked() -> Result<(), Failure> {
     }
 }
 
-fn fields(user: &User) -> Vec<(&'static str, String)> {
-    vec![
-        ("name", user.username.to_string()),
-        ("id", user.id.to_string()),
-        ("active", yes_no(user.active)),
-        ("roles", joined(&user.roles)),
-        ("groups", joined(&user.groups)),
-        ("created", user.created_at.to_string()),
-        (
-            "quotas",
-            joined(
-                user.quotas
-                    .iter()
-                    .map(|(quota, value)| format!("{quota}={value}")),
-            ),
-        ),
-    ]
+impl Record for User {
+    const HEAD: &'static [&'static str] = &["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.username.to_string(),
+            yes_no(self.active),
+            joined(&self.roles),
+            joined(&self.groups),
+            self.id.to_string(),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        vec![
+            ("name", self.username.to_string()),
+            ("id", self.id.to_string()),
+            ("active", yes_no(self.active)),
+            ("roles", joined(&self.roles)),
+            ("groups", joined(&self.groups)),
+            ("created", self.created_at.to_string()),
+            ("quotas", joined_pairs(&self.quotas)),
+        ]
+    }
 }

@@ -3,10 +3,7 @@
 use serde_json::json;
 
 use super::Shell;
-use crate::{
-    exit::{Exit, Outcome},
-    output::Format,
-};
+use crate::exit::Outcome;
 
 /// Show the version
 #[derive(clap::Args, Debug)]
@@ -15,17 +12,11 @@ pub struct Args {}
 
 pub fn run(shell: &Shell) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
-    match shell.output.format {
-        Format::Table => shell.output.line(format!("svc {version}"))?,
-        _ => {
-            let document = json!({
-                "version": version,
-                "link_version": svc_link::VERSION,
-            });
-            shell
-                .output
-                .document(&document, || crate::output::Table::new(&[]))?;
-        }
-    }
-    Ok(Exit::Ok)
+    let document = json!({
+        "version": version,
+        "link_version": svc_link::VERSION,
+    });
+    shell
+        .output
+        .line_or_data(&format!("svc {version}"), &document)
 }

@@ -1,11 +1,9 @@
 //! `svc whoami`
 
-use svc_core::Permission;
-
-use super::Shell;
+use super::{Shell, role::permission_names};
 use crate::{
     context::Via,
-    exit::{Exit, Outcome},
+    exit::Outcome,
     output::{Table, joined, or_dash},
 };
 
@@ -23,9 +21,6 @@ pub async fn run(shell: &Shell) -> Outcome {
         Via::Agent(socket) => format!("agent at {}", socket.display()),
     };
     shell.output.document(&me, || {
-        let permissions = Permission::ALL
-            .iter()
-            .filter(|&&permission| me.permissions.contains(permission));
         Table::record(vec![
             ("user", me.username.to_string()),
             ("id", me.id.to_string()),
@@ -36,8 +31,7 @@ pub async fn run(shell: &Shell) -> Outcome {
             ("space", or_dash(me.space_id)),
             ("roles", joined(&me.roles)),
             ("groups", joined(&me.groups)),
-            ("permissions", joined(permissions)),
+            ("permissions", permission_names(me.permissions)),
         ])
-    })?;
-    Ok(Exit::Ok)
+    })
 }

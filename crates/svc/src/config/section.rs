@@ -1,4 +1,4 @@
-//! A macro that defines one section of the configuration: its settings, how they are read from a
+//! A macro that defines the sections of the configuration: their settings, how they are read from a
 //! file or from the environment, and how layers are merged.
 
 use serde::Deserialize;
@@ -6,62 +6,84 @@ use toml::Value;
 
 use crate::{environment::Environment, exit::Failure};
 
-/// `Name as WrittenName { key: Type = "VARIABLE", … } optional { … }`: the first keys have a
+/// `section: Name as WrittenName { key: Type = "VARIABLE", … } optional { … }`: the first keys have a
 /// default in `config.default.toml`, the optional ones have none.
-macro_rules! section {
-    ($name:ident as $written:ident {
+macro_rules! sections {
+    ($($section:ident: $name:ident as $written:ident {
         $($key:ident: $kind:ty = $variable:expr,)*
     } optional {
         $($free:ident: $free_kind:ty = $free_variable:expr,)*
-    }) => {
+    })*) => {
+        /// All settings, from every layer below the flags.
         #[derive(Clone, PartialEq, Debug)]
-        pub struct $name {
-            $(pub $key: $kind,)*
-            $(pub $free: Option<$free_kind>,)*
+        pub struct Config {
+            $(pub $section: $name,)*
         }
 
+        /// One layer, with only the keys that it sets.
         #[derive(Default, serde::Deserialize)]
         #[serde(deny_unknown_fields, default)]
-        struct $written {
-            $($key: Option<$kind>,)*
-            $($free: Option<$free_kind>,)*
+        struct Layer {
+            $($section: $written,)*
         }
 
-        impl $written {
-            /// Every key with its environment variable.
-            #[cfg(test)]
-            const KEYS: &'static [(&'static str, &'static str)] = &[
-                $((stringify!($key), $variable),)*
-                $((stringify!($free), $free_variable),)*
-            ];
-
+        impl Layer {
             fn of_environment(
                 environment: &crate::environment::Environment,
             ) -> Result<Self, crate::exit::Failure> {
+                use crate::config::section::read_variable;
                 Ok(Self {
-                    $($key: crate::config::section::read_variable(environment, $variable)?,)*
-                    $($free: crate::config::section::read_variable(environment, $free_variable)?,)*
+                    $($section: $written {
+                        $($key: read_variable(environment, $variable)?,)*
+                        $($free: read_variable(environment, $free_variable)?,)*
+                    },)*
                 })
             }
 
             fn over(self, below: Self) -> Self {
                 Self {
-                    $($key: self.$key.or(below.$key),)*
-                    $($free: self.$free.or(below.$free),)*
+                    $($section: $written {
+                        $($key: self.$section.$key.or(below.$section.$key),)*
+                        $($free: self.$section.$free.or(below.$section.$free),)*
+                    },)*
                 }
             }
 
-            fn finish(self) -> $name {
-                $name {
-                    $($key: self.$key.expect("config.default.toml gives it"),)*
-                    $($free: self.$free,)*
+            fn finish(self) -> Config {
+                Config {
+                    $($section: $name {
+                        $($key: self.$section.$key.expect("config.default.toml gives it"),)*
+                        $($free: self.$section.$free,)*
+                    },)*
                 }
             }
         }
+
+        $(
+            #[derive(Clone, PartialEq, Debug)]
+            pub struct $name {
+                $(pub $key: $kind,)*
+                $(pub $free: Option<$free_kind>,)*
+            }
+
+            #[derive(Default, serde::Deserialize)]
+            #[serde(deny_unknown_fields, default)]
+            struct $written {
+                $($key: Option<$kind>,)*
+                $($free: Option<$free_kind>,)*
+            }
+        )*
+
+        /// Every key with its environment variable.
+        #[cfg(test)]
+        const KEYS: &[(&str, &str)] = &[$(
+            $((stringify!($key), $variable),)*
+            $((stringify!($free), $free_variable),)*
+        )*];
     };
 }
 
-pub(super) use section;
+pub(super) use sections;
 
 /// Reads a variable: as text if the setting accepts text, else as a TOML value, else as a list
 /// separated by commas.

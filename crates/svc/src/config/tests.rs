@@ -32,20 +32,10 @@ fn the_default_file_is_the_defaults() {
 
 #[test]
 fn the_default_file_names_every_key_and_its_variable() {
-    let keys = [
-        WrittenServer::KEYS,
-        WrittenSpaces::KEYS,
-        WrittenEvents::KEYS,
-        WrittenWebhooks::KEYS,
-        WrittenScripts::KEYS,
-        WrittenQuotas::KEYS,
-        WrittenAgent::KEYS,
-    ]
-    .concat();
-    for (key, variable) in keys {
+    for (key, variable) in KEYS {
         let written = DEFAULTS.lines().any(|line| {
             let line = line.strip_prefix("# ").unwrap_or(line);
-            line.split_once(" = ").is_some_and(|(name, _)| name == key)
+            line.split_once(" = ").is_some_and(|(name, _)| name == *key)
         });
         assert!(written, "`{key}` is missing");
         assert!(DEFAULTS.contains(variable), "`{variable}` is missing");

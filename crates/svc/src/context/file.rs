@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use svc_client::{Client, Target};
 use svc_protocol::registration_file::place;
 
 use crate::exit::{Exit, Failure};
@@ -29,6 +30,16 @@ pub struct Context {
     /// PEM file of authorities that are trusted in addition to the machine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
+}
+
+impl Context {
+    pub fn target(&self) -> Result<Target, Failure> {
+        Ok(Target::parse(&self.url, self.ca_file.as_deref())?)
+    }
+
+    pub fn client(&self) -> Result<Client, Failure> {
+        Ok(Client::new(self.target()?).with_token(&self.token))
+    }
 }
 
 impl fmt::Debug for Context {
@@ -57,23 +68,16 @@ impl Contexts {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => {
-                return Err(Failure::new(
-                    Exit::Failure,
-                    format!("cannot read the saved contexts in `{}`", path.display()),
-                )
-                .why(error));
+                let what = format!("cannot read the saved contexts in `{}`", path.display());
+                return Err(Failure::failed(what).why(error));
             }
         };
         toml::from_str(&text).map_err(|error| {
             // No excerpt: the line may contain a token.
-            let mut fault = place(
-                &path.display().to_string(),
-                &text,
-                error.span(),
-                error.message(),
-            );
+            let file = path.display().to_string();
+            let mut fault = place(&file, &text, error.span(), error.message());
             fault.excerpt = None;
-            Failure::new(Exit::Failure, fault.to_string())
+            Failure::failed(fault.to_string())
                 .hint("correct the file, or remove it and log in again: svc login <url>")
         })
     }
@@ -82,11 +86,8 @@ impl Contexts {
         let path = Self::path(config_folder);
         let text = toml::to_string_pretty(self).expect("contexts are always TOML");
         write_private(&path, text.as_bytes()).map_err(|error| {
-            Failure::new(
-                Exit::Failure,
-                format!("cannot save the contexts in `{}`", path.display()),
-            )
-            .why(error)
+            let path = path.display();
+            Failure::failed(format!("cannot save the contexts in `{path}`")).why(error)
         })
     }
 
@@ -107,21 +108,16 @@ impl Contexts {
 
     /// Adds a context, or replaces the one with its name.
     pub fn put(&mut self, context: Context) {
-        match self
-            .contexts
-            .iter_mut()
-            .find(|saved| saved.name == context.name)
-        {
+        let mut saved = self.contexts.iter_mut();
+        match saved.find(|saved| saved.name == context.name) {
             Some(saved) => *saved = context,
             None => self.contexts.push(context),
         }
     }
 
     pub fn remove(&mut self, name: &str) -> Option<Context> {
-        let at = self
-            .contexts
-            .iter()
-            .position(|context| context.name == name)?;
+        let mut contexts = self.contexts.iter();
+        let at = contexts.position(|context| context.name == name)?;
         if self.current.as_deref() == Some(name) {
             self.current = None;
         }

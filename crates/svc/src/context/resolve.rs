@@ -16,7 +16,7 @@ use svc_protocol::{
     env,
 };
 
-use super::file::Contexts;
+use super::file::{Context, Contexts};
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
@@ -40,13 +40,10 @@ pub enum Via {
 
 /// The connection of all commands except calls and emits.
 pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
-    match explicit(context, environment)? {
-        Some(connection) => Ok(connection),
-        None => match saved(environment)? {
-            Some(connection) => Ok(connection),
-            None => through_agent(environment).ok_or_else(no_server),
-        },
+    if let Some(connection) = chosen(context, environment)? {
+        return Ok(connection);
     }
+    through_agent(environment).ok_or_else(no_server)
 }
 
 /// The connection of `svc method`, which requires no login inside a space.
@@ -80,9 +77,14 @@ pub fn for_events(context: Option<&str>, environment: &Environment) -> Result<Em
 
 /// A connection to the server itself, never through an agent.
 pub fn to_server(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
+    chosen(context, environment)?.ok_or_else(no_server)
+}
+
+/// The explicit connection, or else the saved one.
+fn chosen(context: Option<&str>, environment: &Environment) -> Result<Option<Connection>, Failure> {
     match explicit(context, environment)? {
-        Some(connection) => Ok(connection),
-        None => saved(environment)?.ok_or_else(no_server),
+        Some(connection) => Ok(Some(connection)),
+        None => saved(environment),
     }
 }
 
@@ -98,45 +100,38 @@ fn explicit(
 ) -> Result<Option<Connection>, Failure> {
     if let Some(name) = context {
         let contexts = Contexts::load(&environment.config_folder()?)?;
-        return of_context(&contexts, name).map(Some);
+        return of_context(contexts.get(name)?).map(Some);
     }
-    let token = environment.get(env::TOKEN);
-    match (server_url(environment), token) {
-        (Some(url), Some(token)) => Ok(Some(Connection {
-            client: Client::new(target(url, environment)?).with_token(token),
-            via: Via::Environment,
-        })),
+    let Some(token) = environment.get(env::TOKEN) else {
+        return Ok(None);
+    };
+    let target = match server_url(environment) {
+        Some(url) => {
+            let ca_file = environment.get(env::CA_FILE).map(Path::new);
+            Target::parse(url, ca_file)?
+        }
         // A token without an address is for the server of the current context.
-        (None, Some(token)) => {
+        None => {
             let contexts = Contexts::load(&environment.config_folder()?)?;
             let current = contexts.find_current().ok_or_else(|| {
-                Failure::new(Exit::Usage, "SVC_TOKEN is set, but no server is named")
-                    .hint("set SVC_URL too")
+                Failure::usage("SVC_TOKEN is set, but no server is named").hint("set SVC_URL too")
             })?;
-            let target = Target::parse(&current.url, current.ca_file.as_deref())?;
-            Ok(Some(Connection {
-                client: Client::new(target).with_token(token),
-                via: Via::Environment,
-            }))
+            current.target()?
         }
-        (_, None) => Ok(None),
-    }
+    };
+    Ok(Some(Connection {
+        client: Client::new(target).with_token(token),
+        via: Via::Environment,
+    }))
 }
 
 fn server_url(environment: &Environment) -> Option<&str> {
     environment.get(env::URL).map(first_address)
 }
 
-fn target(url: &str, environment: &Environment) -> Result<Target, Failure> {
-    let ca_file = environment.get(env::CA_FILE).map(Path::new);
-    Ok(Target::parse(url, ca_file)?)
-}
-
-fn of_context(contexts: &Contexts, name: &str) -> Result<Connection, Failure> {
-    let context = contexts.get(name)?;
-    let target = Target::parse(&context.url, context.ca_file.as_deref())?;
+fn of_context(context: &Context) -> Result<Connection, Failure> {
     Ok(Connection {
-        client: Client::new(target).with_token(&context.token),
+        client: context.client()?,
         via: Via::Context(context.name.clone()),
     })
 }
@@ -156,18 +151,12 @@ fn saved(environment: &Environment) -> Result<Option<Connection>, Failure> {
     };
     let chosen = match server_url(environment) {
         Some(url) => Some(same_server(url).ok_or_else(|| {
-            Failure::new(
-                Exit::Credentials,
-                format!("there is no credential for `{url}`, which SVC_URL names"),
-            )
-            .hint(format!("svc login {url}, or set SVC_TOKEN"))
+            let what = format!("there is no credential for `{url}`, which SVC_URL names");
+            Failure::new(Exit::Credentials, what).hint(format!("svc login {url}, or set SVC_TOKEN"))
         })?),
         None => contexts.find_current(),
     };
-    match chosen {
-        Some(context) => of_context(&contexts, &context.name).map(Some),
-        None => Ok(None),
-    }
+    chosen.map(of_context).transpose()
 }
 
 fn through_agent(environment: &Environment) -> Option<Connection> {

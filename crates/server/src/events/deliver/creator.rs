@@ -10,7 +10,7 @@ use crate::scripts::WaitingDelivery;
 impl Deliverers {
     /// Why a webhook does not deliver; `None` if it does. A global webhook whose creator was deleted
     /// still delivers: the users who manage global sinks are responsible for it.
-    pub(super) async fn webhook_withheld_reason(
+    pub(in crate::events) async fn webhook_withheld_reason(
         &self,
         sink: &SinkRow,
         waiting: Option<WaitingDelivery>,

@@ -12,7 +12,7 @@ use svc_store::{
     sinks::{SinkConfig, SinkRow},
 };
 
-use super::{Deliverers, detail};
+use super::Deliverers;
 use crate::{
     events::lanes::{AttemptDetail, AttemptResult},
     scripts::{
@@ -61,15 +61,15 @@ impl Deliverers {
             Some(waiting) => self.scripts.enter(sink.owner_id, waiting).await?,
             None => self.scripts.wait(sink.owner_id).await?,
         };
+        let failed = |why: String| Ok(AttemptResult::Failed(AttemptDetail::error(why)));
         let (script, libraries) = match self.script_of(sink).await {
             Ok(Ok(found)) => found,
-            Ok(Err(NoScript::Missing(why))) => return Ok(AttemptResult::Failed(detail(why))),
-            Ok(Err(NoScript::Withheld(why))) => return Err(Unavailable::User(why)),
-            Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
+            Ok(Err(result)) => return Ok(result),
+            Err(error) => return failed(error.to_string()),
         };
         let event = match self.event_of(event).await {
             Ok(event) => event,
-            Err(error) => return Ok(AttemptResult::Failed(detail(error.to_string()))),
+            Err(error) => return failed(error.to_string()),
         };
         let run = Run {
             what: RunInput::Sink { event },
@@ -110,11 +110,13 @@ impl Deliverers {
         Ok(event_json(event, context.space.as_ref(), &context.custom))
     }
 
-    /// The source of the sink's script and the libraries that it may import.
+    /// The source of the sink's script and the libraries that it may import; the result of the
+    /// attempt if there is no script to run.
     async fn script_of(
         &self,
         sink: &SinkRow,
-    ) -> Result<Result<(Source, Libraries), NoScript>, StoreError> {
+    ) -> Result<Result<(Source, Libraries), AttemptResult>, StoreError> {
+        let missing = |why: String| AttemptResult::Failed(AttemptDetail::error(why));
         let (id, owner) = match &sink.config {
             SinkConfig::Script {
                 source: Some(text), ..
@@ -129,30 +131,23 @@ impl Deliverers {
                 script_id: Some(id),
                 ..
             } => (*id, sink.owner_id),
-            _ => return Ok(Err(NoScript::Missing("this sink has no script".to_owned()))),
+            _ => return Ok(Err(missing("this sink has no script".to_owned()))),
         };
         let found = self.store.read(move |tx| {
             let Some(script) = scripts::find_visible(tx, id, owner)? else {
                 let why = "does not exist any more; choose another script for the sink";
-                return Ok(Err(NoScript::Missing(format!("script `{id}` {why}"))));
+                return Ok(Err(missing(format!("script `{id}` {why}"))));
             };
-            match withheld_from(tx, &script, owner)? {
-                Some(why) => Ok(Err(NoScript::Withheld(why.to_string()))),
-                None => Ok(Ok(script)),
-            }
+            Ok(match withheld_from(tx, &script, owner)? {
+                Some(why) => Err(AttemptResult::Withheld(why.to_string())),
+                None => Ok(script),
+            })
         });
         Ok(found.await?.map(|script| {
             let libraries = libraries_of(&script);
             (source_of(script), libraries)
         }))
     }
-}
-
-/// Why a sink has no script to run.
-enum NoScript {
-    Missing(String),
-    /// The script may not run as the sink's owner.
-    Withheld(String),
 }
 
 /// The reported reasons why sinks do not deliver; each reason is reported once.
@@ -176,16 +171,10 @@ fn judge(outcome: Outcome) -> AttemptResult {
         Some(hint) => format!("{}; {hint}", outline(&error)),
         None => outline(&error),
     });
-    let delivered = error.is_none();
-    let attempt = AttemptDetail {
+    AttemptResult::from(AttemptDetail {
         status: None,
         ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
         error,
         output: Some(outcome.output).filter(|output| !output.is_empty()),
-    };
-    if delivered {
-        AttemptResult::Delivered(attempt)
-    } else {
-        AttemptResult::Failed(attempt)
-    }
+    })
 }

@@ -21,11 +21,11 @@ use svc_client::{
 use svc_core::{Timestamp, UserId, event::Event};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
+use tracing::info;
 
-use crate::events::lanes::AttemptDetail;
+use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
 
 mod answer;
-mod failure_log;
 mod guard;
 mod headers;
 mod lookups;
@@ -34,7 +34,7 @@ mod signature;
 mod tests;
 mod url;
 
-use self::{answer::WebhookAnswer, failure_log::FailureLog, url::Location};
+use self::{answer::WebhookAnswer, url::Location};
 pub use self::{
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
@@ -44,6 +44,8 @@ pub use self::{
 
 /// Bytes of headers that an answer may have.
 const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Log lines about failed connections of one owner.
+const FAILURE_LINES_PER_MINUTE: usize = 10;
 
 /// Limits of one attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +69,8 @@ pub struct Webhook {
     guard: AddressGuard,
     policy: WebhookPolicy,
     lookups: Lookups,
-    failures: FailureLog,
+    /// Limits the log lines about failed connections.
+    failure_lines: MinuteLimit,
     /// An error is reported per attempt: without trusted roots `http` receivers still work.
     tls: Result<Arc<ClientConfig>, String>,
 }
@@ -78,7 +81,7 @@ impl Webhook {
             guard,
             policy: WebhookPolicy::default(),
             lookups: Lookups::new(LOOKUPS_DEFAULT),
-            failures: FailureLog::default(),
+            failure_lines: MinuteLimit::new(FAILURE_LINES_PER_MINUTE),
             tls: tls_config(None)
                 .map(Arc::new)
                 .map_err(|error| error.to_string()),
@@ -95,8 +98,7 @@ impl Webhook {
         self
     }
 
-    /// Makes one attempt. Returns its detail, and `true` if the event was delivered. `secrets` are
-    /// the decoded keys, the current one first.
+    /// Makes one attempt. `secrets` are the decoded keys, the current one first.
     #[expect(clippy::too_many_arguments, reason = "a request has many parts")]
     pub async fn send(
         &self,
@@ -107,7 +109,7 @@ impl Webhook {
         event: &Event,
         secrets: &[Vec<u8>],
         now: Timestamp,
-    ) -> (AttemptDetail, bool) {
+    ) -> AttemptDetail {
         let began = Instant::now();
         // Filled while the answer arrives, so that a part of it remains after a timeout.
         let mut answer = WebhookAnswer::default();
@@ -119,15 +121,12 @@ impl Webhook {
                 self.policy.timeout.as_secs_f64()
             )),
         };
-        let error = outcome.and_then(|()| answer.judge()).err();
-        let delivered = error.is_none();
-        let detail = AttemptDetail {
+        AttemptDetail {
             status: answer.status.map(|status| status.as_u16()),
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            error,
+            error: outcome.and_then(|()| answer.judge()).err(),
             output: answer.excerpt(self.policy.answer_bytes_max),
-        };
-        (detail, delivered)
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "those of `send` and its answer")]
@@ -160,7 +159,7 @@ impl Webhook {
         let stream = connect_guarded(host, addresses, tls, permits)
             .await
             .map_err(|error| {
-                self.failures.note(owner, &error);
+                self.log_failure(owner, &error);
                 connect_reason(error, host, port)
             })?;
         let (mut sender, connection) = http1::Builder::new()
@@ -183,6 +182,20 @@ impl Webhook {
             done = &mut exchange => done,
             // The connection may end before the end of the answer was read from it.
             _ = connection => exchange.await,
+        }
+    }
+}
+
+impl Webhook {
+    /// Logs a failed connection with its address, for administrators. The owner of a webhook must
+    /// never see the address behind a name: it may belong to the operator's internal network.
+    fn log_failure(&self, owner: UserId, error: &GuardedError) {
+        let has_address = matches!(
+            error,
+            GuardedError::Blocked { .. } | GuardedError::Connect { .. }
+        );
+        if has_address && self.failure_lines.take(owner, Instant::now()).is_ok() {
+            info!(user.id = %owner, "a webhook could not connect: {error}");
         }
     }
 }

@@ -36,7 +36,7 @@ impl Fixture {
     fn with(per_second: Option<u32>, storage: StorageLimits) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("opens");
-        let hub = Hub::new();
+        let hub = Hub::default();
         let now = Arc::new(AtomicI64::new(1_700_000_000_000));
         let clock_millis = now.clone();
         let clock = Clock::from_fn(move || Timestamp(clock_millis.load(Ordering::SeqCst)));

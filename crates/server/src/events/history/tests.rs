@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::json;
 use svc_clock::Clock;
 use svc_core::{Quotas, SpaceId, event::Actor};
@@ -39,7 +41,7 @@ impl Fixture {
         let history = History {
             store,
             directory: identity.directory().clone(),
-            hub: Hub::new(),
+            hub: Hub::default(),
             streams: Streams::new(Quotas::default()),
             shutdown: CancellationToken::new(),
         };

@@ -15,6 +15,7 @@ const EVENTS_MAX: usize = 256;
 /// Bytes of these events.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
+#[derive(Default)]
 pub(super) struct Feed {
     newest: Mutex<Newest>,
     /// Number of events ever put into the feed.
@@ -42,13 +43,6 @@ pub struct Reader {
 pub struct MissedEvents(pub u64);
 
 impl Feed {
-    pub(super) fn new() -> Self {
-        Self {
-            newest: Mutex::default(),
-            count: watch::Sender::new(0),
-        }
-    }
-
     pub(super) fn put(&self, event: Arc<StreamedEvent>) {
         let mut newest = self.newest.lock();
         newest.bytes += event.record.len();
@@ -127,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_reader_holds_a_bounded_number_of_events_and_bytes() {
-        let feed = Arc::new(Feed::new());
+        let feed = Arc::new(Feed::default());
         let mut reader = feed.open_reader();
         for _ in 0..EVENTS_MAX + 10 {
             feed.put(event(1));

@@ -38,7 +38,7 @@ const SCAN_PAUSE_FACTOR: u32 = 9;
 /// The delivery engine of this server.
 pub struct Engine<D> {
     shared: Arc<EngineState<D>>,
-    /// Wake-ups that arrived while the lane was held; replayed when it is released.
+    /// Wake-ups that arrived while this server held the lane; replayed when it is released.
     woken_while_held: Mutex<HashSet<LaneWakeUp>>,
     scan: Mutex<Scan>,
 }
@@ -207,7 +207,8 @@ impl<D: Deliver> Engine<D> {
         self.make_due(wake_ups.lanes).await
     }
 
-    /// Makes woken lanes due. A lane that is held is woken again when it is released.
+    /// Makes woken lanes due. A lane that this server holds is woken again when it is released. A lane
+    /// of another server is found by the scan.
     async fn make_due(&self, woken: Vec<LaneWakeUp>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());
@@ -225,10 +226,12 @@ impl<D: Deliver> Engine<D> {
         let now = Instant::now();
         let mut schedule = self.shared.schedule.lock();
         for (woken, lane) in due_lanes {
-            if lane.is_held {
-                self.woken_while_held.lock().insert(woken);
-            } else {
-                schedule.note_due(lane.kind, &lane.owner_key.into(), now);
+            match lane.holder {
+                None => schedule.note_due(lane.kind, &lane.owner_key.into(), now),
+                Some(holder) if holder == self.shared.server_id => {
+                    self.woken_while_held.lock().insert(woken);
+                }
+                Some(_) => {}
             }
         }
         Ok(())
@@ -322,17 +325,13 @@ impl<D: Deliver> Engine<D> {
 
     /// Starts a worker for each delivery that was begun.
     fn start(&self, claimed: ClaimedLanes, workers: &mut JoinSet<LaneId>) {
-        let ClaimedLanes {
-            grant,
-            progress,
-            next,
-        } = claimed;
+        let grant = claimed.grant;
         let mut started = Vec::new();
-        for progress in progress {
+        for progress in claimed.progress {
             self.shared.report_dead(&progress.dead);
             started.extend(progress.started);
         }
-        let next = next.map(|wait| Instant::now() + wait);
+        let next = claimed.next.map(|wait| Instant::now() + wait);
         self.shared
             .schedule
             .lock()

@@ -1,7 +1,7 @@
 //! Retention: removes old events, finished deliveries and idempotency keys, in batches so small that
 //! other writers do not wait. Events that wait for delivery are never removed.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use svc_core::Timestamp;
 use svc_store::{Store, StoreError, deliveries, events, idempotency};
@@ -12,7 +12,7 @@ const BATCH: u32 = 500;
 /// Idempotency keys removed in one transaction; they are small.
 const KEYS_BATCH: u32 = 5_000;
 /// Idempotency keys kept for one user.
-const KEYS_PER_USER: u32 = 100_000;
+const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retention {
@@ -73,7 +73,7 @@ pub async fn prune(
 
 /// Removes the oldest idempotency keys of users with more than `keep`, although they have not
 /// expired. A user who emits at the rate limit would create 86 million within the lifetime of a key.
-async fn prune_keys(store: &Store, keep: u32) -> Result<usize, StoreError> {
+async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError> {
     let over = store
         .read(move |tx| idempotency::list_over(tx, keep))
         .await?;
@@ -101,6 +101,7 @@ pub(super) async fn run(store: Store, retention: Retention) {
             Ok(pruned) => tracing::info!(
                 deliveries = pruned.deliveries,
                 events = pruned.events,
+                idempotency_keys = pruned.idempotency_keys,
                 "events past their retention were removed"
             ),
             Err(StoreError::Closed) => return,
@@ -141,8 +142,9 @@ mod tests {
             Ok(())
         });
         filled.await.expect("filled");
-        assert_eq!(prune_keys(&store, 10).await, Ok(20));
-        assert_eq!(prune_keys(&store, 10).await, Ok(0));
+        let keep = NonZeroU32::new(10).expect("not zero");
+        assert_eq!(prune_keys(&store, keep).await, Ok(20));
+        assert_eq!(prune_keys(&store, keep).await, Ok(0));
         let kept = store.read(move |tx| {
             [(ann, "k19"), (ann, "k20"), (ann, "k29"), (bob, "k0")]
                 .into_iter()

@@ -205,7 +205,7 @@ impl Fixture {
             folder,
             store,
             clock,
-            hub: Hub::new(),
+            hub: Hub::default(),
             now,
             server: ServerId(Uuid::now_v7()),
             owner: UserId(Uuid::now_v7()),

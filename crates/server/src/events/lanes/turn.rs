@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{EventId, LaneId, Timestamp, lane::STARTS_MAX};
-use svc_protocol::api::{Attempt, DeliveryState};
+use svc_core::{EventId, Timestamp, lane::STARTS_MAX};
+use svc_protocol::api::DeliveryState;
 use svc_store::{
     StoreError, Tx, audit,
     deliveries::{self, QueueHead},
@@ -159,28 +159,18 @@ fn begin_held(
             lanes::recount(tx, id)?;
             break;
         };
-        let given_up = if lane.starts >= STARTS_MAX {
-            Some(format!(
-                "given up after {STARTS_MAX} starts, each ended by a crash of the server"
-            ))
-        } else {
-            match make_job(tx, &lane, &head)? {
-                Some(job) => {
-                    lanes::start(tx, id)?;
-                    let held = lane.held;
-                    progress.started = Some(StartedDelivery { held, job });
-                    return Ok(progress);
-                }
-                None => Some("the event no longer exists".to_owned()),
+        let given_up = match make_job(tx, &lane, &head)? {
+            Ok(job) => {
+                lanes::start(tx, id)?;
+                let held = lane.held;
+                progress.started = Some(StartedDelivery { held, job });
+                return Ok(progress);
             }
-        };
-        let detail = AttemptDetail {
-            error: given_up,
-            ..AttemptDetail::default()
+            Err(why) => AttemptDetail::error(why),
         };
         progress
             .dead
-            .push(end_as_dead(tx, &lane, head, &detail, now)?);
+            .push(end_as_dead(tx, &lane, head, &given_up, now)?);
         apply_advance(&mut lane);
     }
     lanes::release(tx, id, now)?;
@@ -194,19 +184,24 @@ fn apply_advance(lane: &mut LeasedLane) {
     lane.starts = 0;
 }
 
-/// The attempt to make; `None` if the event or its receiver no longer exists.
+/// The attempt to make, or why there is none.
 fn make_job(
     tx: &mut Tx<'_>,
     lane: &LeasedLane,
     head: &QueueHead,
-) -> Result<Option<Job>, StoreError> {
+) -> Result<Result<Job, String>, StoreError> {
+    if lane.starts >= STARTS_MAX {
+        return Ok(Err(format!(
+            "given up after {STARTS_MAX} starts, each ended by a crash of the server"
+        )));
+    }
     let Some(event) = head.event.clone() else {
-        return Ok(None);
+        return Ok(Err("the event no longer exists".to_owned()));
     };
     let destination = match &lane.receiver {
         Receiver::Sink(sink) => match sinks::find(tx, *sink)? {
             Some(sink) => Destination::Sink(Box::new(sink)),
-            None => return Ok(None),
+            None => return Ok(Err("the sink no longer exists".to_owned())),
         },
         Receiver::Method(method) => Destination::Method {
             owner_id: lane.owner_id,
@@ -214,7 +209,7 @@ fn make_job(
             formatters: lane.formatters.clone(),
         },
     };
-    Ok(Some(Job {
+    Ok(Ok(Job {
         lane: lane.held.lane,
         n: head.n,
         attempt: lane.failures + 1,
@@ -231,7 +226,7 @@ fn end_as_dead(
     detail: &AttemptDetail,
     now: Timestamp,
 ) -> Result<DeadDelivery, StoreError> {
-    let id: LaneId = lane.held.lane;
+    let id = lane.held.lane;
     record_attempt(tx, lane, head.n, detail, now)?;
     deliveries::finish(tx, id, head.n, DeliveryState::Dead, now)?;
     lanes::advance(tx, id)?;
@@ -273,12 +268,6 @@ fn record_attempt(
     detail: &AttemptDetail,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let attempt = Attempt {
-        at: now,
-        status: detail.status,
-        ms: detail.ms,
-        error: detail.error.clone(),
-        output: detail.output.clone(),
-    };
+    let attempt = detail.clone().into_attempt(now);
     deliveries::insert_attempt(tx, lane.held.lane, n, lane.failures + 1, &attempt)
 }

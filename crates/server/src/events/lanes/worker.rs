@@ -111,36 +111,22 @@ impl<D: Deliver> Slot<D> {
     /// Decides from an attempt's result how the delivery ends (spec 6.5).
     fn decide_end(&self, result: AttemptResult, attempt: u32) -> DeliveryEnd {
         let shared = &self.shared;
-        let counters = shared.hub.counters();
         match result {
-            AttemptResult::Delivered(detail) => {
-                EventCounters::add(&counters.delivered, 1);
-                DeliveryEnd::Delivered(detail)
-            }
-            AttemptResult::Failed(detail) => {
-                EventCounters::add(&counters.failed, 1);
-                match shared.policy.retry.after(attempt) {
-                    AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
-                    AfterFailure::Dead => DeliveryEnd::Dead(detail),
-                }
-            }
-            AttemptResult::Dead(detail) => {
-                EventCounters::add(&counters.failed, 1);
-                DeliveryEnd::Dead(detail)
-            }
+            AttemptResult::Delivered(detail) => DeliveryEnd::Delivered(detail),
+            AttemptResult::Failed(detail) => match shared.policy.retry.after(attempt) {
+                AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
+                AfterFailure::Dead => DeliveryEnd::Dead(detail),
+            },
+            AttemptResult::Dead(detail) => DeliveryEnd::Dead(detail),
             AttemptResult::Paused => {
-                EventCounters::add(&counters.paused, 1);
                 let mut schedule = shared.schedule.lock();
                 DeliveryEnd::Unattempted {
                     wait: schedule.pause_time(&self.owner, shared.policy.pause, Instant::now()),
                 }
             }
-            AttemptResult::Withheld(_) => {
-                EventCounters::add(&counters.paused, 1);
-                DeliveryEnd::Unattempted {
-                    wait: shared.policy.withhold,
-                }
-            }
+            AttemptResult::Withheld(_) => DeliveryEnd::Unattempted {
+                wait: shared.policy.withhold,
+            },
         }
     }
 

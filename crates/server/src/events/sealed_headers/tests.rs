@@ -1,9 +1,6 @@
-use std::sync::Arc;
-
 use serde_json::json;
 use svc_core::{Timestamp, UserId, pattern::Pattern};
 use svc_protocol::api::SinkType;
-use svc_store::{servers::ServerRow, testing::execute_script};
 use uuid::Uuid;
 
 use super::*;
@@ -90,12 +87,6 @@ mod embedded {
         let (_folder, store) = open();
         super::plain_values_are_encrypted_once_by_concurrent_servers(store).await;
     }
-
-    #[tokio::test]
-    async fn values_stay_plain_while_an_earlier_version_is_in_the_zone() {
-        let (_folder, store) = open();
-        super::values_stay_plain_while_an_earlier_version_is_in_the_zone(store).await;
-    }
 }
 
 mod postgres {
@@ -118,60 +109,11 @@ mod postgres {
             super::plain_values_are_encrypted_once_by_concurrent_servers(store).await;
         }
     }
-
-    #[tokio::test]
-    async fn values_stay_plain_while_an_earlier_version_is_in_the_zone() {
-        if let Some((_database, store)) = open().await {
-            super::values_stay_plain_while_an_earlier_version_is_in_the_zone(store).await;
-        }
-    }
 }
 
 fn key() -> Arc<SecretKey> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"))
-}
-
-async fn values_stay_plain_while_an_earlier_version_is_in_the_zone(store: Store) {
-    let key = key();
-    let clear = row(1, &[("Authorization", "Bearer abc")]);
-    let other = |seen_at| ServerRow {
-        id: ServerId(Uuid::from_u128(7)),
-        url: "http://127.0.0.1:1".to_owned(),
-        svc_version: "0.0.1".to_owned(),
-        started_at: Timestamp(1),
-        seen_at,
-        links: 0,
-        draining: false,
-    };
-    let stored = clear.clone();
-    let write = move |tx: &mut Tx<'_>| {
-        sinks::insert(tx, &stored)?;
-        let seen_at = tx.now()?;
-        servers::beat(tx, &other(seen_at))?;
-        // The value that servers of an earlier version write.
-        execute_script(tx, "UPDATE servers SET reads_sealed_headers = 0")
-    };
-    store.write(write).await.expect("stored");
-    let (sealing, server) = (Sealing::default(), ServerId::NIL);
-    let sealed = seal_stored(&store, &key, &sealing, server).await;
-    // No other server uses the embedded database.
-    assert_eq!(sealed, Ok(!store.is_shared()));
-    assert_eq!(sealing.is_on(), !store.is_shared());
-    if store.is_shared() {
-        let id = clear.id;
-        let found = store.read(move |tx| sinks::find(tx, id)).await;
-        assert_eq!(found.expect("read"), Some(clear));
-        // The other server now runs this version.
-        let beat = move |tx: &mut Tx<'_>| {
-            let seen_at = tx.now()?;
-            servers::beat(tx, &other(seen_at))
-        };
-        store.write(beat).await.expect("given");
-        let sealed = seal_stored(&store, &key, &sealing, server).await;
-        assert_eq!((sealed, sealing.is_on()), (Ok(true), true));
-    }
-    store.close().await;
 }
 
 async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {
@@ -186,12 +128,8 @@ async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {
         .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
         .await
         .expect("stored");
-    let sealing = Sealing::default();
-    let server = ServerId::NIL;
-    let first = seal_stored(&store, &key, &sealing, server);
-    let second = seal_stored(&store, &key, &sealing, server);
-    let (first, second) = tokio::join!(first, second);
-    assert!(first.expect("sealed") && second.expect("sealed") && sealing.is_on());
+    let both = tokio::join!(seal_stored(&store, &key), seal_stored(&store, &key));
+    assert_eq!(both, (Ok(()), Ok(())));
     let read = |tx: &mut Tx<'_>| sinks::list_webhooks_after(tx, SinkId::NIL, 10);
     let stored = store.read(read).await.expect("read");
     let opened: Vec<_> = stored
@@ -210,11 +148,7 @@ async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {
         "{stored:?}"
     );
     // A second run changes nothing.
-    assert!(
-        seal_stored(&store, &key, &sealing, server)
-            .await
-            .expect("sealed")
-    );
+    assert_eq!(seal_stored(&store, &key).await, Ok(()));
     assert_eq!(store.read(read).await.expect("read"), stored);
     assert_eq!(json!(shown(&stored[2])), json!({"X-Team": MASK}));
     store.close().await;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
 use svc_protocol::api::{
@@ -60,14 +61,8 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     Ok(patterns)
 }
 
-pub struct NewConfig {
-    pub config: SinkConfig,
-    /// The webhook secret in the request; valid.
-    pub secret: Option<String>,
-}
-
 /// Checks the configuration of a new sink: the part of its type, and no other part.
-pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
+pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
         ("script", new.script.is_some(), SinkType::Script),
@@ -79,7 +74,7 @@ pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
     {
         return Err(wrong_part(part, new.r#type));
     }
-    match new.r#type {
+    let config = match new.r#type {
         SinkType::Webhook => {
             let given = new.webhook.clone().ok_or_else(|| {
                 SinkError::invalid(
@@ -91,26 +86,16 @@ pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
                 secrets::parse_webhook_secret(secret)
                     .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
             }
-            let secret = given.secret.clone();
             reject_masks(&given.headers)?;
-            let config = check_config(webhook_config(given))?;
-            Ok(NewConfig { config, secret })
+            webhook_config(given)
         }
-        SinkType::Script => {
-            let given = new.script.clone().ok_or_else(missing_script)?;
-            Ok(NewConfig {
-                config: check_config(script_config(given))?,
-                secret: None,
-            })
-        }
+        SinkType::Script => script_config(new.script.clone().ok_or_else(missing_script)?),
         SinkType::JsonRpc => {
             let JsonRpcConfig { body_template } = new.json_rpc.clone().unwrap_or_default();
-            Ok(NewConfig {
-                config: check_config(SinkConfig::JsonRpc { body_template })?,
-                secret: None,
-            })
+            SinkConfig::JsonRpc { body_template }
         }
-    }
+    };
+    check_config(config)
 }
 
 /// A sink's configuration after a merge patch of the part of its type.
@@ -121,13 +106,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             "the configuration of a sink is changed member by member; send an object",
         ));
     };
-    let unreadable = |error: serde_json::Error| {
-        SinkError::invalid(
-            "invalid_config",
-            format!("the configuration is not valid for this sink: {error}"),
-        )
-    };
-    match current {
+    let config = match current {
         SinkConfig::Webhook {
             url,
             headers,
@@ -145,31 +124,26 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 body_template: body_template.clone(),
                 secret: None,
             };
-            let merged = merge(&current, patch).map_err(unreadable)?;
-            let mut merged: WebhookConfig = serde_json::from_value(merged).map_err(unreadable)?;
+            let mut merged = merge(&current, patch)?;
             restore_masked(&mut merged.headers, headers)?;
-            check_config(webhook_config(merged))
+            webhook_config(merged)
         }
         SinkConfig::Script { script_id, source } => {
             let current = ScriptConfig {
                 script_id: *script_id,
                 source: source.clone(),
             };
-            let merged = merge(&current, &drop_replaced(patch)).map_err(unreadable)?;
-            check_config(script_config(
-                serde_json::from_value(merged).map_err(unreadable)?,
-            ))
+            script_config(merge(&current, &drop_replaced(patch))?)
         }
         SinkConfig::JsonRpc { body_template } => {
             let current = JsonRpcConfig {
                 body_template: body_template.clone(),
             };
-            let merged = merge(&current, patch).map_err(unreadable)?;
-            let JsonRpcConfig { body_template } =
-                serde_json::from_value(merged).map_err(unreadable)?;
-            check_config(SinkConfig::JsonRpc { body_template })
+            let JsonRpcConfig { body_template } = merge(&current, patch)?;
+            SinkConfig::JsonRpc { body_template }
         }
-    }
+    };
+    check_config(config)
 }
 
 /// Replaces each mask by the stored value, so that a client may read a sink and write it back
@@ -225,7 +199,7 @@ pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
             space: None,
             custom: &BTreeMap::new(),
         };
-        compiled.render_object(&scope).map_err(refused)?;
+        object_body(&compiled.render(&scope).map_err(refused)?)?;
     }
     Ok(())
 }
@@ -235,8 +209,10 @@ pub fn object_body(rendered: &str) -> Result<(), SinkError> {
     if rendered.trim_start().starts_with('{') {
         return Ok(());
     }
-    let message = TemplateError::NotAnObject.to_string();
-    Err(SinkError::invalid("invalid_template", message))
+    Err(SinkError::invalid(
+        "invalid_template",
+        "the rendered body must be a JSON object: it becomes the params of a method",
+    ))
 }
 
 fn webhook_config(given: WebhookConfig) -> SinkConfig {
@@ -292,13 +268,20 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
 }
 
 /// Applies a JSON Merge Patch (RFC 7396).
-fn merge(
-    current: &impl serde::Serialize,
+fn merge<T: Serialize + DeserializeOwned>(
+    current: &T,
     patch: &Map<String, Value>,
-) -> Result<Value, serde_json::Error> {
-    let mut merged = serde_json::to_value(current)?;
-    merge_into(&mut merged, patch);
-    Ok(merged)
+) -> Result<T, SinkError> {
+    let merged = serde_json::to_value(current).and_then(|mut merged| {
+        merge_into(&mut merged, patch);
+        serde_json::from_value(merged)
+    });
+    merged.map_err(|error| {
+        SinkError::invalid(
+            "invalid_config",
+            format!("the configuration is not valid for this sink: {error}"),
+        )
+    })
 }
 
 fn merge_into(target: &mut Value, patch: &Map<String, Value>) {

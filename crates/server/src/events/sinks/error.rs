@@ -1,14 +1,12 @@
 //! [`SinkError`]: why a request about a sink is refused, with a stable code for programs.
 
-use std::time::Duration;
-
 use svc_core::{event::EmitError, name::NameError, pattern::PatternError, quota::QuotaExceeded};
 use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
     events::deliver::RenderError, fair_pool::PoolError, identity::IdentityError,
-    limits::TestLimitExceeded, scripts::SourceRejected,
+    limits::OverMinuteLimit, scripts::SourceRejected,
 };
 
 #[derive(Debug, Error)]
@@ -46,11 +44,12 @@ pub enum SinkError {
     QueueFull,
     #[error("{0}")]
     Conflict(String),
-    #[error("at most {per_minute} test requests a minute; try again in {} seconds", retry_after.as_secs() + 1)]
-    TooManyTests {
-        per_minute: usize,
-        retry_after: Duration,
-    },
+    #[error(
+        "at most {} test requests a minute; try again in {} seconds",
+        .0.per_minute,
+        .0.retry_after.as_secs() + 1
+    )]
+    TooManyTests(OverMinuteLimit),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
@@ -75,15 +74,6 @@ impl From<StoreError> for SinkError {
         match error {
             StoreError::Missing { .. } => Self::NotFound,
             other => Self::Store(other),
-        }
-    }
-}
-
-impl From<TestLimitExceeded> for SinkError {
-    fn from(over: TestLimitExceeded) -> Self {
-        Self::TooManyTests {
-            per_minute: over.per_minute,
-            retry_after: over.retry_after,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use svc_core::{
-    EventId, Permission, SinkId, Timestamp,
+    EventId, Permission, SinkId,
     event::{EmitError, Event, sample},
 };
 use svc_protocol::api::{Attempt, Preview, PreviewResult, SinkType};
@@ -80,22 +80,12 @@ impl SinksService {
             }
             None => sample_event(caller, request.event_type.clone(), request.data.clone())?,
         };
-        let sink_template = match &row.config {
-            SinkConfig::Webhook { body_template, .. } | SinkConfig::JsonRpc { body_template } => {
-                body_template.clone()
-            }
-            SinkConfig::Script { .. } => None,
-        };
-        let source = request.body_template.or(sink_template);
-        let body = self
-            .body(caller, row.kind, source.as_deref(), &event)
-            .await?;
-        let attempt = match &row.config {
-            SinkConfig::Webhook { .. } if !request.dry_run => {
-                Some(self.send(caller, &row, body.clone(), &event).await?)
-            }
-            SinkConfig::Script { .. } if !request.dry_run => {
-                Some(self.run(caller, &row, &event).await?)
+        let source = request.body_template.as_deref();
+        let source = source.or(row.config.body_template());
+        let body = self.body(caller, row.kind, source, &event).await?;
+        let attempt = match row.kind {
+            SinkType::Webhook | SinkType::Script if !request.dry_run => {
+                Some(self.attempt(caller, &row, &body, &event).await?)
             }
             // A dry run, or a json-rpc sink, which only formats.
             _ => None,
@@ -132,85 +122,54 @@ impl SinksService {
         Ok(body)
     }
 
-    async fn send(
+    /// Sends the event to the receiver, under the same conditions as a delivery.
+    async fn attempt(
         &self,
         caller: &Caller,
         row: &SinkRow,
-        body: String,
-        event: &Event,
-    ) -> Result<Attempt, SinkError> {
-        let SinkConfig::Webhook { url, .. } = &row.config else {
-            return Err(SinkError::Internal("the sink is not a webhook".to_owned()));
-        };
-        self.tests.take(caller.user.id, Instant::now())?;
-        let at = svc_clock::now();
-        let secrets = self
-            .deliverers
-            .secrets_of(row, at)
-            .map_err(SinkError::Internal)?;
-        let headers = self
-            .deliverers
-            .headers_of(row)
-            .map_err(SinkError::Internal)?;
-        let (detail, ok) = self
-            .deliverers
-            .webhook
-            .send(caller.user.id, url, &headers, body, event, &secrets, at)
-            .await;
-        self.record_test(caller, row, at, detail, ok).await
-    }
-
-    /// Runs the script of a script sink, like a delivery.
-    async fn run(
-        &self,
-        caller: &Caller,
-        row: &SinkRow,
+        body: &str,
         event: &Event,
     ) -> Result<Attempt, SinkError> {
         // A script that tests its own sink would occupy one worker per level.
-        if caller.credential == Credential::Script {
+        if row.kind == SinkType::Script && caller.credential == Credential::Script {
             return Err(SinkError::Nested);
         }
-        self.tests.take(caller.user.id, Instant::now())?;
+        let user = caller.user.id;
+        self.tests
+            .take(user, Instant::now())
+            .map_err(SinkError::TooManyTests)?;
         let at = svc_clock::now();
-        let (detail, ok) = match self.deliverers.deliver_to_sink(row, event, None).await {
-            AttemptResult::Delivered(detail) => (detail, true),
-            AttemptResult::Failed(detail) | AttemptResult::Dead(detail) => (detail, false),
-            AttemptResult::Withheld(why) => {
-                let detail = AttemptDetail {
-                    error: Some(why),
-                    ..AttemptDetail::default()
-                };
-                (detail, false)
+        let result = match &row.config {
+            SinkConfig::Webhook { url, .. } => {
+                match self.deliverers.webhook_withheld_reason(row, None).await {
+                    Some(why) => AttemptResult::Withheld(why),
+                    None => self
+                        .deliverers
+                        .send(row, url, user, body.to_owned(), event)
+                        .await
+                        .map_err(SinkError::Internal)?
+                        .into(),
+                }
             }
+            _ => self.deliverers.deliver_to_sink(row, event, None).await,
+        };
+        let ok = matches!(result, AttemptResult::Delivered(_));
+        let detail = match result {
+            AttemptResult::Delivered(detail)
+            | AttemptResult::Failed(detail)
+            | AttemptResult::Dead(detail) => detail,
+            AttemptResult::Withheld(why) => AttemptDetail::error(why),
             AttemptResult::Paused => {
                 let message = "too many scripts are running; try again in a moment";
                 return Err(SinkError::Conflict(message.to_owned()));
             }
         };
-        self.record_test(caller, row, at, detail, ok).await
-    }
-
-    async fn record_test(
-        &self,
-        caller: &Caller,
-        row: &SinkRow,
-        at: Timestamp,
-        detail: AttemptDetail,
-        ok: bool,
-    ) -> Result<Attempt, SinkError> {
         let entry_detail = json!({"name": row.name, "delivered": ok, "status": detail.status});
         let tested = entry(caller, "event_sink.tested", row, entry_detail);
         self.store
             .write(move |tx| audit::append(tx, &tested))
             .await?;
-        Ok(Attempt {
-            at,
-            status: detail.status,
-            ms: detail.ms,
-            error: detail.error,
-            output: detail.output,
-        })
+        Ok(detail.into_attempt(at))
     }
 
     /// A stored event, if it is visible.

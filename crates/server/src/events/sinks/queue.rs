@@ -50,7 +50,8 @@ impl SinksService {
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
         check_no_script(caller)?;
         let delivery = self
-            .write_as(caller, move |tx, caller| {
+            .writer
+            .write(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
@@ -65,8 +66,9 @@ impl SinksService {
                     "name": row.name, "event_id": event.id, "event_type": &event.r#type,
                     "delivery": n,
                 });
-                let event = (event.id, event.r#type);
-                let resent = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
+                let event = (event.id, &*event.r#type);
+                let resent = lanes::enqueue(tx, lane, event, svc_clock::now())?;
+                let resent = resent.ok_or(SinkError::QueueFull)?;
                 audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
                 deliveries::find(tx, lane, resent)?.ok_or(SinkError::DeliveryNotFound(resent))
             })
@@ -101,7 +103,8 @@ impl SinksService {
         };
         let matching = self.find_matching(&row.patterns, filter).await?;
         let replayed = self
-            .write_as(caller, move |tx, caller| {
+            .writer
+            .write(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
@@ -111,8 +114,8 @@ impl SinksService {
                     )));
                 }
                 let mut queued = 0;
-                for event in &matching.first {
-                    match enqueue(tx, lane, event)? {
+                for (id, event_type) in &matching.first {
+                    match lanes::enqueue(tx, lane, (*id, event_type), svc_clock::now())? {
                         Some(_) => queued += 1,
                         // Full. Stop, so that later events do not overtake this one.
                         None => break,
@@ -170,14 +173,11 @@ fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
     }
 }
 
-/// Id and type of an event.
-type EventReference = (EventId, String);
-
 /// Past events that match a sink.
 #[derive(Default)]
 struct MatchingEvents {
-    /// The oldest events, at most the capacity of a queue.
-    first: Vec<EventReference>,
+    /// Ids and types of the oldest events, at most the capacity of a queue.
+    first: Vec<(EventId, String)>,
     count: u32,
 }
 
@@ -188,18 +188,4 @@ fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, SinkError> {
             row.name
         ))
     })
-}
-
-/// The number of the new delivery; `None` if the lane is full.
-fn enqueue(
-    tx: &mut Tx<'_>,
-    lane: LaneId,
-    (event_id, event_type): &EventReference,
-) -> Result<Option<u64>, SinkError> {
-    Ok(lanes::enqueue(
-        tx,
-        lane,
-        (*event_id, event_type),
-        svc_clock::now(),
-    )?)
 }

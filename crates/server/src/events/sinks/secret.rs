@@ -38,25 +38,26 @@ impl SinksService {
         let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
         let secret = secrets::new_webhook_secret();
         let sealed = self.seal(id, &secret)?;
-        self.write_as(caller, move |tx, caller| {
-            let (_, mut row) = managed(tx, caller, id)?;
-            if row.kind != SinkType::Webhook {
-                return Err(SinkError::Conflict(format!(
-                    "sink `{}` is not a webhook; only webhooks have a secret",
-                    row.name
-                )));
-            }
-            row.previous_secret = row.secret.replace(sealed);
-            row.previous_until = Some(previous_until);
-            sinks::update(tx, &row)?;
-            let detail = json!({"name": row.name, "previous_until": previous_until});
-            audit::append(
-                tx,
-                &entry(caller, "event_sink.secret_rotated", &row, detail),
-            )?;
-            Ok(())
-        })
-        .await?;
+        self.writer
+            .write(caller, move |tx, caller| {
+                let (_, mut row) = managed(tx, caller, id)?;
+                if row.kind != SinkType::Webhook {
+                    return Err(SinkError::Conflict(format!(
+                        "sink `{}` is not a webhook; only webhooks have a secret",
+                        row.name
+                    )));
+                }
+                row.previous_secret = row.secret.replace(sealed);
+                row.previous_until = Some(previous_until);
+                sinks::update(tx, &row)?;
+                let detail = json!({"name": row.name, "previous_until": previous_until});
+                audit::append(
+                    tx,
+                    &entry(caller, "event_sink.secret_rotated", &row, detail),
+                )?;
+                Ok(())
+            })
+            .await?;
         Ok(SecretRotation {
             secret,
             previous_until,
@@ -71,12 +72,9 @@ impl SinksService {
     }
 }
 
-/// Encrypts the header values of a webhook, if encryption is on. Fails if stored values cannot be
-/// decrypted, because the key was lost.
+/// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, because the
+/// key was lost.
 pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
-    if !deliverers.sealing.is_on() {
-        return Ok(());
-    }
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
         SinkError::Conflict(format!("{error}; set the value of every header again"))
     })

@@ -65,7 +65,6 @@ impl Fixture {
         let deliverers = Deliverers {
             store: store.clone(),
             secrets: Arc::new(secrets),
-            sealing: Default::default(),
             webhook: Webhook::new(guard),
             metrics,
             methods: MethodDelivery::new(Arc::default()),
@@ -76,9 +75,9 @@ impl Fixture {
         let service = SinksService {
             writer: CallerWriter::new(store.clone(), Clock::system()),
             store,
-            hub: Hub::new(),
+            hub: Hub::default(),
             deliverers: Arc::new(deliverers),
-            tests: TestLimit::new(2),
+            tests: MinuteLimit::new(2),
             quotas: Quotas::default(),
         };
         Self { service, folder }

@@ -64,33 +64,28 @@ impl JsonTracker {
 
 /// The body while it is rendered, limited in bytes and time.
 pub(super) struct BodyWriter {
-    bytes: Vec<u8>,
-    tracker: Arc<JsonTracker>,
-    budget: Arc<Budget>,
+    buffer: BoundedBuffer,
+    root: Arc<Root>,
 }
 
 impl BodyWriter {
-    pub(super) fn new(tracker: Arc<JsonTracker>, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(root: Arc<Root>) -> Self {
         Self {
-            bytes: Vec::new(),
-            tracker,
-            budget,
+            buffer: BoundedBuffer(Vec::new()),
+            root,
         }
     }
 
     pub(super) fn into_text(self) -> String {
-        String::from_utf8(self.bytes).expect("only whole strings are written")
+        String::from_utf8(self.buffer.0).expect("only whole strings are written")
     }
 }
 
 impl io::Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(io::Error::other(OutputTooLarge));
-        }
-        self.budget.check().map_err(io::Error::other)?;
-        self.tracker.advance(bytes);
-        self.bytes.extend_from_slice(bytes);
+        self.buffer.write_all(bytes)?;
+        self.root.budget.check().map_err(io::Error::other)?;
+        self.root.tracker.advance(bytes);
         Ok(bytes.len())
     }
 
@@ -103,8 +98,8 @@ impl io::Write for BodyWriter {
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) values: Value,
-    pub(super) tracker: Arc<JsonTracker>,
-    pub(super) budget: Arc<Budget>,
+    pub(super) tracker: JsonTracker,
+    pub(super) budget: Budget,
 }
 
 impl Object for Root {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use svc_core::{
     EventId, SpaceId, Timestamp, UserId,
-    event::{Actor, ActorKind, Event, EventSpace},
+    event::{Event, EventSpace, sample},
 };
 
 use super::{Scope, Template, TemplateError};
@@ -42,18 +42,15 @@ pub(super) fn render_samples(template: &Template) -> Result<(), TemplateError> {
         .map(drop)
 }
 
-fn event(r#type: &str, data: Value) -> Event {
-    Event {
-        id: EventId::NIL,
-        r#type: r#type.to_owned(),
-        ts: Timestamp(0),
-        owner_id: UserId::NIL,
-        space_id: SpaceId::NIL,
-        actor: Actor {
-            id: Some(UserId::NIL),
-            username: "ann".to_owned(),
-            kind: ActorKind::User,
-        },
+fn event(event_type: &str, data: Value) -> Event {
+    let (event_type, data) = (Some(event_type.to_owned()), Some(data));
+    sample::event_by(
+        UserId::NIL,
+        "ann",
+        event_type,
         data,
-    }
+        EventId::NIL,
+        Timestamp(0),
+    )
+    .expect("the samples are valid events")
 }

@@ -20,7 +20,6 @@ const NEVER: i64 = i64::MIN;
 /// in the cache of every core.
 const USE_GRAIN_MILLIS: i64 = 1_000;
 
-/// One credential.
 pub(super) struct Record {
     pub(super) user_id: UserId,
     pub(super) credential: Credential,

@@ -15,7 +15,6 @@ use crate::mcp::{
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
 
-/// One argument and its header.
 pub struct ParamHeader {
     header: HeaderName,
     /// The keys that lead to the argument.

@@ -21,7 +21,6 @@ pub struct List {
     digest: u64,
 }
 
-/// One page of a list.
 pub struct Page {
     /// Tools as JSON, separated by commas.
     pub tools: Bytes,

@@ -2,16 +2,20 @@
 
 mod limits;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use svc_core::{
-    CanonicalName, SpaceId, UserId, registration::Definition, subscription::Subscription,
-    visibility::Viewer,
+    CanonicalName, SpaceId, UserId,
+    registration::Definition,
+    subscription::Subscription,
+    visibility::{Viewer, is_visible},
 };
 
-use super::{
-    Conflict, Publication, index::SharedIndex, is_entry_visible, tool_versions::ToolVersions,
-};
+use super::{Conflict, Publication, index::SharedIndex, tool_versions::ToolVersions};
 use crate::{methods::provider::Provider, random_key::RandomKeyMap};
 
 /// One method and its providers, in the order of registration. Has at least one provider.
@@ -42,6 +46,23 @@ struct Namespace {
 impl State {
     pub fn find(&self, owner: UserId, canonical: &str) -> Option<&Entry> {
         self.owners.get(&owner)?.methods.get(canonical)
+    }
+
+    pub fn find_visible(
+        &self,
+        viewer: Viewer<'_>,
+        owner: UserId,
+        canonical: &str,
+    ) -> Option<&Entry> {
+        self.find(owner, canonical).filter(|entry| {
+            let definition = &entry.definition;
+            is_visible(
+                viewer,
+                owner,
+                definition.scope,
+                definition.groups.as_deref(),
+            )
+        })
     }
 
     pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
@@ -82,15 +103,16 @@ impl State {
         let mut names = Vec::with_capacity(publication.methods.len());
         for (definition, local_name) in &publication.methods {
             let in_flight = counters.get(&definition.name).cloned().unwrap_or_default();
-            let provider = Provider::new(
-                Arc::clone(space),
-                local_name.clone(),
-                publication.generation,
+            let provider = Provider {
+                space: Arc::clone(space),
+                prefix: Provider::prefix(local_name),
+                local_name: local_name.clone(),
+                generation: publication.generation,
                 place,
                 timeout,
-                publication.server.mode,
+                mode: publication.server.mode,
                 in_flight,
-            );
+            };
             self.insert(owner, definition, Arc::new(provider));
             names.push(definition.name.clone());
         }
@@ -122,8 +144,7 @@ impl State {
         }
         for (owner, name) in self.shared.visible_to(viewer) {
             if *owner != viewer.id
-                && let Some(entry) = self.find(*owner, name)
-                && is_entry_visible(viewer, *owner, entry)
+                && let Some(entry) = self.find_visible(viewer, *owner, name)
             {
                 visit(*owner, entry);
             }
@@ -157,44 +178,38 @@ impl State {
         let Some(namespace) = self.owners.get(&space.owner) else {
             return Ok(Vec::new());
         };
-        let others_of = |entry: &Entry| -> Vec<Arc<Provider>> {
-            entry
-                .providers
-                .iter()
-                .filter(|p| p.space.id != space.id)
-                .cloned()
-                .collect()
-        };
-        let mut conflicting = Vec::new();
+        // A method may conflict both by its name and by its tool name.
+        let (mut conflicting, mut seen) = (Vec::new(), HashSet::new());
         for (definition, _) in &publication.methods {
-            if let Some(entry) = namespace.methods.get(&definition.name)
-                && !entry.definition.is_identical(definition)
-                && let others = others_of(entry)
-                && let Some(other) = others.first()
-            {
-                if !publication.replace_conflicting {
-                    return Err(Conflict::Definition {
-                        method: definition.name.to_string(),
-                        space: other.space.name.to_string(),
-                    });
+            let changed = namespace.methods.get(&definition.name);
+            let changed = changed.filter(|entry| entry.definition != *definition);
+            let tool = definition.tool_name.as_ref();
+            let same_tool = tool
+                .and_then(|tool| namespace.tools.get(tool))
+                .filter(|name| **name != definition.name)
+                .and_then(|name| namespace.methods.get(name));
+            for entry in changed.into_iter().chain(same_tool) {
+                let other = &entry.definition.name;
+                let providers = entry.providers.iter();
+                for provider in providers.filter(|provider| provider.space.id != space.id) {
+                    if !publication.replace_conflicting {
+                        let method = definition.name.to_string();
+                        let space = provider.space.name.to_string();
+                        return Err(match tool {
+                            Some(tool) if *other != definition.name => Conflict::Tool {
+                                method,
+                                other: other.to_string(),
+                                space,
+                                tool: tool.clone(),
+                            },
+                            _ => Conflict::Definition { method, space },
+                        });
+                    }
+                    let conflict = (provider.space.id, other.clone());
+                    if seen.insert(conflict.clone()) {
+                        conflicting.push(conflict);
+                    }
                 }
-                conflicting.extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
-            }
-            if let Some(tool) = &definition.tool_name
-                && let Some(name) = namespace.tools.get(tool).filter(|n| **n != definition.name)
-                && let Some(entry) = namespace.methods.get(name)
-                && let others = others_of(entry)
-                && let Some(other) = others.first()
-            {
-                if !publication.replace_conflicting {
-                    return Err(Conflict::Tool {
-                        method: definition.name.to_string(),
-                        other: name.to_string(),
-                        space: other.space.name.to_string(),
-                        tool: tool.clone(),
-                    });
-                }
-                conflicting.extend(others.iter().map(|p| (p.space.id, name.clone())));
             }
         }
         Ok(conflicting)

@@ -144,6 +144,25 @@ fn d1_replace_conflicting_removes_the_others_methods() {
     assert_eq!(picked(&registry, "a.c"), Ok(one.id));
 }
 
+/// `a.b` conflicts by its definition, and with `a_b` by its tool name.
+#[test]
+fn d1_a_method_that_conflicts_twice_is_replaced_once() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    publish(
+        &registry,
+        &publication(&one, &[("a.b", "one", "private")], None),
+    )
+    .expect("first");
+    let mut second = publication(&two, &[("a.b", "two", "private")], None);
+    let hidden = Arc::get_mut(&mut second.methods[0].0).expect("not shared");
+    hidden.tool_name = None;
+    let tool = publication(&two, &[("a_b", "three", "private")], None);
+    second.methods.extend(tool.methods);
+    second.replace_conflicting = true;
+    let displaced = registry.publish(&second, 2_000, |_| {}).expect("replaces");
+    assert_eq!(displaced.len(), 1);
+}
+
 #[test]
 fn two_methods_of_one_owner_never_share_a_tool_name() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));

@@ -4,6 +4,7 @@ use svc_core::{
     event::{Actor, Event},
 };
 use svc_protocol::api::AuditQuery;
+use uuid::Uuid;
 
 use super::*;
 use crate::{
@@ -172,8 +173,8 @@ async fn no_filter_of_the_history_reads_the_whole_table() {
                     since,
                     until,
                 };
-                let before = EventId(Uuid::max());
-                let (sql, values) = newest_sql(&filter, before.into(), Value::Int(10));
+                let before = Id(Uuid::max());
+                let (sql, values) = newest_sql(&filter, before, 10);
                 let plan = explain(&store, sql, values).await;
                 assert!(
                     plan.starts_with("SEARCH events USING INDEX"),

@@ -70,12 +70,11 @@ async fn counted(store: &Store) -> (u64, u64) {
     let reading = store.read(|tx| {
         let counted = (bytes_of(tx, Some(ANN))?, bytes_of(tx, None)?);
         for (key, bytes) in [(ANN.to_string(), counted.0), (GLOBAL.to_owned(), counted.1)] {
-            let row = tx.query_opt(
+            let sum: u64 = tx.get(
                 "SELECT CAST(COALESCE(SUM(octet_length(data) + 512), 0) AS BIGINT) AS bytes
                  FROM events WHERE COALESCE(charged_to, owner_id) = ?1",
                 values![key],
             )?;
-            let sum: u64 = row.ok_or(StoreError::NoRow)?.get("bytes")?;
             assert_eq!(sum, bytes);
         }
         Ok(counted)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_protocol::api::{NewToken, Token};
 
 use crate::{
-    commands::Shell,
+    commands::{Shell, token::secret_of},
     context,
     exit::{Exit, Failure, Outcome},
 };
@@ -87,7 +87,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
                 "created the token `{}` with the scope `mcp`; svc token revoke revokes it",
                 token.name
             );
-            Secret::Written(token.token.unwrap_or_default())
+            Secret::Written(secret_of(&token)?)
         }
         None => Secret::Variable {
             name: TOKEN_VARIABLE.to_owned(),
@@ -125,15 +125,10 @@ fn check_variable(name: &str) -> Result<(), Failure> {
 }
 
 impl ClientKind {
-    fn label(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::Cursor => "cursor",
-            Self::Vscode => "vscode",
-            Self::Codex => "codex",
-            Self::Json => "json",
-        }
+    /// The name that `--client` accepts.
+    fn label(self) -> String {
+        let value = self.to_possible_value().expect("no client is hidden");
+        value.get_name().to_owned()
     }
 
     fn write(self, entry: &Entry<'_>) -> String {

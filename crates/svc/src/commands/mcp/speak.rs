@@ -159,19 +159,16 @@ impl Answer {
             (_, Some(error)) if error.code == INVALID_PARAMS => {
                 Err(Failure::new(Exit::NotFound, error.message).hint("svc mcp tools"))
             }
-            (_, Some(error)) => Err(Failure::new(
-                Exit::Failure,
-                format!("{} ({})", error.message, error.code),
-            )),
+            (_, Some(error)) => Err(Failure::failed(format!(
+                "{} ({})",
+                error.message, error.code
+            ))),
             (Some(result), None) => Ok(result),
-            (None, None) => Err(Failure::new(
-                Exit::Failure,
-                "the server's answer has no result",
-            )),
+            (None, None) => Err(Failure::failed("the server's answer has no result")),
         }
     }
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "the server's answer is not valid MCP").why(error)
+    Failure::failed("the server's answer is not valid MCP").why(error)
 }

@@ -25,8 +25,8 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     arguments: Option<String>,
     /// Seconds to wait for the answer
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = prompt::parse_seconds)]
+    timeout: Option<Duration>,
 }
 
 pub async fn list(shell: &Shell) -> Outcome {
@@ -36,12 +36,10 @@ pub async fn list(shell: &Shell) -> Outcome {
     let tools = McpClient::new(connection.client).tools().await?;
     let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
     shell.output.document(&json!({ "tools": tools }), || {
-        let mut table = Table::new(&["NAME", "DESCRIPTION"])
-            .or_when_empty("no tools yet; a method becomes a tool with: mcp_tool = true");
-        for tool in &tools {
-            table.row(vec![text(tool, "name"), text(tool, "description")]);
-        }
-        table
+        let empty = "no tools yet; a method becomes a tool with: mcp_tool = true";
+        Table::list(&["NAME", "DESCRIPTION"], empty, &tools, |tool| {
+            vec![text(tool, "name"), text(tool, "description")]
+        })
     })?;
     // A token with only the scope `mcp` may not list methods; then no conflict is reported.
     let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -62,21 +60,16 @@ pub async fn list(shell: &Shell) -> Outcome {
 pub async fn call(shell: &Shell, args: Args) -> Outcome {
     let arguments = prompt::argument_or_stdin(args.arguments)?;
     let arguments = check(&arguments)?;
-    let within = args.timeout.map(|seconds| {
-        Duration::try_from_secs_f64(seconds).map_err(|error| {
-            Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
-        })
-    });
     let client = McpClient::new(shell.client()?);
-    let answer = client
-        .call(&args.tool, arguments, within.transpose()?)
-        .await?;
+    let answer = client.call(&args.tool, arguments, args.timeout).await?;
     let raw = answer.result()?;
     let result: Value = serde_json::from_str(raw.get())
-        .map_err(|error| Failure::new(Exit::Failure, "cannot read the result").why(error))?;
+        .map_err(|error| Failure::failed("cannot read the result").why(error))?;
     match shell.output.format {
         Format::Json => shell.output.raw(raw.get().as_bytes())?,
-        Format::Yaml => shell.output.document(&result, || Table::new(&[]))?,
+        Format::Yaml => {
+            shell.output.data(&result)?;
+        }
         Format::Table => {
             for line in lines(&result) {
                 shell.output.line(clean(&line))?;

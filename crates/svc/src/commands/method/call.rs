@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde_json::value::RawValue;
 use svc_client::Client;
-use svc_protocol::env;
+use svc_protocol::{api::CALL_PATH, env};
 
 use super::{
     call_request::{CallBody, batch, single},
@@ -15,6 +15,7 @@ use crate::{
     commands::Shell,
     context::{self, Contexts, Via},
     exit::{Exit, Failure, Outcome},
+    output::quote,
     prompt,
 };
 
@@ -40,8 +41,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "result")]
     pub notify: bool,
     /// Seconds to wait for the answer
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = prompt::parse_seconds)]
+    pub timeout: Option<Duration>,
     /// Print the curl command instead of calling; it reads the token from $SVC_TOKEN
     #[arg(long)]
     pub curl: bool,
@@ -49,14 +50,6 @@ pub struct Args {
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let params = prompt::argument_or_stdin(args.params)?;
-    let within = args
-        .timeout
-        .map(|seconds| {
-            Duration::try_from_secs_f64(seconds).map_err(|error| {
-                Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
-            })
-        })
-        .transpose()?;
     let bodies = if args.batch {
         batch(&args.name, &params, args.notify)?
     } else {
@@ -82,7 +75,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let calls = Calls {
         shell,
         client: &connection.client,
-        within: within.unwrap_or(connection.client.policy().call_timeout),
+        within: args
+            .timeout
+            .unwrap_or(connection.client.policy().call_timeout),
         result_only: args.result,
     };
     if args.batch {
@@ -224,18 +219,13 @@ fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
             command.push_str(&format!(" -H \"Authorization: Bearer ${}\"", env::TOKEN));
         }
     }
-    let url = client.target().url("/api/methods/call");
+    let url = client.target().url(CALL_PATH);
     let body = String::from_utf8_lossy(body);
     format!(
         "{command} -H 'Content-Type: application/json' --data-binary {} {}",
         quote(&body),
         quote(&url)
     )
-}
-
-/// Quoted for a shell.
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

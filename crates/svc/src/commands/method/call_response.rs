@@ -47,7 +47,7 @@ pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
 }
 
 fn no_response(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "the answer is not a JSON-RPC response").why(error)
+    Failure::failed("the answer is not a JSON-RPC response").why(error)
 }
 
 impl Response<'_> {

@@ -19,7 +19,7 @@ use super::Names;
 use crate::{
     commands::{
         Shell,
-        own_script::{OwnScript, PrintToStderr},
+        own_script::{OwnScript, print_to_stderr},
     },
     context,
     exit::{Exit, Failure},
@@ -32,8 +32,10 @@ pub fn is_script(file: &Path) -> bool {
 
 /// Reads a script and checks that the engine can run it, without running it.
 pub fn read(shell: &Shell, file: &Path) -> Result<OwnScript, Failure> {
-    let script = OwnScript::read(&shell.environment, file)
-        .map_err(|failure| refuse(failure).hint("name a TOML file, or a script (.py)"))?;
+    let script = OwnScript::read(&shell.environment, file).map_err(|mut failure| {
+        failure.exit = Exit::Refused;
+        failure.hint("name a TOML file, or a script (.py)")
+    })?;
     match svc_script::check(&script.source) {
         Ok(()) => Ok(script),
         Err(error) => Err(failed(&script, &error)),
@@ -52,13 +54,14 @@ pub fn register(
     let host = script
         .host(None, &shell.environment)?
         .replacing_conflicting(replace_conflicting);
-    let mut host = PrintToStderr(RegisteringHost::new(host));
+    let mut host = RegisteringHost {
+        host,
+        registered: None,
+    };
     let setting = script.setting(&shell.environment, &[], Limits::OWN);
     let ran = Evaluator::new(&setting).run(&script.source, &mut host);
-    let mut registering = host.0;
-    let refusal = registering.host.take_refusal();
-    let registered = registering.registered;
-    match (ended(ran), registered, refusal) {
+    let refusal = host.host.take_refusal();
+    match (ended(ran), host.registered, refusal) {
         (Ok(()), Some(registered), _) => Ok(registered),
         (Ok(()), None, Some(refusal)) => Err(refused(refusal)),
         (Ok(()), None, None) => Err(nothing(&script)),
@@ -101,15 +104,15 @@ pub fn record(
     names: &Names,
 ) -> Result<RecordedRegistration, Failure> {
     let host = SpaceHost::new(script.path.clone(), None);
-    let mut host = PrintToStderr(RecordingHost {
+    let mut host = RecordingHost {
         host,
         names,
         recorded: None,
-    });
+    };
     let setting = script.setting(&shell.environment, &[], Limits::OWN);
     let ran = Evaluator::new(&setting).run(&script.source, &mut host);
     ended(ran).map_err(|error| failed(script, &error))?;
-    host.0.recorded.ok_or_else(|| nothing(script))
+    host.recorded.ok_or_else(|| nothing(script))
 }
 
 /// Every refusal of a registration has exit code 6. Only an agent or a server that is unreachable
@@ -122,11 +125,6 @@ pub fn refused(error: Error) -> Failure {
     failure.doing("the registration is refused")
 }
 
-fn refuse(mut failure: Failure) -> Failure {
-    failure.exit = Exit::Refused;
-    failure
-}
-
 /// Prints the traceback as Python does, ahead of the failure, which has only three lines.
 fn failed(script: &OwnScript, error: &ScriptError) -> Failure {
     let name = &script.source.file;
@@ -135,27 +133,20 @@ fn failed(script: &OwnScript, error: &ScriptError) -> Failure {
         return Failure::new(Exit::Refused, what);
     }
     eprintln!("{error}");
-    let failure = Failure::new(
-        Exit::Refused,
-        match error.kind {
-            ErrorKind::Syntax | ErrorKind::Unsupported => format!("`{name}` cannot be run"),
-            _ => format!("`{name}` failed"),
-        },
-    );
-    match &error.hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+    let what = match error.kind {
+        ErrorKind::Syntax | ErrorKind::Unsupported => format!("`{name}` cannot be run"),
+        _ => format!("`{name}` failed"),
+    };
+    Failure {
+        hint: error.hint.clone(),
+        ..Failure::new(Exit::Refused, what)
     }
 }
 
 fn nothing(script: &OwnScript) -> Failure {
-    Failure::new(
-        Exit::Refused,
-        format!(
-            "`{}` did not register anything: call server.register()",
-            script.source.file
-        ),
-    )
+    let name = &script.source.file;
+    let what = format!("`{name}` did not register anything: call server.register()");
+    Failure::new(Exit::Refused, what)
 }
 
 fn unreadable(error: serde_json::Error) -> Raise {
@@ -166,15 +157,6 @@ fn unreadable(error: serde_json::Error) -> Raise {
 struct RegisteringHost {
     host: SpaceHost,
     registered: Option<Registered>,
-}
-
-impl RegisteringHost {
-    fn new(host: SpaceHost) -> Self {
-        Self {
-            host,
-            registered: None,
-        }
-    }
 }
 
 impl Host for RegisteringHost {
@@ -201,7 +183,7 @@ impl Host for RegisteringHost {
         Ok(answer)
     }
 
-    fn print(&mut self, stream: Stream, text: &str) {
-        self.host.print(stream, text);
+    fn print(&mut self, _: Stream, text: &str) {
+        print_to_stderr(text);
     }
 }

@@ -10,7 +10,7 @@ use super::{ALL_UNREGISTERED, Names, Source, report_file_errors, script, warn};
 use crate::{
     commands::{Shell, own_script::on_plain_thread},
     exit::{Exit, Outcome},
-    output::{Format, Table},
+    output::Table,
 };
 
 pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
@@ -34,21 +34,16 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
         (source.name, registration, checked)
     };
     warn(&checked.warnings);
-    if shell.output.format == Format::Table {
-        let columns = ["METHOD", "LOCAL NAME", "SCOPE"];
-        let mut table = Table::new(&columns).or_when_empty(ALL_UNREGISTERED);
-        for method in &checked.methods {
-            table.row(vec![
+    shell.output.document(&normal_form(registration), || {
+        let head = ["METHOD", "LOCAL NAME", "SCOPE"];
+        Table::list(&head, ALL_UNREGISTERED, &checked.methods, |method| {
+            vec![
                 method.name.to_string(),
                 method.local_name.clone(),
                 method.scope.to_string(),
-            ]);
-        }
-        shell.output.table(&table)?;
-    } else {
-        let document = normal_form(registration);
-        shell.output.document(&document, || Table::new(&[]))?;
-    }
+            ]
+        })
+    })?;
     eprintln!("`{name}` is valid");
     Ok(Exit::Ok)
 }

@@ -147,10 +147,7 @@ impl MethodServer {
 }
 
 fn stdout_closed() -> Failure {
-    Failure::new(
-        Exit::Failure,
-        "stdout is closed: the answers cannot be written",
-    )
+    Failure::failed("stdout is closed: the answers cannot be written")
 }
 
 /// Writes answers to stdout until every sender is dropped. Reports whether all were written.

@@ -110,11 +110,8 @@ impl Setup {
         ran.map_err(SetupError::Script)?;
         if evaluator.routes().is_empty() {
             return Err(SetupError::Failure(
-                Failure::new(
-                    Exit::Failure,
-                    format!("`{}` assigns no methods", script.source.file),
-                )
-                .hint("from svc import jsonrpc; jsonrpc.method(\"add\", \"library.function\")"),
+                Failure::failed(format!("`{}` assigns no methods", script.source.file))
+                    .hint("from svc import jsonrpc; jsonrpc.method(\"add\", \"library.function\")"),
             ));
         }
         let snapshot = evaluator.snapshot().map_err(SetupError::Script)?.to_bytes();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_client::Resource;
 use svc_protocol::api::{NewScript, Script, ScriptOwner, ScriptPatch};
 
-use super::{Kind, ScriptArg, fields, find};
+use super::{Kind, ScriptArg, find};
 use crate::{
     commands::{Shell, own_script, records, sink::read_text},
     environment::Environment,
@@ -103,8 +103,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         description: args.content.description.unwrap_or_default(),
         params_schema,
     };
-    let script = shell.client()?.create::<Script>(&new).await?;
-    records::show(shell, &script, fields)
+    records::create::<Script>(shell, &new).await
 }
 
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
@@ -112,8 +111,8 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let client = shell.client()?;
     let kind = args.which.kind.map(Into::into);
     let script = find::find(&client, &args.which.script, kind).await?;
-    let script = client.update::<Script>(script.id(), &patch).await?;
-    records::show(shell, &script, fields)
+    let script: Script = client.update(script.id(), &patch).await?;
+    records::show(shell, &script)
 }
 
 fn patch(
@@ -121,23 +120,16 @@ fn patch(
     name: Option<String>,
     content: &Content,
 ) -> Result<ScriptPatch, Failure> {
-    let source = match &content.file {
-        Some(file) => Some(read_source(environment, file)?),
-        None => None,
-    };
+    let file = content.file.as_deref();
     let patch = ScriptPatch {
         name,
-        source,
+        source: file
+            .map(|file| read_source(environment, file))
+            .transpose()?,
         description: content.description.clone(),
         params_schema: content.params_schema(environment)?,
     };
-    let is_empty = patch.name.is_none()
-        && patch.source.is_none()
-        && patch.description.is_none()
-        && patch.params_schema.is_none();
-    if is_empty {
-        return Err(Failure::usage("nothing to change was given").hint("svc script update --help"));
-    }
+    records::check_patch::<Script>(&patch)?;
     Ok(patch)
 }
 

@@ -1,16 +1,14 @@
 //! Finds a script by its name, which is unique per owner and kind only.
 
-use std::fmt::Write as _;
-
 use svc_client::Client;
 use svc_core::ScriptId;
-use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery};
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery, Scripts};
 use uuid::Uuid;
 
-use super::{kind_name, owner_name};
 use crate::{
-    commands::records,
+    commands::{Shell, records},
     exit::{Exit, Failure},
+    output::{joined, json_name},
 };
 
 /// Prefix that selects a global script.
@@ -40,7 +38,7 @@ pub async fn find(
         name: Some(bare_name(reference).to_owned()),
         ..ScriptQuery::default()
     };
-    let found = client.all_scripts(&query).await?;
+    let found = client.list_all::<Scripts>(&query).await?;
     choose(found, reference, kind).map_err(hinted)
 }
 
@@ -55,20 +53,30 @@ pub async fn find_id(
         .map(|script| script.id)
 }
 
+/// The startup script that an option names: `None` if the option was not given, `Some(None)` for
+/// `''`.
+pub async fn find_startup(
+    shell: &Shell,
+    reference: Option<&str>,
+) -> Result<Option<Option<ScriptId>>, Failure> {
+    match reference {
+        None => Ok(None),
+        Some("") => Ok(Some(None)),
+        Some(reference) => find_id(&shell.client()?, reference, ScriptKind::Startup)
+            .await
+            .map(|id| Some(Some(id))),
+    }
+}
+
 fn bare_name(reference: &str) -> &str {
     reference.strip_prefix(GLOBAL).unwrap_or(reference)
 }
 
 fn wrong_kind(reference: &str, found: &[ScriptKind], wanted: ScriptKind) -> Failure {
-    let found: Vec<_> = found.iter().map(|kind| kind_name(*kind)).collect();
-    Failure::new(
-        Exit::Refused,
-        format!(
-            "script `{reference}` is of kind {}, not {}",
-            found.join(" and "),
-            kind_name(wanted)
-        ),
-    )
+    let found: Vec<_> = found.iter().map(json_name).collect();
+    let (found, wanted) = (found.join(" and "), json_name(wanted));
+    let what = format!("script `{reference}` is of kind {found}, not {wanted}");
+    Failure::new(Exit::Refused, what)
 }
 
 fn choose(
@@ -100,15 +108,13 @@ fn choose(
     if found.iter().all(|script| script.kind == first.kind) {
         return Ok(found.swap_remove(0));
     }
-    let mut candidates = String::new();
-    for script in &found {
-        let separator = if candidates.is_empty() { "" } else { ", " };
-        let (kind, owner) = (kind_name(script.kind), owner_name(script.owner));
-        let _ = write!(candidates, "{separator}{} ({kind}, {owner})", script.id);
-    }
+    let candidates = found.iter().map(|script| {
+        let (kind, owner) = (json_name(script.kind), json_name(script.owner));
+        format!("{} ({kind}, {owner})", script.id)
+    });
     Err(
         Failure::usage(format!("`{reference}` is the name of several scripts"))
-            .why(candidates)
+            .why(joined(candidates))
             .hint("choose one with --kind or by its id"),
     )
 }

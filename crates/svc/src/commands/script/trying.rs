@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal};
 
 use serde_json::Value;
-use svc_protocol::api::{RunScript, ScriptRunResult};
+use svc_protocol::api::RunScript;
 
 use super::{ScriptArg, find};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, clean_text},
+    output::{Format, clean_text},
     prompt,
 };
 
@@ -40,7 +40,15 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let kind = args.which.kind.map(Into::into);
     let script = find::find(&client, &args.which.script, kind).await?;
     let ran = client.run_script(script.id, &request).await?;
-    print(shell, &ran)?;
+    if shell.output.format != Format::Table {
+        shell.output.data(&ran)?;
+    } else {
+        say(&ran.output);
+        match &ran.error {
+            Some(error) => say(&error.traceback),
+            None => shell.output.line(ran.result.get())?,
+        }
+    }
     Ok(match ran.error {
         Some(_) => Exit::Failure,
         None => Exit::Ok,
@@ -51,25 +59,7 @@ fn parse_params(text: &str) -> Result<Option<Value>, Failure> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let refuse = || Failure::usage("the params must be a JSON object");
-    let params: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
-    if params.is_object() {
-        Ok(Some(params))
-    } else {
-        Err(refuse())
-    }
-}
-
-fn print(shell: &Shell, ran: &ScriptRunResult) -> Result<(), Failure> {
-    if shell.output.format != Format::Table {
-        return shell.output.document(ran, || Table::new(&[]));
-    }
-    say(&ran.output);
-    if let Some(error) = &ran.error {
-        say(&error.traceback);
-        return Ok(());
-    }
-    shell.output.line(ran.result.get())
+    prompt::parse_object("the params", text).map(Some)
 }
 
 /// Prints to stderr, and ends the last line.

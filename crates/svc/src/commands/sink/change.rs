@@ -14,7 +14,6 @@ use svc_protocol::api::{
 use super::{
     SinkArg,
     content::{Content, read_text},
-    fields, find,
 };
 use crate::{
     commands::{Shell, records},
@@ -113,13 +112,13 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         .find_script(&client, args.r#type.into())
         .await?;
     let new = new_sink(&shell.environment, args, secret, script)?;
-    let sink = client.create::<Sink>(&new).await?;
+    let sink: Sink = client.create(&new).await?;
     if makes_secret {
         eprintln!(
             "keep the secret now: it is not shown again. Receivers verify signatures with it"
         );
     }
-    records::show(shell, &sink, fields)
+    records::show(shell, &sink)
 }
 
 fn new_sink(
@@ -177,12 +176,11 @@ fn new_sink(
 
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let client = shell.client()?;
-    let reference = args.which.sink.clone();
-    let sink = find(&client, &reference).await?;
+    let sink: Sink = records::find(&client, &args.which.sink).await?;
     let script = args.content.find_script(&client, sink.r#type).await?;
     let patch = patch(&shell.environment, args, sink.r#type, script)?;
-    let sink = client.update::<Sink>(sink.id(), &patch).await?;
-    records::show(shell, &sink, fields)
+    let sink: Sink = client.update(sink.id(), &patch).await?;
+    records::show(shell, &sink)
 }
 
 fn patch(
@@ -228,13 +226,7 @@ fn patch(
         script: of(SinkType::Script),
         json_rpc: of(SinkType::JsonRpc),
     };
-    let is_empty = config.is_none()
-        && patch.name.is_none()
-        && patch.description.is_none()
-        && patch.patterns.is_none();
-    if is_empty {
-        return Err(Failure::usage("nothing to change was given").hint("svc sink update --help"));
-    }
+    records::check_patch::<Sink>(&patch)?;
     Ok(patch)
 }
 

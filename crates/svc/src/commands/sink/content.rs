@@ -9,11 +9,11 @@ use svc_client::Client;
 use svc_core::ScriptId;
 use svc_protocol::api::{ScriptKind, SinkType};
 
-use super::type_name;
 use crate::{
     commands::{own_script, script},
     environment::Environment,
     exit::Failure,
+    output::json_name,
 };
 
 #[derive(clap::Args, Debug, Default)]
@@ -54,30 +54,23 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
 impl Content {
     /// Rejects options that do not apply to this type; they would be ignored silently.
     pub fn check_kind(&self, kind: SinkType) -> Result<(), Failure> {
-        let webhook = SinkType::Webhook;
-        let misplaced = [
-            ("--url", self.url.is_some() && kind != webhook),
-            ("--header", !self.headers.is_empty() && kind != webhook),
-            (
-                "--body-template",
-                self.body_template.is_some() && kind == SinkType::Script,
-            ),
-            (
-                "--script",
-                self.script.is_some() && kind != SinkType::Script,
-            ),
-            (
-                "--script-file",
-                self.script_file.is_some() && kind != SinkType::Script,
-            ),
+        let is_webhook = kind == SinkType::Webhook;
+        let is_script = kind == SinkType::Script;
+        let options = [
+            ("--url", self.url.is_some(), is_webhook),
+            ("--header", !self.headers.is_empty(), is_webhook),
+            ("--body-template", self.body_template.is_some(), !is_script),
+            ("--script", self.script.is_some(), is_script),
+            ("--script-file", self.script_file.is_some(), is_script),
         ];
-        match misplaced.iter().find(|(_, is_misplaced)| *is_misplaced) {
-            Some((option, _)) => Err(Failure::usage(format!(
-                "`{option}` does not apply to a {} sink",
-                type_name(kind)
-            ))),
-            None => Ok(()),
+        for (option, is_given, applies) in options {
+            if is_given && !applies {
+                let kind = json_name(kind);
+                let what = format!("`{option}` does not apply to a {kind} sink");
+                return Err(Failure::usage(what));
+            }
         }
+        Ok(())
     }
 
     /// The stored script that `--script` names.

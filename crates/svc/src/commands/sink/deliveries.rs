@@ -5,17 +5,18 @@ use std::{collections::BTreeMap, time::Duration};
 use clap::ValueEnum;
 use svc_client::Client;
 use svc_core::SinkId;
-use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState};
+use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState, Sink};
 
-use super::{SinkArg, find};
+use super::SinkArg;
 use crate::{
-    commands::{Shell, records::ListArgs},
+    commands::{
+        Shell,
+        records::{self, LIMIT_DEFAULT, ListArgs},
+    },
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, clean, or_dash},
+    output::{Format, Table, clean, json_name, or_dash},
 };
 
-/// Deliveries shown without `--limit`.
-const LIMIT_DEFAULT: u32 = 50;
 /// Time between two requests of `--follow`.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 /// Deliveries that `--follow` watches: a full queue, and as many that are finished.
@@ -46,56 +47,44 @@ pub enum StateFilter {
     Dead,
 }
 
-impl StateFilter {
-    fn state(self) -> DeliveryState {
-        match self {
-            Self::Pending => DeliveryState::Pending,
-            Self::Delivered => DeliveryState::Delivered,
-            Self::Dead => DeliveryState::Dead,
+impl From<StateFilter> for DeliveryState {
+    fn from(filter: StateFilter) -> Self {
+        match filter {
+            StateFilter::Pending => Self::Pending,
+            StateFilter::Delivered => Self::Delivered,
+            StateFilter::Dead => Self::Dead,
         }
     }
 }
 
-pub fn state_name(state: DeliveryState) -> &'static str {
-    match state {
-        DeliveryState::Pending => "pending",
-        DeliveryState::Delivered => "delivered",
-        DeliveryState::Dead => "dead",
-    }
-}
-
-pub async fn run(shell: &Shell, args: &Args) -> Outcome {
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let client = shell.client()?;
-    let sink = find(&client, &args.which.sink).await?;
-    let state = args.state.map(StateFilter::state);
+    let sink: Sink = records::find(&client, &args.which.sink).await?;
+    let state = args.state.map(Into::into);
     if args.follow {
         return follow(shell, &client, sink.id, state, args.page.limit).await;
     }
+    let page = args.page.page();
     let query = DeliveryQuery {
         state,
-        limit: Some(args.page.limit.unwrap_or(LIMIT_DEFAULT)),
-        cursor: args.page.cursor.clone(),
+        limit: page.limit,
+        cursor: page.cursor,
     };
     let document = client.deliveries(sink.id, &query).await?;
     shell.output.document(&document, || {
-        let mut table = Table::new(&["N", "STATE", "TYPE", "EVENT", "ATTEMPTS", "LAST ATTEMPT"])
-            .or_when_empty("no deliveries");
-        for delivery in &document.deliveries {
-            table.row(row(delivery));
-        }
-        table
-    })?;
-    Ok(Exit::Ok)
+        let head = ["N", "STATE", "TYPE", "EVENT", "ATTEMPTS", "LAST ATTEMPT"];
+        Table::list(&head, "no deliveries", &document.deliveries, row)
+    })
 }
 
 /// Prints one delivery as a record.
-pub fn show(shell: &Shell, delivery: &Delivery) -> Result<(), Failure> {
+pub fn show(shell: &Shell, delivery: &Delivery) -> Outcome {
     shell.output.document(delivery, || {
         Table::record(vec![
             ("n", delivery.n.to_string()),
             ("event", delivery.event_id.to_string()),
             ("type", delivery.event_type.clone()),
-            ("state", state_name(delivery.state).to_owned()),
+            ("state", json_name(delivery.state)),
         ])
     })
 }
@@ -103,7 +92,7 @@ pub fn show(shell: &Shell, delivery: &Delivery) -> Result<(), Failure> {
 fn row(delivery: &Delivery) -> Vec<String> {
     vec![
         delivery.n.to_string(),
-        state_name(delivery.state).to_owned(),
+        json_name(delivery.state),
         delivery.event_type.clone(),
         delivery.event_id.to_string(),
         delivery.attempts.len().to_string(),
@@ -186,7 +175,7 @@ fn print_line(shell: &Shell, delivery: &Delivery) -> Result<bool, Failure> {
         Format::Table => clean(&format!(
             "{:>6} {:<9} {} {} attempts: {} {}",
             delivery.n,
-            state_name(delivery.state),
+            json_name(delivery.state),
             delivery.event_type,
             delivery.event_id,
             delivery.attempts.len(),

@@ -1,14 +1,14 @@
 //! `svc sink test`: shows the body that a sink makes of an event, and the receiver's answer.
 
-use serde_json::Value;
 use svc_core::EventId;
-use svc_protocol::api::{Preview, PreviewResult};
+use svc_protocol::api::{Preview, PreviewResult, Sink};
 
-use super::{SinkArg, content::read_text, find};
+use super::{SinkArg, content::read_text};
 use crate::{
-    commands::Shell,
-    exit::{Exit, Failure, Outcome},
+    commands::{Shell, records},
+    exit::{Exit, Outcome},
     output::{Format, Table, clean, or_dash},
+    prompt,
 };
 
 /// Send an event to a sink at once, bypassing its queue; exit 1 if the delivery fails
@@ -37,40 +37,33 @@ pub struct Args {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let data = args.data.as_deref().map(read_data).transpose()?;
+    let data = args.data.as_deref();
     let preview = Preview {
         body_template: read_text(&shell.environment, args.body_template)?,
         r#type: None,
         event_id: args.event_id,
         event_type: args.r#type,
-        data,
+        data: data
+            .map(|text| prompt::parse_object("`--data`", text))
+            .transpose()?,
         patterns: None,
         dry_run: args.dry_run,
     };
     let client = shell.client()?;
-    let sink = find(&client, &args.which.sink).await?;
+    let sink: Sink = records::find(&client, &args.which.sink).await?;
     let previewed = client.test_sink(sink.id, &preview).await?;
     print(shell, &previewed)?;
     Ok(exit_of(&previewed))
 }
 
-fn read_data(text: &str) -> Result<Value, Failure> {
-    let refuse = || Failure::usage("`--data` must be a JSON object");
-    let data: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
-    if data.is_object() {
-        Ok(data)
-    } else {
-        Err(refuse())
-    }
-}
-
-fn print(shell: &Shell, previewed: &PreviewResult) -> Result<(), Failure> {
+fn print(shell: &Shell, previewed: &PreviewResult) -> Outcome {
     if shell.output.format != Format::Table {
-        return shell.output.document(previewed, || Table::new(&[]));
+        return shell.output.data(previewed);
     }
     let Some(attempt) = &previewed.attempt else {
         // Only the body, as a receiver would get it.
-        return shell.output.raw(previewed.body.as_bytes());
+        shell.output.raw(previewed.body.as_bytes())?;
+        return Ok(Exit::Ok);
     };
     shell.output.table(&Table::record(vec![
         ("body", previewed.body.clone()),
@@ -95,7 +88,7 @@ fn exit_of(previewed: &PreviewResult) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -116,9 +109,10 @@ mod tests {
 
     #[test]
     fn data_is_an_object() {
-        assert!(read_data("{\"a\": 1}").is_ok());
+        assert!(prompt::parse_object("`--data`", "{\"a\": 1}").is_ok());
         for bad in ["", "[]", "1", "{"] {
-            assert_eq!(read_data(bad).expect_err(bad).exit, Exit::Usage);
+            let failure = prompt::parse_object("`--data`", bad).expect_err(bad);
+            assert_eq!(failure.exit, Exit::Usage);
         }
     }
 }

@@ -1,17 +1,13 @@
 //! `svc space create` and `svc space update`.
 
-use svc_client::Resource;
 use svc_core::space::Runtime;
 use svc_protocol::api::{NewSpace, ScriptKind, Space, SpacePatch, Template};
 
-use super::{fields, find};
+use super::SpaceArg;
 use crate::{
     commands::{Shell, health_check, records, script},
     exit::Outcome,
 };
-
-/// Name of the table field that holds the secret of a new space.
-pub const AGENT_TOKEN: &str = "agent token";
 
 /// Create a space; its agent token is shown once
 #[derive(clap::Args, Debug)]
@@ -40,8 +36,8 @@ pub struct CreateArgs {
                    svc space update lab --startup-script prepare\n  \
                    svc space update lab --health-check '{\"type\":\"tcp\",\"port\":3000,\"interval_seconds\":30}'")]
 pub struct UpdateArgs {
-    /// Name, owner/name or id
-    space: String,
+    #[command(flatten)]
+    which: SpaceArg,
     /// How the agent checks the space: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON;
     /// `null` for the check of the template
     #[arg(long, value_name = "CHECK")]
@@ -65,7 +61,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         .transpose()?
         .flatten();
     let template_id = match args.template {
-        Some(template) => Some(records::find::<Template>(shell, &template).await?.id),
+        Some(template) => Some(records::find::<Template>(&client, &template).await?.id),
         None => None,
     };
     let startup_script_id = match args.startup_script {
@@ -79,7 +75,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         runtime: args.runtime,
         health_check,
     };
-    let space = client.create::<Space>(&new).await?;
+    let space: Space = client.create(&new).await?;
     if space.runtime == Runtime::External {
         eprintln!("keep the agent token now: it is not shown again. Start the agent with");
         eprintln!(
@@ -87,30 +83,15 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
             client.target()
         );
     }
-    records::show(shell, &space, |space| {
-        let mut fields = fields(space);
-        // The server starts the agent itself, so the user needs no token.
-        if space.runtime == Runtime::Local {
-            fields.retain(|(name, _)| *name != AGENT_TOKEN);
-        }
-        fields
-    })
+    records::show(shell, &space)
 }
 
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
-    let client = shell.client()?;
     let health_check = args.health_check.as_deref();
+    let script = args.startup_script.as_deref();
     let patch = SpacePatch {
         health_check: health_check.map(health_check::parse).transpose()?,
-        startup_script_id: match args.startup_script.as_deref() {
-            None => None,
-            Some("") => Some(None),
-            Some(script) => Some(Some(
-                script::find_id(&client, script, ScriptKind::Startup).await?,
-            )),
-        },
+        startup_script_id: script::find_startup(shell, script).await?,
     };
-    let space = find(&client, &args.space).await?;
-    let space = client.update::<Space>(space.id(), &patch).await?;
-    records::show(shell, &space, fields)
+    records::update::<Space>(shell, &args.which.space, &patch).await
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use svc_client::Client;
-use svc_core::{SpaceId, text::is_unsafe};
-use svc_protocol::api::{LogQuery, LogSource, NumberedLine};
+use svc_core::SpaceId;
+use svc_protocol::api::{LogLine, LogQuery, NumberedLine};
 
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table},
+    output::{Format, clean_except, json_name},
 };
 
 /// Time between two requests of `--follow`.
@@ -37,7 +37,7 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
                 print(shell, line)?;
             }
         } else {
-            shell.output.document(&first, || Table::new(&[]))?;
+            shell.output.data(&first)?;
         }
         return Ok(Exit::Ok);
     }
@@ -68,23 +68,7 @@ fn print(shell: &Shell, numbered: &NumberedLine) -> Result<bool, Failure> {
         let text = serde_json::to_string(numbered).expect("a log line is always JSON");
         return shell.output.next_line(text);
     }
-    let source = match numbered.line.source {
-        LogSource::Stderr => "stderr",
-        LogSource::Stdout => "stdout",
-        LogSource::Agent => "agent",
-        LogSource::Script => "script",
-    };
-    let text: String = numbered
-        .line
-        .line
-        .chars()
-        .map(|character| match character {
-            '\t' => '\t',
-            control if is_unsafe(control) => ' ',
-            other => other,
-        })
-        .collect();
-    shell
-        .output
-        .next_line(format!("{} {source:<6} {text}", numbered.line.at))
+    let LogLine { at, source, line } = &numbered.line;
+    let (source, text) = (json_name(source), clean_except(line, &['\t']));
+    shell.output.next_line(format!("{at} {source:<6} {text}"))
 }

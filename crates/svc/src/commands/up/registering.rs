@@ -10,7 +10,7 @@ use svc_protocol::{
 use tokio::{process::Command, time::timeout};
 
 use crate::{
-    commands::methods::is_script,
+    commands::methods::{is_script, warn},
     exit::{Exit, Failure},
     runtime,
 };
@@ -46,17 +46,14 @@ async fn send_text(file: &Path, agent: &AgentClient) -> Result<Registered, Failu
         replace_conflicting: false,
     };
     let registered = agent.register(&body).await?;
-    for warning in &registered.warnings {
-        eprintln!("warning: {warning}");
-    }
+    warn(&registered.warnings);
     Ok(registered)
 }
 
 /// Runs the script in a child process, which prints its own warnings and errors. The child is
 /// killed if the future is dropped.
 async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Failure> {
-    let cannot =
-        |error: std::io::Error| Failure::new(Exit::Failure, "cannot run the script").why(error);
+    let cannot = |error: std::io::Error| Failure::failed("cannot run the script").why(error);
     let child = Command::new(runtime::own_program()?)
         .args(["methods", "register", "-o", "json"])
         .arg(file)
@@ -78,16 +75,10 @@ async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Fa
         }
     };
     if !output.status.success() {
-        return Err(Failure::new(
-            Exit::Refused,
-            format!("the script ended with {}", output.status),
-        ));
+        let what = format!("the script ended with {}", output.status);
+        return Err(Failure::new(Exit::Refused, what));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| {
-        Failure::new(
-            Exit::Failure,
-            "cannot read which methods the script registered",
-        )
-        .why(error)
+        Failure::failed("cannot read which methods the script registered").why(error)
     })
 }

@@ -54,6 +54,7 @@ impl Lookups {
             // The engine limits the attempts of one owner.
             jobs_per_user: usize::MAX,
             waiting_max: usize::MAX,
+            evicts: false,
             setting: "webhooks.lookups",
         });
         Self {

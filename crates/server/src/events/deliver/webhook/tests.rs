@@ -130,7 +130,7 @@ fn event() -> Event {
 async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
     let headers = BTreeMap::from([("X-Team".to_owned(), "blue".to_owned())]);
     let secrets = [vec![1; 32], vec![2; 24]];
-    webhook
+    let detail = webhook
         .send(
             UserId::NIL,
             url,
@@ -140,7 +140,9 @@ async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
             &secrets,
             Timestamp(1_794_700_999_999),
         )
-        .await
+        .await;
+    let delivered = detail.error.is_none();
+    (detail, delivered)
 }
 
 fn whole(status: &str, body: &str) -> Behaviour {

@@ -138,6 +138,15 @@ fn a_masked_header_keeps_its_stored_value() {
 }
 
 #[test]
+fn the_template_of_a_json_rpc_sink_renders_an_object() {
+    assert!(body_template("{}", SinkType::JsonRpc).is_ok());
+    assert!(body_template("[1]", SinkType::Webhook).is_ok());
+    let (code, message) = refused(body_template("[1]", SinkType::JsonRpc));
+    assert_eq!(code, "invalid_template");
+    assert!(message.contains("JSON object"), "{message}");
+}
+
+#[test]
 fn a_null_part_differs_from_an_absent_part() {
     let patch: SinkPatch = serde_json::from_value(json!({"webhook": null})).expect("a patch");
     assert_eq!(patch.webhook, Some(Value::Null));

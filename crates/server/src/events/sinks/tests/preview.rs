@@ -93,8 +93,30 @@ async fn a_test_is_sent_at_once_and_rate_limited() {
         .expect("tried");
     assert!(failed.attempt.expect("an attempt").error.is_some());
     let third = fixture.service.test(&ann, id, request(false)).await;
-    assert!(matches!(third, Err(SinkError::TooManyTests { .. })));
+    assert!(matches!(third, Err(SinkError::TooManyTests(_))));
     assert!(fixture.service.test(&ann, id, request(true)).await.is_ok());
+}
+
+/// Like its deliveries: a global webhook acts for the user who created it.
+#[tokio::test]
+async fn a_test_of_a_global_webhook_needs_the_permission_of_its_creator() {
+    let (fixture, root, other) = (Fixture::new(), manager("root"), manager("eve"));
+    let body = json!({
+        "name": "all", "patterns": "*", "type": "webhook", "owner": "global",
+        "webhook": {"url": "http://127.0.0.1:9/"},
+    });
+    let id = fixture.create(&root, body).await.expect("created").id;
+    fixture.store_user(&other).await;
+    let creator = root.user.id;
+    let revoke = fixture
+        .service
+        .store
+        .write(move |tx| roles::set_of_user(tx, creator, &[]));
+    revoke.await.expect("revoked");
+    let tested = fixture.service.test(&other, id, Preview::default()).await;
+    let attempt = tested.expect("tested").attempt.expect("an attempt");
+    let error = attempt.error.expect("not sent");
+    assert!(error.contains("manage_global_event_sinks"), "{error}");
 }
 
 #[tokio::test]

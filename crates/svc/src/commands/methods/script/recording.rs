@@ -7,6 +7,7 @@ use svc_protocol::agent_api::{Registered, Unregistered};
 use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 
 use super::Names;
+use crate::commands::own_script::print_to_stderr;
 
 /// The script's last registration, and which of its methods the script unregistered afterwards.
 pub struct RecordedRegistration {
@@ -134,7 +135,7 @@ impl Host for RecordingHost<'_> {
         }
     }
 
-    fn print(&mut self, stream: Stream, text: &str) {
-        self.host.print(stream, text);
+    fn print(&mut self, _: Stream, text: &str) {
+        print_to_stderr(text);
     }
 }

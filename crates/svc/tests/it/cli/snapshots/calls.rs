@@ -44,6 +44,7 @@ async fn s4_3_method_list_without_methods() {
         &["method", "list"],
         expect![[r#"
         $ svc method list
+        --- stderr
         no methods yet; a space publishes some with: svc methods register <file>
         --- exit 0
     "#]],

@@ -215,7 +215,8 @@ async fn s4_3_sink_list_and_get() {
         &["sink", "list"],
         expect![[r#"
         $ svc sink list
-        NAME  TYPE  OWNER  ACTIVE  PATTERNS  QUEUED  DROPPED  LAST
+        --- stderr
+        no sinks
         --- exit 0
     "#]],
     )

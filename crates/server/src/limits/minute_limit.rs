@@ -1,5 +1,5 @@
-//! Limits test deliveries and test runs of scripts per user: a test delivery goes to any address,
-//! and a run occupies a worker.
+//! Limits what one user causes within a minute: test deliveries, which go to any address, test runs
+//! of scripts, which occupy a worker, and lines in the log.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,40 +13,40 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// The limit is exceeded; retry after this time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TestLimitExceeded {
+pub struct OverMinuteLimit {
     pub per_minute: usize,
     pub retry_after: Duration,
 }
 
-/// At most `per_minute` tests of one user within a minute.
-pub struct TestLimit {
+/// At most `per_minute` actions of one user within a minute.
+pub struct MinuteLimit {
     per_minute: usize,
-    sent: Mutex<HashMap<UserId, VecDeque<Instant>>>,
+    taken: Mutex<HashMap<UserId, VecDeque<Instant>>>,
 }
 
-impl TestLimit {
+impl MinuteLimit {
     pub fn new(per_minute: usize) -> Self {
         Self {
             per_minute,
-            sent: Mutex::default(),
+            taken: Mutex::default(),
         }
     }
 
-    pub fn take(&self, user: UserId, now: Instant) -> Result<(), TestLimitExceeded> {
-        let mut users = self.sent.lock();
-        users.retain(|_, sent| {
-            sent.retain(|&at| now.saturating_duration_since(at) < WINDOW);
-            !sent.is_empty()
+    pub fn take(&self, user: UserId, now: Instant) -> Result<(), OverMinuteLimit> {
+        let mut users = self.taken.lock();
+        users.retain(|_, taken| {
+            taken.retain(|&at| now.saturating_duration_since(at) < WINDOW);
+            !taken.is_empty()
         });
-        let sent = users.entry(user).or_default();
-        if sent.len() >= self.per_minute {
-            let oldest = sent.front().copied().unwrap_or(now);
-            return Err(TestLimitExceeded {
+        let taken = users.entry(user).or_default();
+        if taken.len() >= self.per_minute {
+            let oldest = taken.front().copied().unwrap_or(now);
+            return Err(OverMinuteLimit {
                 per_minute: self.per_minute,
                 retry_after: WINDOW.saturating_sub(now.saturating_duration_since(oldest)),
             });
         }
-        sent.push_back(now);
+        taken.push_back(now);
         Ok(())
     }
 }
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_has_so_many_tests_a_minute() {
-        let (limit, start) = (TestLimit::new(2), Instant::now());
+    fn a_user_has_so_many_actions_a_minute() {
+        let (limit, start) = (MinuteLimit::new(2), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert!(limit.take(UserId::NIL, at(0)).is_ok());
         assert!(limit.take(UserId::NIL, at(30)).is_ok());

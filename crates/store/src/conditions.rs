@@ -1,0 +1,60 @@
+//! The conditions of a query that depend on its filters.
+
+use super::value::Value;
+
+/// Conditions that must all hold, as SQL for `WHERE`, and the values of their placeholders.
+#[derive(Default)]
+pub(super) struct Conditions {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+}
+
+impl Conditions {
+    /// The first condition.
+    pub(super) fn new(condition: &str, value: impl Into<Value>) -> Self {
+        let mut conditions = Self::default();
+        conditions.add(condition, value);
+        conditions
+    }
+
+    /// Adds a value, and returns its placeholder.
+    pub(super) fn placeholder(&mut self, value: impl Into<Value>) -> String {
+        self.values.push(value.into());
+        format!("?{}", self.values.len())
+    }
+
+    /// Adds a condition, in which each `?` stands for the value.
+    pub(super) fn add(&mut self, condition: &str, value: impl Into<Value>) {
+        let placeholder = self.placeholder(value);
+        self.and(&condition.replace('?', &placeholder));
+    }
+
+    /// Adds a condition if there is a value for it.
+    pub(super) fn add_some(&mut self, condition: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.add(condition, value);
+        }
+    }
+
+    /// Adds the condition that a column has one of these values.
+    pub(super) fn add_in(&mut self, column: &str, values: &[String]) {
+        let placeholders: Vec<_> = values.iter().map(|value| self.placeholder(value)).collect();
+        self.and(&format!("{column} IN ({})", placeholders.join(", ")));
+    }
+
+    /// `WHERE` and the conditions; empty if there are none.
+    pub(super) fn where_clause(&self) -> String {
+        match self.sql.as_str() {
+            "" => String::new(),
+            sql => format!("WHERE {sql}"),
+        }
+    }
+
+    /// Adds a condition whose values are already added.
+    pub(super) fn and(&mut self, condition: &str) {
+        if !self.sql.is_empty() {
+            self.sql.push_str(" AND ");
+        }
+        self.sql.push_str(condition);
+    }
+}

@@ -1,0 +1,106 @@
+//! Records: types that list the columns of their table once, for every query that reads or inserts
+//! them.
+
+use super::{
+    error::StoreError,
+    sql::{FromRow, Tx},
+    value::Value,
+};
+
+/// A type that holds rows of one table.
+pub(super) trait Record: FromRow {
+    const TABLE: &'static str;
+    const COLUMNS: &'static [&'static str];
+
+    /// The values of the columns, in their order.
+    fn values(&self) -> Vec<Value>;
+}
+
+/// Implements [`Record`] for a struct: `record! { Type in "table": field, field as "column" }`. A
+/// field is stored in the column of its own name, unless another column is named.
+macro_rules! record {
+    ($type:ident in $table:literal: $($field:ident $(as $column:literal)?),*) => {
+        $crate::record::row! { $type: $($field $(as $column)?),* }
+
+        impl $crate::record::Record for $type {
+            const TABLE: &'static str = $table;
+            const COLUMNS: &'static [&'static str] =
+                &[$($crate::record::column_name!($field $($column)?)),*];
+
+            fn values(&self) -> Vec<$crate::value::Value> {
+                vec![$($crate::value::ColumnValue::to_value(&self.$field)),*]
+            }
+        }
+    };
+}
+pub(super) use record;
+
+/// Implements [`FromRow`] for a struct that some queries return: `row! { Type: field, …; field, … }`.
+/// Fields after the semicolon are structs that are read from several columns.
+macro_rules! row {
+    ($type:ident: $($field:ident $(as $column:literal)?),* $(; $($part:ident),*)?) => {
+        impl $crate::sql::FromRow for $type {
+            fn read(row: &$crate::sql::Row) -> Result<Self, $crate::error::StoreError> {
+                Ok(Self {
+                    $($field: row.get($crate::record::column_name!($field $($column)?))?,)*
+                    $($($part: $crate::sql::FromRow::read(row)?,)*)?
+                })
+            }
+        }
+    };
+}
+pub(super) use row;
+
+/// The name of the column of a field.
+macro_rules! column_name {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $column:literal) => {
+        $column
+    };
+}
+pub(super) use column_name;
+
+/// Selects whole records; `rest` follows the name of the table.
+pub(super) fn select<T: Record>(rest: &str) -> String {
+    let columns = T::COLUMNS.join(", ");
+    format!("SELECT {columns} FROM {} {rest}", T::TABLE)
+}
+
+/// The first `count` placeholders: `?1, ?2, …`
+pub(super) fn placeholders(count: usize) -> String {
+    let placeholders: Vec<_> = (1..=count).map(|n| format!("?{n}")).collect();
+    placeholders.join(", ")
+}
+
+impl Tx<'_> {
+    /// A value that must be unique but is not, is [`StoreError::Unique`].
+    pub(super) fn insert<T: Record>(&mut self, record: &T) -> Result<(), StoreError> {
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({})",
+            T::TABLE,
+            T::COLUMNS.join(", "),
+            placeholders(T::COLUMNS.len())
+        );
+        self.execute(&sql, &record.values())
+    }
+
+    /// The first record of [`select`].
+    pub(super) fn find_record<T: Record>(
+        &mut self,
+        rest: &str,
+        values: &[Value],
+    ) -> Result<Option<T>, StoreError> {
+        self.find(&select::<T>(rest), values)
+    }
+
+    /// The records of [`select`].
+    pub(super) fn list_records<T: Record>(
+        &mut self,
+        rest: &str,
+        values: &[Value],
+    ) -> Result<Vec<T>, StoreError> {
+        self.list(&select::<T>(rest), values)
+    }
+}
