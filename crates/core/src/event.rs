@@ -83,21 +83,25 @@ impl EventSpace {
 impl Event {
     /// The default body of webhooks and the default params of subscribed methods (spec 2.2).
     pub fn default_body(&self) -> String {
-        #[derive(Serialize)]
-        struct Body<'a> {
-            event_id: EventId,
-            event_type: &'a str,
-            event_ts: Timestamp,
-            data: &'a JsonText,
-        }
-        let body = Body {
-            event_id: self.id,
-            event_type: &self.r#type,
-            event_ts: self.ts,
-            data: &self.data,
-        };
-        serde_json::to_string(&body).expect("an event is always JSON")
+        default_body(self.id, &self.r#type, self.ts, &self.data)
     }
+}
+
+pub fn default_body(id: EventId, r#type: &str, ts: Timestamp, data: &JsonText) -> String {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        event_id: EventId,
+        event_type: &'a str,
+        event_ts: Timestamp,
+        data: &'a JsonText,
+    }
+    let body = Body {
+        event_id: id,
+        event_type: r#type,
+        event_ts: ts,
+        data,
+    };
+    serde_json::to_string(&body).expect("an event is always JSON")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

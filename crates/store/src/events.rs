@@ -6,7 +6,7 @@ pub mod usage;
 use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
 
-pub use self::list::{StoredEvent, list};
+pub use self::list::list;
 use super::{
     conditions::Conditions,
     error::StoreError,
@@ -34,8 +34,7 @@ record! {
 
 /// Stores an event and counts its bytes for its owner.
 pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
-    let data = event.data.to_string();
-    usage::add(tx, event.owner_id, data.len())?;
+    usage::add(tx, event.owner_id, event.data.as_str().len())?;
     tx.send(
         "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -46,7 +45,7 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
             event.owner_id,
             event.space_id,
             &event.actor,
-            Value::Text(data)
+            &event.data
         ],
     )
 }

@@ -15,7 +15,10 @@ use http::{
     header::{CONTENT_TYPE, RETRY_AFTER},
 };
 use svc_client::{Error, transport::Answer};
-use svc_core::event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type};
+use svc_core::{
+    event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type},
+    json_text::JsonTextError,
+};
 use svc_protocol::api::Emit;
 use svc_protocol::jsonrpc::{JSON_DEPTH_MAX, is_too_deep};
 use tokio::sync::watch;
@@ -155,13 +158,19 @@ fn check(body: &[u8]) -> Result<(), Failure> {
         ))
     })?;
     custom_type(&emit.r#type).map_err(check_failure)?;
-    check_payload(&emit.payload).map_err(check_failure)
+    check_payload(&emit.payload).map_err(check_failure)?;
+    Ok(())
 }
 
 fn check_failure(error: EmitError) -> Failure {
     match error {
         EmitError::TooLarge(_) => too_large(error.to_string()),
-        EmitError::Type(_) | EmitError::NotAnObject(_) => invalid(error.to_string()),
+        EmitError::Json(JsonTextError::TooDeep) => {
+            Failure::new(StatusCode::BAD_REQUEST, "too_deep", error.to_string())
+        }
+        EmitError::Type(_) | EmitError::NotAnObject(_) | EmitError::Json(_) => {
+            invalid(error.to_string())
+        }
     }
 }
 

@@ -78,7 +78,7 @@ pub struct ScriptPatch {
 #[serde(deny_unknown_fields)]
 pub struct RunScript {
     /// Params of a tool's `main`; `{}` if absent.
-    pub params: Option<Value>,
+    pub params: Option<Box<RawValue>>,
     /// For sink scripts: the type of the sample event.
     pub event_type: Option<String>,
 }

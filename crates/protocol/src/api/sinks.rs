@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use svc_core::{EventId, ScriptId, SinkId, Timestamp, UserId};
 
 use super::patch::{set, yes};
@@ -216,7 +216,7 @@ pub struct Preview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+    pub data: Option<Box<RawValue>>,
     /// For preview: patterns to compare with the event's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patterns: Option<PatternsInput>,

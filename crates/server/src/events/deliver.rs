@@ -209,7 +209,7 @@ impl Deliverers {
         purpose: RenderPurpose,
     ) -> Result<String, RenderError> {
         let Some(source) = source.map(str::to_owned) else {
-            return Ok(template::default_body(event));
+            return Ok(event.default_body());
         };
         let context = self.read_context(event).await?;
         let event = event.clone();
@@ -239,7 +239,10 @@ impl Deliverers {
         self.store
             .read(move |tx| {
                 let Some(row) = spaces::find(tx, space)? else {
-                    return Ok(TemplateContext::default());
+                    return Ok(TemplateContext {
+                        space: EventSpace::without_record(space),
+                        custom: BTreeMap::new(),
+                    });
                 };
                 let template = row
                     .template_id
@@ -250,11 +253,11 @@ impl Deliverers {
                         .flatten()
                         .map(|t| t.custom_fields)
                         .unwrap_or_default(),
-                    space: Some(EventSpace {
+                    space: EventSpace {
                         id: row.id,
                         name: row.name.to_string(),
                         urls: row.space_urls,
-                    }),
+                    },
                 })
             })
             .await
@@ -262,8 +265,7 @@ impl Deliverers {
 }
 
 /// The variables of a template besides the event.
-#[derive(Default)]
 struct TemplateContext {
-    space: Option<EventSpace>,
+    space: EventSpace,
     custom: BTreeMap<String, String>,
 }

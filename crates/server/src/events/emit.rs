@@ -15,6 +15,7 @@ use svc_clock::Clock;
 use svc_core::{
     EventId, SpaceId, UserId,
     event::{self, EmitError, Event},
+    json_text::JsonText,
     quota::{Quota, QuotaExceeded, Quotas},
 };
 use svc_protocol::api::{Emit, EmittedEvent};
@@ -121,9 +122,9 @@ impl Emitter {
         idempotency_key: Option<&str>,
     ) -> Result<EmittedEvent, EmitServiceError> {
         let event_type = event::custom_type(&emit.r#type)?;
-        event::check_payload(&emit.payload)?;
+        let data = event::check_payload(&emit.payload)?;
         let key = idempotency_key
-            .map(|key| IdempotencyKey::new(key, &emit))
+            .map(|key| IdempotencyKey::new(key, &emit.r#type, &data))
             .transpose()?;
         self.limit
             .take(caller.user.id, 1, Instant::now())
@@ -141,7 +142,7 @@ impl Emitter {
                 | Credential::Process => SpaceId::NIL,
             },
             actor: caller.actor(),
-            data: emit.payload,
+            data,
         };
         let (store, hub) = (self.store.clone(), self.hub.clone());
         let (limit, refused_at, user) =
@@ -206,12 +207,12 @@ struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    fn new(text: &str, emit: &Emit) -> Result<Self, EmitServiceError> {
+    fn new(text: &str, event_type: &str, data: &JsonText) -> Result<Self, EmitServiceError> {
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         if !visible || !(1..=KEY_MAX).contains(&text.len()) {
             return Err(EmitServiceError::InvalidKey);
         }
-        let body = serde_json::to_vec(emit).expect("an emit has string keys");
+        let body = serde_json::to_vec(&(event_type, data)).expect("text and JSON");
         Ok(Self {
             text: text.to_owned(),
             body_hash: Sha256::digest(body).into(),

@@ -17,8 +17,7 @@ use svc_protocol::api::{EventDelivery, EventDeliveryState, EventQuery, EventRece
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     event_deliveries::{self, Reach, Received},
-    events::{self, StoredEvent},
-    users,
+    events, users,
 };
 use thiserror::Error;
 use tokio::time::Interval;
@@ -67,7 +66,7 @@ impl History {
         caller: &Caller,
         query: EventQuery,
         page: PageRequest,
-    ) -> Result<Page<StoredEvent>, HistoryError> {
+    ) -> Result<Page<EventRecord>, HistoryError> {
         let patterns = query.r#type.as_deref().map(Pattern::parse_list);
         let patterns = patterns.transpose()?.unwrap_or_default();
         check_patterns(&patterns)?;

@@ -19,6 +19,7 @@ use thiserror::Error;
 
 mod budget;
 mod check;
+mod data;
 mod filters;
 mod output;
 mod sample;
@@ -65,7 +66,7 @@ pub enum TemplateError {
 /// The values that a template may use.
 pub struct Scope<'a> {
     pub event: &'a Event,
-    pub space: Option<EventSpace>,
+    pub space: EventSpace,
     /// The space's values of its template's custom fields.
     pub custom: &'a BTreeMap<String, String>,
 }
@@ -105,11 +106,6 @@ pub fn load(source: &str) -> Result<Template, TemplateError> {
     Ok(Template { environment })
 }
 
-/// The body for a receiver without a template (spec 2.2).
-pub fn default_body(event: &Event) -> String {
-    event.default_body().to_string()
-}
-
 impl Template {
     /// The body for one event, always valid JSON.
     pub fn render(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
@@ -142,9 +138,9 @@ fn values(scope: &Scope<'_>) -> Value {
             id: event.id,
             r#type: &event.r#type,
             ts: event.ts,
-            data: &event.data,
+            data: data::values_of(&event.data),
         },
-        space: scope.space.as_ref(),
+        space: &scope.space,
         actor: &event.actor,
         custom: scope.custom,
     }))
@@ -154,7 +150,7 @@ fn values(scope: &Scope<'_>) -> Value {
 #[derive(Serialize)]
 struct Values<'a> {
     event: EventValues<'a>,
-    space: Option<&'a EventSpace>,
+    space: &'a EventSpace,
     actor: &'a Actor,
     custom: &'a BTreeMap<String, String>,
 }
@@ -164,7 +160,7 @@ struct EventValues<'a> {
     id: EventId,
     r#type: &'a str,
     ts: Timestamp,
-    data: &'a serde_json::Value,
+    data: Value,
 }
 
 /// The usual blocks, but `${{ … }}` for values and `${# … #}` for comments, because `{{` and `{#`

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
+use svc_core::{
+    event::EmitError, json_text::JsonTextError, pattern::PatternError, quota::QuotaExceeded,
+};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use svc_store::{InvalidPage, StoreError};
 
@@ -198,6 +200,9 @@ impl From<EmitServiceError> for ApiError {
         match error {
             EmitServiceError::Invalid(EmitError::TooLarge(_)) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail)
+            }
+            EmitServiceError::Invalid(EmitError::Json(JsonTextError::TooDeep)) => {
+                Self::bad_request("too_deep", detail)
             }
             EmitServiceError::Invalid(_) => Self::bad_request("invalid_event", detail),
             EmitServiceError::InvalidKey => Self::bad_request("invalid_idempotency_key", detail),

@@ -75,7 +75,9 @@ fn run_input(
     let misplaced = |message| Err(ScriptsError::invalid("invalid", message));
     match kind {
         ScriptKind::Tool => {
-            let params = request.params.unwrap_or_else(|| json!({}));
+            let params = request.params.as_deref().map_or("{}", RawValue::get);
+            let params = JsonText::parse(params)
+                .map_err(|error| ScriptsError::invalid("invalid", format!("`params`: {error}")))?;
             if request.event_type.is_some() {
                 return misplaced("`event_type` is for sink scripts; a tool takes `params`");
             }
@@ -103,7 +105,7 @@ fn run_input(
                 svc_clock::now(),
             )?;
             let space = sample::space_of(&event);
-            let event = event_json(&event, space.as_ref(), &BTreeMap::new());
+            let event = event_json(&event, &space, &BTreeMap::new());
             Ok(RunInput::Sink { event })
         }
         ScriptKind::Startup | ScriptKind::Library => {

@@ -1,5 +1,5 @@
 use serde_json::json;
-use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Actor};
+use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Actor, json_text::JsonText};
 use uuid::Uuid;
 
 use super::*;
@@ -19,7 +19,7 @@ fn event(number: u128) -> Event {
         owner_id: ANN,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
-        data: json!({}),
+        data: JsonText::from(&json!({})),
     }
 }
 

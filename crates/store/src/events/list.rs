@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::value::RawValue;
 use svc_core::{Id, SpaceId, pattern::Pattern};
 use svc_protocol::api::EventRecord;
 
@@ -17,11 +16,8 @@ use crate::{
     value::Value,
 };
 
-/// An event in a list. Its data stays text: a parsed value takes many times the memory.
-pub type StoredEvent = EventRecord<Box<RawValue>>;
-
 record! {
-    StoredEvent in "events": event_id as "id", event_type as "type", event_ts as "ts", owner_id,
+    EventRecord in "events": event_id as "id", event_type as "type", event_ts as "ts", owner_id,
     space_id, actor, data
 }
 
@@ -34,7 +30,7 @@ pub fn list(
     tx: &mut Tx<'_>,
     filter: &Filter,
     page: PageRequest,
-) -> Result<Page<StoredEvent>, StoreError> {
+) -> Result<Page<EventRecord>, StoreError> {
     let sizes = if matches_all(&filter.patterns) {
         let (sql, values) = newest_sql(filter, page.before(), page.rows());
         tx.query(&sql, &values)?

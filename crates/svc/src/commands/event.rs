@@ -1,8 +1,10 @@
 //! `svc event`: emits one custom event.
 
 use clap::ValueEnum;
-use serde_json::Value;
-use svc_core::event::{check_payload, custom_type};
+use svc_core::{
+    event::{check_payload, custom_type},
+    json_text::JsonText,
+};
 use svc_protocol::api::{Emit, EmittedEvent};
 
 use super::Shell;
@@ -87,33 +89,32 @@ async fn emit_by(
 /// Checks type and payload before any request: an invalid event is a usage error.
 fn read(r#type: String, payload: &str) -> Result<Emit, Failure> {
     custom_type(&r#type).map_err(|error| Failure::usage(error.to_string()))?;
-    let payload: Value = if payload.trim().is_empty() {
-        Value::Object(serde_json::Map::new())
-    } else {
-        serde_json::from_str(payload).map_err(|error| {
-            Failure::usage("the payload is not JSON")
-                .why(error)
-                .hint("quote it for the shell: svc event <type> '{\"key\": \"value\"}'")
-        })?
+    let payload = match payload.trim() {
+        "" => "{}",
+        payload => payload,
     };
+    let payload = JsonText::parse(payload).map_err(|error| {
+        Failure::usage("the payload is not valid")
+            .why(error)
+            .hint("quote it for the shell: svc event <type> '{\"key\": \"value\"}'")
+    })?;
+    let payload = payload.into_raw();
     check_payload(&payload).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Emit { r#type, payload })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn an_empty_payload_is_an_empty_object() {
         for payload in ["", " \n"] {
             let emit = read("a.b".into(), payload).expect("valid");
-            assert_eq!(emit.payload, json!({}));
+            assert_eq!(emit.payload.get(), "{}");
         }
-        let emit = read("a".into(), " {\"b\": [1]}\n").expect("valid");
-        assert_eq!(emit.payload, json!({"b": [1]}));
+        let emit = read("a".into(), " {\"b\": [1e400]}\n").expect("valid");
+        assert_eq!(emit.payload.get(), r#"{"b":[1e400]}"#);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod cli;
 pub mod crash;
 mod delivery;
 mod emit;
+mod exact;
 mod fairness;
 mod headers;
 mod history;

@@ -107,7 +107,7 @@ impl Deliverers {
     /// The event as a script receives it, as JSON.
     pub async fn event_of(&self, event: &Event) -> Result<String, StoreError> {
         let context = self.read_context(event).await?;
-        Ok(event_json(event, context.space.as_ref(), &context.custom))
+        Ok(event_json(event, &context.space, &context.custom))
     }
 
     /// The source of the sink's script and the libraries that it may import; the result of the

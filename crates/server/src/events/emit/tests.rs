@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use svc_core::{
     Permissions, SinkId, Timestamp, UserId, UserName,
     event::{Actor, ActorKind},
+    json_text::JsonText,
     pattern::Pattern,
     subscription::Subscription,
 };
@@ -70,7 +71,7 @@ impl Fixture {
         self.emitter.emit(&self.caller, emit, key).await
     }
 
-    async fn stored(&self) -> Vec<events::StoredEvent> {
+    async fn stored(&self) -> Vec<EventRecord> {
         let listing = self
             .store
             .read(|tx| events::list(tx, &events::Filter::default(), PageRequest::default()));
@@ -257,7 +258,7 @@ async fn an_emit_is_refused_when_no_event_can_be_removed() {
         owner_id: fixture.caller.user.id,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
-        data: json!({}),
+        data: JsonText::from(&json!({})),
     };
     let emitting = fixture.store.write(move |tx| emit_in(tx, &event));
     emitting.await.expect("committed");

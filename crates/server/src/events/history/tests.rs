@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_clock::Clock;
-use svc_core::{Quotas, SpaceId, event::Actor};
+use svc_core::{Quotas, SpaceId, event::Actor, json_text::JsonText};
 use svc_protocol::api::{NewToken, NewUser};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -85,7 +85,7 @@ impl Fixture {
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: Actor::system(),
-            data: json!({}),
+            data: JsonText::from(&json!({})),
         };
         let stored = event.clone();
         let write = self.history.store.write(move |tx| emit_in(tx, &stored));

@@ -21,6 +21,7 @@ use svc_clock::Clock;
 use svc_core::{
     EventId, LaneId, ServerId, SinkId, SpaceId, Timestamp, UserId,
     event::{Actor, Event},
+    json_text::JsonText,
     pattern::Pattern,
 };
 use svc_protocol::api::{AuditQuery, Delivery, SinkType};
@@ -325,7 +326,7 @@ impl Fixture {
             owner_id: owner,
             space_id: SpaceId::NIL,
             actor: Actor::system(),
-            data: json!({}),
+            data: JsonText::from(&json!({})),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::{json, value::RawValue};
 use svc_core::{
     EventId, Permission, SinkId,
     event::{EmitError, Event, sample},
@@ -38,7 +38,7 @@ impl SinksService {
                 self.find_event(id, move |event| all || event.owner_id == user)
                     .await?
             }
-            None => sample_event(caller, request.event_type, request.data)?,
+            None => sample_event(caller, request.event_type, request.data.as_deref())?,
         };
         let matched_patterns = match &request.patterns {
             Some(patterns) => {
@@ -78,7 +78,7 @@ impl SinksService {
                 self.find_event(id, move |event| all || event.owner_id == owner)
                     .await?
             }
-            None => sample_event(caller, request.event_type.clone(), request.data.clone())?,
+            None => sample_event(caller, request.event_type.clone(), request.data.as_deref())?,
         };
         let source = request.body_template.as_deref();
         let source = source.or(row.config.body_template());
@@ -188,7 +188,7 @@ impl SinksService {
 fn sample_event(
     caller: &Caller,
     event_type: Option<String>,
-    data: Option<Value>,
+    data: Option<&RawValue>,
 ) -> Result<Event, EmitError> {
     let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
     sample::event_by(

@@ -8,7 +8,9 @@ use std::{path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 use svc_clock::Clock;
-use svc_core::{EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event};
+use svc_core::{
+    EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event, json_text::JsonText,
+};
 use svc_protocol::api::{AuditQuery, DeliveryState, RotateSecret};
 use svc_store::{
     deliveries::DeliveryPage,
@@ -140,7 +142,7 @@ impl Fixture {
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: owner.actor(),
-            data: json!({"n": n}),
+            data: JsonText::from(&json!({"n": n})),
         };
         let events: Vec<_> = (0..times).map(event).collect();
         let write = self.service.store.write(move |tx| {

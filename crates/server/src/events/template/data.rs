@@ -1,30 +1,12 @@
 //! The data of an event as template values, with exact numbers.
 //!
 //! The template engine holds whole numbers of 128 bits and 64-bit floats. A number that fits neither
-//! exactly is an [`ExactNumber`]: it is written as the sender wrote it, but is not compared as a
-//! number.
+//! exactly becomes [`RawJson`]: it is written as the sender wrote it, but is not compared as a number.
 
-use std::{fmt, sync::Arc};
-
-use minijinja::{
-    Value,
-    value::{Object, ObjectRepr},
-};
+use minijinja::Value;
 use svc_core::json_text::{JsonText, read_string, string_end};
 
-/// A number that no number type of the template engine holds exactly.
-#[derive(Debug)]
-pub(super) struct ExactNumber(pub(super) String);
-
-impl Object for ExactNumber {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use super::output::RawJson;
 
 pub(super) fn values_of(data: &JsonText) -> Value {
     Reader {
@@ -114,7 +96,7 @@ fn to_number(token: &str) -> Value {
         Ok(float) if Decimal::read(token) == Decimal::read(&float.to_string()) => {
             Value::from(float)
         }
-        _ => Value::from_object(ExactNumber(token.to_owned())),
+        _ => Value::from_object(RawJson(token.to_owned())),
     }
 }
 
@@ -171,8 +153,7 @@ mod tests {
 
     #[test]
     fn only_numbers_that_fit_no_type_are_kept_as_text() {
-        let is_exact_number =
-            |token: &str| to_number(token).downcast_object_ref::<ExactNumber>().is_some();
+        let is_raw = |token: &str| to_number(token).downcast_object_ref::<RawJson>().is_some();
         for fits in [
             "0",
             "-0",
@@ -181,15 +162,15 @@ mod tests {
             "18446744073709551616",
             "-170141183460469231731687303715884105728",
         ] {
-            assert!(!is_exact_number(fits), "{fits}");
+            assert!(!is_raw(fits), "{fits}");
         }
-        for exact in [
+        for raw in [
             "1e400",
             "1e99999999999999999999",
             "0.12345678901234567890123",
             "999999999999999999999999999999999999999999",
         ] {
-            assert!(is_exact_number(exact), "{exact}");
+            assert!(is_raw(raw), "{raw}");
         }
     }
 }

@@ -5,7 +5,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, tests};
 
 use super::{
     OUTPUT_BYTES_MAX,
-    output::{JsonText, OutputTooLarge, check_time, json, text},
+    output::{OutputTooLarge, RawJson, check_time, json, text},
 };
 
 pub(super) const FILTERS: [&str; 12] = [
@@ -38,7 +38,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
         on_text(state, value, str::to_owned)
     });
     environment.add_filter("tojson", |value: &Value| {
-        json(value).map(|text| Value::from_object(JsonText(text)))
+        json(value).map(|text| Value::from_object(RawJson(text)))
     });
     environment.add_filter("trim", |state: &State, value: Value| {
         on_text(state, value, |text| text.trim().to_owned())

@@ -13,7 +13,7 @@ use std::{
 
 use minijinja::{
     Error, ErrorKind, Output, State, Value,
-    value::{Object, ObjectRepr},
+    value::{Object, ObjectRepr, ValueKind},
 };
 use thiserror::Error as ThisError;
 
@@ -133,11 +133,11 @@ pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
         .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
 }
 
-/// The result of `tojson`. It is JSON already and must not be encoded again.
+/// A value that is JSON already, and is written as it is: the result of `tojson`, or an exact number.
 #[derive(Debug)]
-pub(super) struct JsonText(pub(super) String);
+pub(super) struct RawJson(pub(super) String);
 
-impl Object for JsonText {
+impl Object for RawJson {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -184,36 +184,56 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
 
 /// A value as JSON; an undefined value is `null`.
 pub(super) fn json(value: &Value) -> Result<String, Error> {
-    if let Some(JsonText(text)) = value.downcast_object_ref() {
-        return Ok(text.clone());
-    }
-    if value.is_undefined() {
-        return Ok("null".to_owned());
-    }
     let mut buffer = BoundedBuffer(Vec::new());
-    serde_json::to_writer(&mut buffer, value).map_err(|error| {
-        let kind = ErrorKind::BadSerialization;
-        match error.io_error_kind() {
-            Some(_) => Error::new(kind, "too large").with_source(OutputTooLarge),
-            None => Error::new(kind, "this value has no JSON form"),
-        }
-    })?;
+    write_json(value, &mut buffer)?;
     Ok(String::from_utf8(buffer.0).expect("JSON is written as UTF-8"))
+}
+
+/// Not the engine's own serialisation, which would write [`RawJson`] as a string.
+fn write_json(value: &Value, out: &mut BoundedBuffer) -> Result<(), Error> {
+    if let Some(RawJson(text)) = value.downcast_object_ref() {
+        return out.push(text);
+    }
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => out.push("null"),
+        ValueKind::Seq | ValueKind::Iterable => {
+            out.push("[")?;
+            for (index, item) in value.try_iter()?.enumerate() {
+                out.push(if index > 0 { "," } else { "" })?;
+                write_json(&item, out)?;
+            }
+            out.push("]")
+        }
+        ValueKind::Map => {
+            out.push("{")?;
+            for (index, key) in value.try_iter()?.enumerate() {
+                out.push(if index > 0 { "," } else { "" })?;
+                out.push(&quote(&text(&key)?))?;
+                out.push(":")?;
+                write_json(&value.get_item(&key)?, out)?;
+            }
+            out.push("}")
+        }
+        _ => match serde_json::to_string(value) {
+            Ok(text) => out.push(&text),
+            Err(_) => Err(Error::new(
+                ErrorKind::BadSerialization,
+                "this value has no JSON form",
+            )),
+        },
+    }
 }
 
 /// A buffer that refuses to exceed [`OUTPUT_BYTES_MAX`].
 struct BoundedBuffer(Vec<u8>);
 
-impl io::Write for BoundedBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(io::Error::other(OutputTooLarge));
+impl BoundedBuffer {
+    fn push(&mut self, text: &str) -> Result<(), Error> {
+        if self.0.len() + text.len() > OUTPUT_BYTES_MAX {
+            let error = Error::new(ErrorKind::BadSerialization, "too large");
+            return Err(error.with_source(OutputTooLarge));
         }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+        self.0.extend_from_slice(text.as_bytes());
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use svc_core::{
     EventId, SpaceId, Timestamp, UserId,
     event::{Event, EventSpace, sample},
+    json_text::JsonText,
 };
 
 use super::{Scope, Template, TemplateError};
@@ -23,32 +24,33 @@ pub(super) fn render_samples(template: &Template) -> Result<(), TemplateError> {
     );
     template.render(&Scope {
         event: &rich,
-        space: Some(EventSpace {
+        space: EventSpace {
             id: SpaceId::NIL,
             name: "lab".to_owned(),
             urls: BTreeMap::from([(
                 "web".to_owned(),
                 "https://ann--lab--8080.example.org".to_owned(),
             )]),
-        }),
+        },
         custom: &BTreeMap::from([("team".to_owned(), "blue".to_owned())]),
     })?;
     template
         .render(&Scope {
             event: &event("custom.sample", json!({})),
-            space: None,
+            space: EventSpace::without_record(SpaceId::NIL),
             custom: &BTreeMap::new(),
         })
         .map(drop)
 }
 
 fn event(event_type: &str, data: Value) -> Event {
-    let (event_type, data) = (Some(event_type.to_owned()), Some(data));
+    let event_type = Some(event_type.to_owned());
+    let data = JsonText::from(&data).into_raw();
     sample::event_by(
         UserId::NIL,
         "ann",
         event_type,
-        data,
+        Some(&data),
         EventId::NIL,
         Timestamp(0),
     )

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use svc_core::{LaneId, Permission, SinkId, SpaceId, event::Event, pattern::Pattern};
+use svc_core::{
+    LaneId, Permission, SinkId, SpaceId, event::Event, json_text::JsonText, pattern::Pattern,
+};
 use svc_protocol::api::{AuditQuery, Delivery, SinkType};
 use svc_store::{
     PageRequest, audit,
@@ -46,7 +48,7 @@ impl Fixture {
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: owner.actor(),
-            data: json!({}),
+            data: JsonText::from(&json!({})),
         };
         let id = row.id;
         let write = self.app.store.write(move |tx| {

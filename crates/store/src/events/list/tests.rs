@@ -2,6 +2,7 @@ use serde_json::json;
 use svc_core::{
     SpaceId, Timestamp, UserId,
     event::{Actor, Event},
+    json_text::JsonText,
 };
 use svc_protocol::api::AuditQuery;
 use uuid::Uuid;
@@ -32,7 +33,7 @@ fn event(number: u32, owner: UserId, event_type: &str) -> Event {
             SpaceId::NIL
         },
         actor: Actor::system(),
-        data: json!({}),
+        data: JsonText::from(&json!({})),
     }
 }
 
@@ -49,7 +50,7 @@ async fn numbers(store: &Store, filter: &Filter, limit: u32) -> Vec<i64> {
         let filter = filter.clone();
         let page = store.read(move |tx| list(tx, &filter, page)).await;
         let page = page.expect("read");
-        let number = |event: &StoredEvent| event.event_ts.0 - 1_700_000_000_000;
+        let number = |event: &EventRecord| event.event_ts.0 - 1_700_000_000_000;
         numbers.extend(page.items.iter().map(number));
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -123,7 +124,7 @@ async fn filters_find_all_matching_events_however_old(engine: &TestEngine) {
 async fn a_page_ends_at_its_bytes_and_the_next_goes_on(engine: &TestEngine) {
     let store = engine.open().await;
     let large = |number| Event {
-        data: json!({"text": "x".repeat(200 * 1024)}),
+        data: JsonText::from(&json!({"text": "x".repeat(200 * 1024)})),
         ..event(number, ANN, "custom.large")
     };
     insert_all(&store, (0..12).map(large).collect()).await;

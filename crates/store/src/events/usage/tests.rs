@@ -2,6 +2,7 @@ use serde_json::json;
 use svc_core::{
     SpaceId, Timestamp,
     event::{Actor, Event},
+    json_text::JsonText,
 };
 use uuid::Uuid;
 
@@ -28,7 +29,7 @@ fn event(number: u32) -> Event {
         owner_id: ANN,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
-        data: json!({"text": "x".repeat(477)}),
+        data: JsonText::from(&json!({"text": "x".repeat(477)})),
     }
 }
 

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use serde_json::json;
 use svc_client::{Client, Policy, Target};
+use svc_core::event::default_body;
 use svc_protocol::api::EventRecord;
 
 use super::{
@@ -91,12 +91,12 @@ impl Receiver {
     }
 
     async fn forward(&self, event: &EventRecord) -> ForwardResult {
-        let body = json!({
-            "event_id": event.event_id,
-            "event_type": event.event_type,
-            "event_ts": event.event_ts,
-            "data": event.data,
-        });
+        let body = default_body(
+            event.event_id,
+            &event.event_type,
+            event.event_ts,
+            &event.data,
+        );
         let headers = HeaderMap::from_iter(
             [
                 ("x-service-event-id", event.event_id.to_string()),
@@ -110,7 +110,7 @@ impl Receiver {
             }),
         );
         let begun = Instant::now();
-        let body = body.to_string().into_bytes();
+        let body = body.into_bytes();
         let answer = self
             .client
             .send_raw(Method::POST, &self.path, headers, Some(body), None)

@@ -115,7 +115,10 @@ impl Writer {
                 self.token(",");
             }
             // Not in alphabetical order.
-            self.token(&format!("\"{}\"", ["z", "a", "\\u0062", "", "_"][index as usize]));
+            self.token(&format!(
+                "\"{}\"",
+                ["z", "a", "\\u0062", "", "_"][index as usize]
+            ));
             self.token(":");
             self.value(depth);
         }
@@ -150,9 +153,7 @@ async fn s2_2_s6_2_every_receiver_gets_the_tokens_that_were_sent() {
         expected.push((id, data));
         // The queue of the method has room for 100 events.
         if expected.len() % 50 == 0 {
-            receiver
-                .wait_for("/plain", expected.len(), 2 * SOON)
-                .await;
+            receiver.wait_for("/plain", expected.len(), 2 * SOON).await;
             wait_for_lines(space.folder(), expected.len()).await;
         }
     }
@@ -211,7 +212,11 @@ async fn s6_2_payloads_with_repeated_members_are_refused_with_the_name() {
     let ann = server.user("ann").await;
     for (payload, code, told) in [
         (r#"{"a": 1, "a": 2}"#.to_owned(), "invalid_event", "`a`"),
-        (r#"{"x": [{"b": 1, "\u0062": 2}]}"#.to_owned(), "invalid_event", "`b`"),
+        (
+            r#"{"x": [{"b": 1, "\u0062": 2}]}"#.to_owned(),
+            "invalid_event",
+            "`b`",
+        ),
         ("[1]".to_owned(), "invalid_event", "an array"),
         (
             format!("{{\"x\":{}{}}}", "[".repeat(200), "]".repeat(200)),

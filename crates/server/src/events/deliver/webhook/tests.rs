@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use svc_core::{EventId, SpaceId, UserId, event::Actor};
+use svc_core::{EventId, SpaceId, UserId, event::Actor, json_text::JsonText};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -123,7 +123,7 @@ fn event() -> Event {
         owner_id: UserId::NIL,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
-        data: json!({}),
+        data: JsonText::from(&json!({})),
     }
 }
 
