@@ -128,7 +128,7 @@ pub fn make_due(
              WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
          WHERE id = ?1 AND depth > 0 AND failures = ?3
          RETURNING delivery_kind, owner_key,
-             CASE WHEN lease_until > ?2 THEN 1 ELSE 0 END AS is_held",
+             CASE WHEN lease_until > ?2 THEN lease_owner END AS holder",
         values![lane, now, failures],
     )
 }
