@@ -12,7 +12,6 @@ use super::{
     error::StoreError,
     record::record,
     sql::{Tx, values},
-    value::Value,
 };
 
 /// A filter of events. A field that is `None` matches all.

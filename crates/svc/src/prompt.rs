@@ -8,7 +8,8 @@ use std::{
 };
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use serde_json::Value;
+use serde_json::value::RawValue;
+use svc_core::json_text::JsonText;
 
 use crate::{exit::Failure, runtime::INTERRUPTED};
 
@@ -160,11 +161,11 @@ pub fn ask_twice(question: &str) -> Result<String, Failure> {
 }
 
 /// Parses a text that must be a JSON object; `what` is its name in messages.
-pub fn parse_object(what: &str, text: &str) -> Result<Value, Failure> {
+pub fn parse_object(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     let refuse = || Failure::usage(format!("{what} must be a JSON object"));
-    let value: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
-    if value.is_object() {
-        Ok(value)
+    let json = JsonText::parse(text).map_err(|error| refuse().why(error))?;
+    if json.is_object() {
+        Ok(json.into_raw())
     } else {
         Err(refuse())
     }

@@ -13,7 +13,9 @@ use svc_core::{
     power,
     quota::QuotaExceeded,
 };
-use svc_protocol::api::{EventDelivery, EventDeliveryState, EventQuery, EventReceiver, SinkOwner};
+use svc_protocol::api::{
+    EventDelivery, EventDeliveryState, EventQuery, EventReceiver, EventRecord, SinkOwner,
+};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     event_deliveries::{self, Reach, Received},

@@ -7,7 +7,7 @@ use axum::{
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use svc_core::{EventId, pattern::Pattern};
 use svc_protocol::api::{Emit, EventDeliveries, EventQuery, EventRecord, Events};
 use svc_store::PageRequest;
@@ -43,7 +43,7 @@ pub async fn list(
     caller: Caller,
     Query(query): Query<EventQuery>,
     page: PageRequest,
-) -> ApiResult<Json<Events<Box<RawValue>>>> {
+) -> ApiResult<Json<Events>> {
     let page = app.history.list(&caller, query, page).await?;
     Ok(Json(Events {
         events: page.items,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use svc_core::{
     EventId,
     event::{Actor, Event},
+    json_text::JsonText,
     space::{Subject, Transition},
 };
 use svc_store::{StoreError, Tx, spaces::SpaceRow};
@@ -33,7 +34,7 @@ pub fn announce(
         owner_id: row.owner_id,
         space_id: row.id,
         actor,
-        data: transition.payload(&subject),
+        data: JsonText::from(&transition.payload(&subject)),
     };
     emit_in(tx, &event)?;
     Ok(Arc::new(event))

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use serde_json::{json, value::RawValue};
-use svc_core::{EventId, ScriptId, event::sample};
+use serde_json::value::RawValue;
+use svc_core::{EventId, ScriptId, event::sample, json_text::JsonText};
 use svc_protocol::api::{RunScript, Script, ScriptKind, ScriptRunResult};
 use uuid::Uuid;
 

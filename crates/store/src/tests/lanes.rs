@@ -3,6 +3,7 @@
 use svc_core::{
     CanonicalName, EventId, SpaceId, Timestamp, UserId,
     event::{Actor, Event},
+    json_text::JsonText,
     pattern::Pattern,
     subscription::Subscription,
 };
@@ -59,7 +60,7 @@ impl Fixture {
             owner_id: self.owner,
             space_id: SpaceId::NIL,
             actor: Actor::system(),
-            data: serde_json::json!({}),
+            data: JsonText::from(&serde_json::json!({})),
         };
         let id = event.id;
         let emit = move |tx: &mut Tx<'_>| {

@@ -10,7 +10,7 @@ use svc_core::{
     pattern::Pattern,
     subscription::Subscription,
 };
-use svc_protocol::api::SinkType;
+use svc_protocol::api::{EventRecord, SinkType};
 use svc_store::{
     PageRequest, events,
     sinks::{self, SinkConfig, SinkRow},
@@ -66,7 +66,7 @@ impl Fixture {
     ) -> Result<EmittedEvent, EmitServiceError> {
         let emit = Emit {
             r#type: event_type.to_owned(),
-            payload,
+            payload: JsonText::from(&payload).into_raw(),
         };
         self.emitter.emit(&self.caller, emit, key).await
     }

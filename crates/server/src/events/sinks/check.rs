@@ -196,7 +196,7 @@ pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
         let event = sample::event(EventId(Uuid::now_v7()), svc_clock::now());
         let scope = Scope {
             event: &event,
-            space: None,
+            space: sample::space_of(&event),
             custom: &BTreeMap::new(),
         };
         object_body(&compiled.render(&scope).map_err(refused)?)?;

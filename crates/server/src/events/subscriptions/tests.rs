@@ -1,6 +1,7 @@
 use svc_core::{
     CanonicalName, EventId, Timestamp,
     event::{Actor, Event},
+    json_text::JsonText,
     pattern::Pattern,
 };
 use svc_protocol::api::AuditQuery;
@@ -32,7 +33,7 @@ async fn a_removed_subscription_is_audited_if_deliveries_were_waiting() {
         owner_id: owner,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
-        data: serde_json::json!({}),
+        data: JsonText::from(&serde_json::json!({})),
     };
     let audited = store.write(move |tx| {
         declare(tx, owner, one, &subscribe(&["a", "b"]))?;

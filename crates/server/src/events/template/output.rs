@@ -83,7 +83,7 @@ impl BodyWriter {
 
 impl io::Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.write_all(bytes)?;
+        self.buffer.add(bytes).map_err(io::Error::other)?;
         self.root.budget.check().map_err(io::Error::other)?;
         self.root.tracker.advance(bytes);
         Ok(bytes.len())
@@ -228,12 +228,17 @@ fn write_json(value: &Value, out: &mut BoundedBuffer) -> Result<(), Error> {
 struct BoundedBuffer(Vec<u8>);
 
 impl BoundedBuffer {
-    fn push(&mut self, text: &str) -> Result<(), Error> {
-        if self.0.len() + text.len() > OUTPUT_BYTES_MAX {
-            let error = Error::new(ErrorKind::BadSerialization, "too large");
-            return Err(error.with_source(OutputTooLarge));
+    fn add(&mut self, bytes: &[u8]) -> Result<(), OutputTooLarge> {
+        if self.0.len() + bytes.len() > OUTPUT_BYTES_MAX {
+            return Err(OutputTooLarge);
         }
-        self.0.extend_from_slice(text.as_bytes());
+        self.0.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Error> {
+        self.add(text.as_bytes()).map_err(|error| {
+            Error::new(ErrorKind::BadSerialization, "too large").with_source(error)
+        })
     }
 }

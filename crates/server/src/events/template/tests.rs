@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use svc_core::{SpaceId, UserId, event::ActorKind};
+use svc_core::{SpaceId, UserId, event::ActorKind, json_text::JsonText};
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn event(r#type: &str, data: Json) -> Event {
             username: "ann".to_owned(),
             kind: ActorKind::User,
         },
-        data,
+        data: JsonText::from(&data),
     }
 }
 
@@ -26,11 +26,11 @@ fn render_text(source: &str, data: Json) -> Result<String, TemplateError> {
     let custom = BTreeMap::from([("team".to_owned(), "blue".to_owned())]);
     compile(source)?.render(&Scope {
         event: &event("custom.x", data),
-        space: Some(EventSpace {
+        space: EventSpace {
             id: SpaceId::NIL,
             name: "lab".to_owned(),
             urls: BTreeMap::from([("web".to_owned(), "https://x".to_owned())]),
-        }),
+        },
         custom: &custom,
     })
 }
@@ -273,12 +273,13 @@ proptest! {
         r#type in nasty(), name in nasty(), username in nasty(), custom in nasty(),
         s in nasty_json(), list in prop::collection::vec(nasty_json(), 0..4),
     ) {
-        let mut event = event(&r#type, json!({"s": s, "list": list}));
+        let data = json!({"s": s, "list": list});
+        let mut event = event(&r#type, data.clone());
         event.actor.username = username.clone();
         let fields = BTreeMap::from([("team".to_owned(), custom.clone())]);
         let scope = || Scope {
             event: &event,
-            space: Some(EventSpace { id: SpaceId::NIL, name: name.clone(), urls: BTreeMap::new() }),
+            space: EventSpace { id: SpaceId::NIL, name: name.clone(), urls: BTreeMap::new() },
             custom: &fields,
         };
         for source in [
@@ -294,10 +295,10 @@ proptest! {
             // A duplicate key would replace the first value, so compare the values too.
             if source.contains(r#""a": "${{ event.type }}""#) {
                 prop_assert_eq!(&body["a"], &json!(event.r#type));
-                prop_assert_eq!(&body["b"], &event.data["s"]);
+                prop_assert_eq!(&body["b"], &data["s"]);
             }
         }
-        let parsed: Json = serde_json::from_str(&default_body(&event)).expect("JSON");
+        let parsed: Json = serde_json::from_str(&event.default_body()).expect("JSON");
         prop_assert_eq!(parsed.as_object().expect("an object").len(), 4);
     }
 }

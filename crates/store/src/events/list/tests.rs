@@ -136,7 +136,11 @@ async fn a_page_ends_at_its_bytes_and_the_next_goes_on(engine: &TestEngine) {
         let one = filter.clone();
         let page = store.read(move |tx| list(tx, &one, PageRequest::default()));
         let page = page.await.expect("read");
-        let bytes: usize = page.items.iter().map(|event| event.data.get().len()).sum();
+        let bytes: usize = page
+            .items
+            .iter()
+            .map(|event| event.data.as_str().len())
+            .sum();
         assert!(bytes as u64 <= PAGE_BYTES_MAX, "{bytes}");
         assert_eq!(page.items.len(), 5);
         let all: Vec<_> = (0..12).rev().collect();

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde_json::json;
 use svc_client::{Client, Policy, Target};
 use svc_core::event::default_body;
 use svc_protocol::api::EventRecord;
