@@ -41,7 +41,7 @@ def ts() -> str:
 
 
 def space() -> Any:
-    """`{"id", "name", "urls"}`, or None for an event without a space."""
+    """`{"id", "name", "urls"}`. An event without a space has the nil UUID and no name."""
     return _event()["space"]
 
 
