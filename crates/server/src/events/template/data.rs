@@ -57,7 +57,7 @@ impl Reader<'_> {
             self.skip_comma();
         }
         self.at += 1;
-        members.into_iter().collect()
+        Value::from_pairs(members)
     }
 
     fn array(&mut self) -> Value {

@@ -188,8 +188,7 @@ async fn s6_2_templates_and_scripts_see_exact_numbers() {
     let ann = server.user("ann").await;
     ann.sink(json!({
         "name": "template", "type": "webhook", "patterns": "custom.*",
-        "url": receiver.url("/template"),
-        "body_template": r#"{"all": ${{ event.data }}, "one": ${{ event.data.big }}, "text": "${{ event.data.list | last }}", "above": ${{ event.data.cost > 5 }}}"#,
+        "webhook": {"url": receiver.url("/template"), "body_template": r#"{"all": ${{ event.data }}, "one": ${{ event.data.big }}, "text": "${{ event.data.list | last }}", "above": ${{ event.data.cost > 5 }}}"#},
     }))
     .await;
     let data = r#"{"big":123456789012345678901234567890123456789012,"list":[1,18446744073709551616],"cost":7.50,"tiny":1e-400}"#;
@@ -240,17 +239,17 @@ async fn s6_2_an_event_without_a_space_has_the_nil_space_id_everywhere() {
     let ann = server.user("ann").await;
     ann.sink(json!({
         "name": "template", "type": "webhook", "patterns": "custom.*",
-        "url": receiver.url("/template"),
-        "body_template": r#"{"id": ${{ space.id }}, "name": ${{ space.name }}, "urls": ${{ space.urls }}}"#,
+        "webhook": {
+            "url": receiver.url("/template"),
+            "body_template": r#"{"id": ${{ space.id }}, "name": ${{ space.name }}, "urls": ${{ space.urls }}}"#,
+        },
     }))
     .await;
     ann.emit("n", json!({})).await;
     let received = receiver.wait_for("/template", 1, SOON).await;
     assert_eq!(
         received[0].json(),
-        json!({"id": NIL, "name": "", "urls": {}}),
-        "{:?}",
-        received[0].json()
+        json!({"id": NIL, "name": "", "urls": {}})
     );
     let preview = ann
         .post(
