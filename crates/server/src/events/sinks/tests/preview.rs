@@ -154,15 +154,15 @@ async fn a_sample_system_event_has_a_sample_space() {
         ..Preview::default()
     };
     for (event_type, space) in [
-        ("space.unhealthy", json!("lab")),
-        ("custom.space.unhealthy", Value::Null),
+        ("space.unhealthy", "lab"),
+        ("custom.space.unhealthy", ""),
     ] {
         let request = shown(event_type, None);
         let seen = fixture.service.preview(&ann, request).await.expect("shown");
         let seen: Value = serde_json::from_str(&seen.body).expect("JSON");
-        assert_eq!(seen["space"].get("name").unwrap_or(&Value::Null), &space);
+        assert_eq!(seen["space"]["name"], space);
         let request = shown(event_type, Some("${{ space.name }}"));
         let seen = fixture.service.preview(&ann, request).await.expect("shown");
-        assert_eq!(seen.body, space.to_string());
+        assert_eq!(seen.body, json!(space).to_string());
     }
 }
