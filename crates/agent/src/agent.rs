@@ -42,6 +42,8 @@ pub struct Options {
     pub socket: Option<PathBuf>,
     /// Registered once, at the first link. TOML, or a Python script.
     pub methods_file: Option<PathBuf>,
+    /// The methods file replaces conflicting methods of the owner's other spaces.
+    pub replace_conflicting: bool,
     pub working_folder: PathBuf,
     /// The `svc` program. It runs the agent's scripts and its guard.
     pub program: PathBuf,

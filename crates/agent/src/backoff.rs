@@ -44,10 +44,6 @@ impl Delays {
     pub fn next_jittered(&mut self) -> Duration {
         jitter(self.next_delay())
     }
-
-    pub fn reset(&mut self) {
-        self.next = self.backoff.first;
-    }
 }
 
 /// A random time between half of `delay` and all of it.
@@ -65,7 +61,7 @@ mod tests {
         let mut delays = Backoff::from_millis(100, 350).delays();
         let millis: Vec<_> = (0..4).map(|_| delays.next_delay().as_millis()).collect();
         assert_eq!(millis, [100, 200, 350, 350]);
-        delays.reset();
+        let mut delays = Backoff::from_millis(100, 350).delays();
         let jittered = delays.next_jittered().as_millis();
         assert!((50..=100).contains(&jittered), "{jittered}");
     }

@@ -4,6 +4,7 @@
 //! the [`Outbox`] and watches [`LinkStatus`]. A lost link never affects the method server.
 
 mod connect;
+mod reconnect;
 mod session;
 
 use std::{
@@ -16,7 +17,10 @@ use svc_link::{Goodbye, RefusalCode};
 use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use self::connect::{ConnectError, connect};
+use self::{
+    connect::{ConnectError, connect},
+    reconnect::ReconnectDelays,
+};
 use crate::{
     backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
     registration::Registrar, servers::Servers,
@@ -62,22 +66,23 @@ impl Link {
     /// server, tries the next one at once; waits only if every server has failed or the space is
     /// stopped.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
-        let mut delays = self.policy.reconnect.delays();
+        let mut delays = ReconnectDelays::new(&self.policy);
         let mut turns = self.servers.turns();
         let mut number = 0;
         loop {
             number += 1;
             self.servers.use_turn(&turns);
             let (next, up) = self.link_once(number, &finish).await;
+            let now = Instant::now();
             // A link that is lost soon after its start counts as a failure. Otherwise an agent
             // would reconnect without a pause to servers that accept the link and then fail.
             if up >= self.policy.reconnect_reset {
-                delays.reset();
+                delays = ReconnectDelays::new(&self.policy);
                 turns.start_round();
             }
             let delay = match next {
                 NextStep::End(end) => return end,
-                NextStep::Retry if turns.advance() => delays.next_jittered(),
+                NextStep::Retry if turns.advance() => jitter(delays.next_delay(now)),
                 NextStep::Retry => Duration::ZERO,
                 NextStep::RetryAfterStop => jitter(self.policy.space_stopped_retry),
             };

@@ -84,7 +84,15 @@ impl SpaceLog {
 
     /// A failure that lasts until a user acts.
     pub fn agent_error(&self, text: &str) {
-        tracing::error!("{text}");
+        print_error(text);
+        self.push_agent(text);
+    }
+
+    /// A failure of a script, with the last lines of its output. They are in the space's log
+    /// already, so only the agent's own log gets them.
+    pub fn script_failure(&self, text: &str, output: &str) {
+        print_error(text);
+        print_error(output);
         self.push_agent(text);
     }
 
@@ -154,6 +162,13 @@ impl SpaceLog {
                 state.waiting.push_front(line);
             }
         }
+    }
+}
+
+/// One record per line: a record escapes line breaks, which would make a traceback unreadable.
+fn print_error(text: &str) {
+    for line in text.lines() {
+        tracing::error!("{line}");
     }
 }
 

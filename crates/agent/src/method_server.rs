@@ -84,7 +84,8 @@ pub struct MethodServer {
 }
 
 impl MethodServer {
-    /// Starts the process, and fails if it exits within `Policy::start_check`.
+    /// Starts the process, and fails if it exits within `Policy::start_check`. Returns earlier if
+    /// the method server says that it is ready.
     pub async fn start(setup: Setup, services: Services) -> Result<Self, StartError> {
         let policy = Arc::clone(&services.policy);
         let limits = Limits {
@@ -98,6 +99,7 @@ impl MethodServer {
         let shared = Arc::new(Shared {
             setup,
             services,
+            ready: CancellationToken::new(),
             inner: Mutex::new(Inner {
                 table,
                 effects: Effects::default(),

@@ -10,7 +10,12 @@ pub struct Policy {
     pub connect_timeout: Duration,
     /// Time for the WebSocket handshake and the answer to hello.
     pub handshake_timeout: Duration,
-    /// Delays between attempts to link.
+    /// Delays between attempts to link, while the link has been away for less than
+    /// `reconnect_soon_for`.
+    pub reconnect_soon: Backoff,
+    /// Most absences are restarts of the server, which take seconds.
+    pub reconnect_soon_for: Duration,
+    /// Delays between attempts to link after that.
     pub reconnect: Backoff,
     /// A link that was up this long resets the delays.
     pub reconnect_reset: Duration,
@@ -80,7 +85,9 @@ impl Default for Policy {
         Self {
             connect_timeout: Duration::from_secs(10),
             handshake_timeout: Duration::from_secs(10),
-            reconnect: Backoff::from_millis(100, 10_000),
+            reconnect_soon: Backoff::from_millis(100, 1_000),
+            reconnect_soon_for: Duration::from_secs(60),
+            reconnect: Backoff::from_millis(2_000, 10_000),
             reconnect_reset: Duration::from_secs(10),
             space_stopped_retry: Duration::from_secs(5),
             link_queue_bytes_max: 64 * 1024 * 1024,

@@ -177,6 +177,22 @@ impl Registrar {
         self.view.lock().error.clone()
     }
 
+    /// Shows the space's registration as refused, here and on the server. If the space has methods,
+    /// they stay registered, and nothing changes.
+    pub async fn report_refusal(&self, error: String) {
+        let change = self.change.lock().await;
+        if change.current.is_none() {
+            self.show_refusal(error);
+        }
+    }
+
+    fn show_refusal(&self, error: String) {
+        self.view.lock().error = Some(error.clone());
+        let refused = Control::RegistrationLost { error };
+        // Without a link, the next one repeats it.
+        self.services.outbox.control(&refused);
+    }
+
     /// Stops every method server. Later registrations fail.
     pub async fn stop(&self) {
         self.stopping.cancel();

@@ -4,6 +4,7 @@
 //! process that can be killed.
 
 use std::{
+    collections::VecDeque,
     ffi::OsStr,
     io,
     path::{Path, PathBuf},
@@ -12,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use svc_link::SpaceIdentity;
 use thiserror::Error;
 use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
@@ -25,9 +27,21 @@ use crate::{
 
 /// A longer line of output is not logged, only its size.
 const LINE_BYTES_MAX: usize = 64 * 1024;
+/// Last lines of output that are kept for a failure: a traceback, and its error at the end.
+const TAIL_LINES: usize = 40;
+/// Characters that are kept of such a line.
+const TAIL_LINE_CHARS: usize = 500;
+
+/// Why a script failed, and the last lines of its output.
+#[derive(Debug, Error)]
+#[error("{cause}")]
+pub struct ScriptFailure {
+    pub cause: FailureCause,
+    pub output: String,
+}
 
 #[derive(Debug, Error)]
-pub enum ScriptFailure {
+pub enum FailureCause {
     #[error("cannot start `{program}`: {source}")]
     Start { program: String, source: io::Error },
     #[error("it was killed after its time limit of {} s", .0.as_secs())]
@@ -38,10 +52,30 @@ pub enum ScriptFailure {
 
 impl ScriptFailure {
     pub fn exit_code(&self) -> Option<i32> {
-        match self {
-            Self::Failed(status) => status.code(),
+        match &self.cause {
+            FailureCause::Failed(status) => status.code(),
             _ => None,
         }
+    }
+}
+
+/// The last lines of a script's output.
+#[derive(Default)]
+struct Tail(Mutex<VecDeque<String>>);
+
+impl Tail {
+    fn push(&self, line: &[u8]) {
+        let mut lines = self.0.lock();
+        if lines.len() == TAIL_LINES {
+            lines.pop_front();
+        }
+        let text = String::from_utf8_lossy(line);
+        lines.push_back(text.trim_end().chars().take(TAIL_LINE_CHARS).collect());
+    }
+
+    fn take(&self) -> String {
+        let lines: Vec<_> = self.0.lock().drain(..).collect();
+        lines.join("\n")
     }
 }
 
@@ -63,6 +97,22 @@ impl ScriptRunner {
         space: &SpaceIdentity,
         limit: Duration,
     ) -> Result<(), ScriptFailure> {
+        let tail = Arc::default();
+        let ran = self.run_to_end(args, folder, space, limit, &tail).await;
+        ran.map_err(|cause| ScriptFailure {
+            cause,
+            output: tail.take(),
+        })
+    }
+
+    async fn run_to_end(
+        &self,
+        args: &[&OsStr],
+        folder: &Path,
+        space: &SpaceIdentity,
+        limit: Duration,
+        tail: &Arc<Tail>,
+    ) -> Result<(), FailureCause> {
         let services = &self.services;
         let packages = &services.packages;
         packages.refresh_within(services.policy.packages_wait).await;
@@ -77,7 +127,7 @@ impl ScriptRunner {
             .process_group(0)
             .kill_on_drop(true);
         python_path.put(&mut command);
-        let failed = |source| ScriptFailure::Start {
+        let failed = |source| FailureCause::Start {
             program: self.program.display().to_string(),
             source,
         };
@@ -87,7 +137,7 @@ impl ScriptRunner {
         // Closes the agent's copy of the pipe's write end. Otherwise the pipe would never end.
         drop(command);
         let mut reading = JoinSet::new();
-        reading.spawn(copy(output, Arc::clone(&services.log)));
+        reading.spawn(copy(output, Arc::clone(&services.log), Arc::clone(tail)));
         let ended = timeout(limit, child.wait()).await;
         drop(group);
         let read = async { while reading.join_next().await.is_some() {} };
@@ -95,12 +145,12 @@ impl ScriptRunner {
         let _ = timeout(services.policy.stop_output, read).await;
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(ScriptFailure::Failed(status)),
+            Ok(Ok(status)) => Err(FailureCause::Failed(status)),
             Ok(Err(source)) => Err(failed(source)),
             Err(_) => {
                 // The process was killed with its group. Reap it.
                 let _ = child.wait().await;
-                Err(ScriptFailure::TimeLimit(limit))
+                Err(FailureCause::TimeLimit(limit))
             }
         }
     }
@@ -113,15 +163,15 @@ fn one_pipe(command: &mut Command) -> io::Result<pipe::Receiver> {
     pipe::Receiver::from_owned_fd(reader.into())
 }
 
-async fn copy(output: pipe::Receiver, log: Arc<SpaceLog>) {
+async fn copy(output: pipe::Receiver, log: Arc<SpaceLog>, tail: Arc<Tail>) {
     let mut lines = LineReader::new(output, LINE_BYTES_MAX);
     while let Ok(Some(line)) = lines.next().await {
-        match line {
-            ChildLine::Whole(line) => log.script(&line),
-            ChildLine::TooLong(bytes) => {
-                log.script(format!("(a line of {bytes} bytes)").as_bytes())
-            }
-        }
+        let line = match line {
+            ChildLine::Whole(line) => line,
+            ChildLine::TooLong(bytes) => format!("(a line of {bytes} bytes)").into(),
+        };
+        log.script(&line);
+        tail.push(&line);
     }
 }
 

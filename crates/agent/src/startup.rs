@@ -34,6 +34,8 @@ const EXIT_UNREACHABLE: i32 = 7;
 
 pub struct Startup {
     pub methods_file: Option<PathBuf>,
+    /// Remove conflicting methods of the owner's other spaces.
+    pub replace_conflicting: bool,
     pub working_folder: PathBuf,
     pub server: Arc<ServerApi>,
     pub runner: Arc<ScriptRunner>,
@@ -138,7 +140,10 @@ impl Startup {
         let folder = file.parent().unwrap_or(&self.working_folder).to_owned();
         // Quiet, because `log_success` logs one sentence instead of the list of methods.
         let [methods, register, quiet] = ["methods", "register", "--quiet"].map(OsStr::new);
-        let args = [methods, register, file.as_os_str(), quiet];
+        let mut args = vec![methods, register, file.as_os_str(), quiet];
+        if self.replace_conflicting {
+            args.push(OsStr::new("--replace-conflicting"));
+        }
         while let Some((link, space)) = self.linked().await {
             let limit = self.runner.services.policy.registration_script;
             let Err(failure) = self.runner.run(&args, &folder, &space, limit).await else {
@@ -147,7 +152,9 @@ impl Startup {
             // If the link was lost before the server decided, try again on the next link.
             let is_undecided = failure.exit_code() == Some(EXIT_UNREACHABLE);
             if !is_undecided || self.link.borrow().link == Some(link) {
-                return self.log_failure(file, &failure.to_string());
+                return self
+                    .report_failure(file, &failure.to_string(), &failure.output)
+                    .await;
             }
         }
     }
@@ -156,13 +163,13 @@ impl Startup {
         while self.linked().await.is_some() {
             let text = match tokio::fs::read_to_string(file).await {
                 Ok(text) => text,
-                Err(error) => return self.log_failure(file, &error.to_string()),
+                Err(error) => return self.report_failure(file, &error.to_string(), "").await,
             };
             let registering = self.registrar.register(RegisterFile {
                 path: file.display().to_string(),
                 text: Some(text),
                 registration: None,
-                replace_conflicting: false,
+                replace_conflicting: self.replace_conflicting,
             });
             match registering.await {
                 Ok(registered) => {
@@ -173,7 +180,7 @@ impl Startup {
                 }
                 // The server has not decided: try again on the next link.
                 Err(RegistrationError::NotLinked(_) | RegistrationError::LinkLost) => {}
-                Err(error) => return self.log_failure(file, &error.to_string()),
+                Err(error) => return self.report_failure(file, &error.to_string(), "").await,
             }
         }
     }
@@ -191,14 +198,22 @@ impl Startup {
             });
     }
 
-    /// A script may fail after its `register()`. Its methods then stay registered.
-    fn log_failure(&self, file: &Path, error: &str) {
+    /// A script may fail after its `register()`. Its methods then stay registered. Otherwise the
+    /// space's record shows the refusal.
+    async fn report_failure(&self, file: &Path, error: &str, output: &str) {
         let name = file.display();
-        self.runner.services.log.agent_error(&if self.registrar.is_from(file) {
-            format!("the methods file `{name}` failed after its methods were registered; they stay\n{error}")
+        let text = if self.registrar.is_from(file) {
+            format!(
+                "the methods file `{name}` failed after its methods were registered; they stay\n{error}"
+            )
         } else {
-            format!("the methods file `{name}` was not registered\n{error}")
-        });
+            let text = format!("the methods file `{name}` was not registered\n{error}");
+            let refusal = format!("{text}\n{output}");
+            let refusal = refusal.trim_end().to_owned();
+            self.registrar.report_refusal(refusal).await;
+            text
+        };
+        self.runner.services.log.script_failure(&text, output);
     }
 }
 
@@ -220,7 +235,10 @@ impl StartupScript {
         let limit = runner.services.policy.startup_script;
         match runner.run(&args, &self.folder, &self.space, limit).await {
             Ok(()) => log.agent(&format!("the startup script `{name}` is done")),
-            Err(failure) => log.agent_error(&format!("the startup script `{name}`: {failure}")),
+            Err(failure) => {
+                let text = format!("the startup script `{name}`: {failure}");
+                log.script_failure(&text, &failure.output);
+            }
         }
     }
 }

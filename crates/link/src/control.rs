@@ -39,7 +39,8 @@ pub enum Control {
     /// ← Another space of the owner has taken over these methods (canonical names). This space no
     /// longer provides them.
     Displaced { methods: Vec<String> },
-    /// → The registration from before a lost link was refused on re-registration.
+    /// → The space has no registration, because the server or the agent refused it: the methods
+    /// file at the agent's start, or the registration from before a lost link.
     RegistrationLost { error: String },
     /// → The method server went up or down.
     MethodServer {

@@ -30,6 +30,8 @@ pub enum RefusalCode {
     SpaceStopped,
     /// The agent token is no longer valid, or its space was deleted.
     Unauthorized,
+    /// The space's user is deactivated. The agent may link again after the user is reactivated.
+    UserInactive,
     /// The server is stopping.
     Draining,
     /// The server cannot reach its database.
@@ -51,6 +53,7 @@ mod tests {
             "version",
             "space_stopped",
             "unauthorized",
+            "user_inactive",
             "draining",
             "busy",
             "protocol",

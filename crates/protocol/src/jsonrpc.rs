@@ -3,12 +3,14 @@
 
 mod depth;
 mod progress;
+mod ready;
 mod request;
 mod response;
 mod scan;
 
 pub use depth::{JSON_DEPTH_MAX, is_too_deep, nests_deeper_than};
 pub use progress::{Progress, parse_progress_line, progress_line};
+pub use ready::{READY_LINE, is_ready_line};
 pub use request::{Body, Invalid, Request, parse_body, parse_request};
 pub use response::{
     ChildMessage, ResponseFault, error_response, fold_lines, one_value, parse_child_line,

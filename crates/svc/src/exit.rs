@@ -164,7 +164,9 @@ impl From<Error> for Failure {
         let text = error.to_string();
         match error {
             Error::Unreachable { target, why } => {
-                let hint = if why.contains("certificate") {
+                let hint = if target.starts_with('/') {
+                    "is the agent running? `svc agent start` starts it in the folder of the space"
+                } else if why.contains("certificate") {
                     "a certificate of your own CA needs --ca-file at login, or SVC_CA_FILE with SVC_URL"
                 } else {
                     "is it running? `svc up` starts one here; `svc context list` shows which is in use"

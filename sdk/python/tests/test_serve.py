@@ -124,6 +124,19 @@ class ServingTest(unittest.TestCase):
         return serving
 
 
+class ReadyTest(ServingTest):
+    def test_only_an_agent_hears_that_the_method_server_is_ready(self) -> None:
+        (self.folder / "setup.py").write_text(SETUP)
+        (self.folder / "handlers.py").write_text(HANDLERS)
+        serve = ["-m", "svc.jsonrpc", "setup.py"]
+        done = run(serve, cwd=self.folder, SVC_AGENT_SOCKET="agent.sock")
+        self.assertEqual(done.stdout, '{"jsonrpc":"2.0","method":"$/ready"}\n', done.stderr)
+        self.assertEqual(run(serve, cwd=self.folder).stdout, "")
+        (self.folder / "setup.py").write_text("1 / 0")
+        failed = run(serve, cwd=self.folder, SVC_AGENT_SOCKET="agent.sock")
+        self.assertEqual(failed.stdout, "")
+
+
 class HandlersTest(ServingTest):
     def setUp(self) -> None:
         super().setUp()

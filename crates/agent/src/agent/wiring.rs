@@ -88,6 +88,7 @@ impl Wiring {
         };
         Startup {
             methods_file: options.methods_file.as_ref().map(|file| folder.join(file)),
+            replace_conflicting: options.replace_conflicting,
             working_folder: folder.clone(),
             server: Arc::clone(&self.server),
             runner: Arc::new(runner),

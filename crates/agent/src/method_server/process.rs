@@ -20,7 +20,7 @@ use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
     sync::Notify,
     task::JoinSet,
-    time::{timeout, timeout_at},
+    time::{sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -108,10 +108,12 @@ impl Process {
         })
     }
 
-    /// Fails if the process ends within `span`.
+    /// Fails if the process ends within `span`, before it says that it is ready.
     pub async fn check_start(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
-        if timeout(span, self.wait_until_ended()).await.is_err() {
-            return Ok(());
+        tokio::select! {
+            () = self.wait_until_ended() => {}
+            () = shared.ready.cancelled() => return Ok(()),
+            () = sleep(span) => return Ok(()),
         }
         shared.process_down();
         let how = self.end().await;

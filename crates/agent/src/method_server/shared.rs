@@ -10,9 +10,12 @@ use parking_lot::Mutex;
 use svc_link::{Control, FrameKind, PROGRESS_BYTES_MAX};
 use svc_protocol::{
     agent_api::MethodServerState,
-    jsonrpc::{ChildMessage, ResponseFault, RpcError, parse_child_line, parse_progress_line},
+    jsonrpc::{
+        ChildMessage, ResponseFault, RpcError, is_ready_line, parse_child_line, parse_progress_line,
+    },
 };
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Services, Setup,
@@ -21,6 +24,8 @@ use super::{
 pub struct Shared {
     pub setup: Setup,
     pub services: Services,
+    /// Cancelled when the method server says that it is ready.
+    pub ready: CancellationToken,
     pub inner: Mutex<Inner>,
 }
 
@@ -111,8 +116,13 @@ impl Shared {
         }
     }
 
-    /// A line that is not an answer: a progress report on a call in flight, or text for the log.
+    /// A line that is not an answer: `$/ready`, a progress report on a call in flight, or text for
+    /// the log.
     fn handle_other_line(&self, line: &Bytes) -> Option<Instant> {
+        if is_ready_line(line) {
+            self.ready.cancel();
+            return None;
+        }
         match self.take_report(line) {
             ReportOutcome::Done => None,
             ReportOutcome::Held { until } => Some(until),

@@ -2,6 +2,7 @@
 
 mod end;
 mod flow;
+mod ready;
 mod restart;
 
 use std::{collections::BTreeMap, fs, path::Path};

@@ -1,6 +1,5 @@
 //! Restores the registration after a lost link.
 
-use svc_link::Control;
 use tokio::time::sleep;
 
 use super::{Registrar, RegistrationError};
@@ -35,11 +34,7 @@ impl Registrar {
                 Err(error) => {
                     let error = error.to_string();
                     tracing::warn!(%error, "the server refuses to restore the registration; it is retried");
-                    let lost = Control::RegistrationLost {
-                        error: error.clone(),
-                    };
-                    self.view.lock().error = Some(error);
-                    self.services.outbox.control(&lost);
+                    self.show_refusal(error);
                 }
             }
             sleep(delays.next_jittered()).await;
@@ -52,6 +47,10 @@ impl Registrar {
             return Ok(());
         }
         let Some(current) = change.current.as_mut() else {
+            // The server of a new link may not know that the methods file was refused.
+            if let Some(error) = self.error() {
+                self.show_refusal(error);
+            }
             return Ok(());
         };
         self.ask(current, false).await?;

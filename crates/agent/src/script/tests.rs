@@ -78,6 +78,16 @@ impl Bench {
 const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
+async fn a_failure_holds_the_last_lines_of_the_output() {
+    let script = "for i in $(seq 1000); do echo line $i; done; echo ValueError: no >&2; exit 1";
+    let bench = Bench::new("sh", script);
+    let failure = bench.run(LONG).await.expect_err("it fails");
+    let lines: Vec<_> = failure.output.lines().collect();
+    assert_eq!(lines.len(), TAIL_LINES);
+    assert_eq!(lines[TAIL_LINES - 2..], ["line 1000", "ValueError: no"]);
+}
+
+#[tokio::test]
 async fn stdout_and_stderr_are_logged_in_order_and_the_environment_names_the_space() {
     let bench = Bench::new(
         "sh",
@@ -114,7 +124,8 @@ async fn after_the_time_limit_no_process_of_the_script_is_left() {
     let bench = Bench::new("sh", "sleep 600 & echo $!; wait");
     let limit = Duration::from_millis(500);
     let failure = bench.run(limit).await.expect_err("takes too long");
-    assert!(matches!(failure, ScriptFailure::TimeLimit(_)), "{failure}");
+    let cause = &failure.cause;
+    assert!(matches!(cause, FailureCause::TimeLimit(_)), "{failure}");
     let lines = bench.lines().await;
     wait_until_gone(&lines[0]).await;
 }

@@ -83,6 +83,7 @@ impl FakeServer {
             socket,
             waiting: Vec::new(),
             log: Vec::new(),
+            refusals: Vec::new(),
         };
         let frame = link.frame().await;
         match (frame.id, control(&frame)) {
@@ -129,6 +130,8 @@ pub struct FakeLink {
     waiting: Vec<Frame>,
     /// Source and text of the log lines received.
     pub log: Vec<(LogSource, String)>,
+    /// Errors of refused registrations that were received between lines of the log.
+    pub refusals: Vec<String>,
 }
 
 /// The answer to a hello that refuses the link.
@@ -230,7 +233,12 @@ impl FakeLink {
             // `frame` handles log frames itself, so only the timeout ends this call.
             let next = tokio::time::Instant::now() + Duration::from_millis(20);
             let read = tokio::time::timeout_at(next.min(deadline), self.frame()).await;
-            assert!(read.is_err(), "not a line of the log: {read:?}");
+            if let Ok(frame) = read {
+                match control(&frame) {
+                    Control::RegistrationLost { error } => self.refusals.push(error),
+                    other => panic!("not a line of the log: {other:?}"),
+                }
+            }
             assert!(
                 tokio::time::Instant::now() < deadline,
                 "{text}: {:?}",

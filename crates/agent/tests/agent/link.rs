@@ -59,6 +59,30 @@ async fn a_lost_link_is_made_again_by_the_same_instance() {
 }
 
 #[tokio::test]
+async fn the_agent_of_a_deactivated_user_says_so_and_links_after_the_reactivation() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let client = agent.client();
+    for _ in 0..3 {
+        let (mut link, _) = server.accept().await;
+        link.control(0, &refused("user_inactive", true)).await;
+    }
+    eventually("the status shows the reason", async || {
+        let status = client.status().await.expect("a status");
+        status
+            .link_error
+            .is_some_and(|error| error.contains("because of user_inactive"))
+    })
+    .await;
+    let _link = server.link().await;
+    eventually("linked", async || {
+        client.status().await.is_ok_and(|status| status.linked)
+    })
+    .await;
+    agent.stop().await;
+}
+
+#[tokio::test]
 async fn a_server_that_asks_for_a_new_link_gets_one() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);

@@ -4,6 +4,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use svc_agent::Options;
+use svc_link::Control;
 use svc_protocol::api::LogSource;
 
 use crate::{
@@ -45,15 +46,24 @@ async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
     link.log_line("publish.py` was not registered").await;
     let (source, _) = link.log_line("it failed (exit status: 6)").await;
     assert_eq!(source, LogSource::Agent);
+    // The record of the space shows the refusal, with the last output of the script.
+    let refusal = link.refusals.pop().expect("a refusal");
+    assert!(
+        refusal.contains("publish.py` was not registered"),
+        "{refusal}"
+    );
+    assert!(refusal.ends_with("\noops"), "{refusal}");
     let read = |name: &str| fs::read_to_string(agent.path().join(name)).expect("written");
     assert_eq!(read("where").trim(), agent.path().display().to_string());
     assert_eq!(
         read("sub/where").trim(),
         agent.path().join("sub").display().to_string()
     );
-    // A second link changes nothing.
+    // A second link runs nothing again, but repeats the refusal, which a new server does not know.
     drop(link);
-    let _link = server.link().await;
+    let mut link = server.link().await;
+    let (_, lost) = link.request().await;
+    assert_eq!(lost, Control::RegistrationLost { error: refusal });
     let client = agent.client();
     eventually("linked again", async || {
         client.status().await.is_ok_and(|status| status.linked)

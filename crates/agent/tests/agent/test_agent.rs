@@ -19,7 +19,7 @@ pub struct TestAgent {
 
 pub fn short_policy() -> Policy {
     Policy {
-        reconnect: Backoff::from_millis(10, 50),
+        reconnect_soon: Backoff::from_millis(10, 50),
         space_stopped_retry: Duration::from_millis(50),
         reregister: Backoff::from_millis(20, 50),
         start_check: Duration::from_millis(100),
@@ -50,6 +50,7 @@ impl TestAgent {
             listen: Some("127.0.0.1:0".parse().expect("valid")),
             socket: None,
             methods_file: None,
+            replace_conflicting: false,
             working_folder: folder.path().to_owned(),
             program: "sh".into(),
             exit_on_stdin_eof: false,

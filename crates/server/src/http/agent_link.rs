@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use axum::{
+    Extension,
     body::Body,
     extract::{Request, State},
     response::Response,
 };
 use http::{HeaderMap, StatusCode, header};
+use svc_core::SpaceId;
 use svc_link::{SUBPROTOCOL, UpgradeError};
 use tracing::debug;
 
@@ -18,32 +20,39 @@ use super::{
 use crate::{
     app::App,
     identity::{Caller, Credential},
+    links::Links,
 };
 
+/// Without a caller, the user of the agent token is deactivated: the link is refused with this
+/// reason, so that the agent retries.
 pub async fn upgrade(
     State(app): State<App>,
-    caller: Caller,
+    caller: Option<Extension<Caller>>,
     mut request: Request,
 ) -> ApiResult<Response> {
-    let Credential::Agent { space_id, .. } = caller.credential else {
-        return Err(ApiError::forbidden(
-            "agent_denied",
-            "only an agent token opens a link",
-        ));
-    };
+    let agent = caller
+        .map(|Extension(caller)| agent_of(caller))
+        .transpose()?;
     if app.shutdown.is_cancelled() {
         return Err(ApiError::unavailable("draining", "the server is stopping"));
     }
     let accept = check_handshake(request.headers())?;
-    if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
+    if agent.is_some()
+        && let Some(slot) = request.extensions().get::<Arc<Slot>>()
+    {
         slot.note_link();
     }
     let upgrading = hyper::upgrade::on(&mut request);
     let links = app.links.clone();
     app.links.tasks.spawn(async move {
-        match upgrading.await {
-            Ok(upgraded) => links.serve(upgraded, caller, space_id).await,
-            Err(error) => debug!(space.id = %space_id, "link not opened: {error}"),
+        let upgraded = match upgrading.await {
+            Ok(upgraded) => upgraded,
+            Err(error) => return debug!("link not opened: {error}"),
+        };
+        match agent {
+            Some((caller, space)) => links.serve(upgraded, caller, space).await,
+            // Boxed, so that it takes no memory of links that are up.
+            None => Box::pin(Links::refuse_inactive(upgraded)).await,
         }
     });
     Response::builder()
@@ -54,6 +63,16 @@ pub async fn upgrade(
         .header(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)
         .body(Body::empty())
         .map_err(|error| ApiError::bad_request("invalid_handshake", error.to_string()))
+}
+
+fn agent_of(caller: Caller) -> ApiResult<(Caller, SpaceId)> {
+    match caller.credential {
+        Credential::Agent { space_id, .. } => Ok((caller, space_id)),
+        _ => Err(ApiError::forbidden(
+            "agent_denied",
+            "only an agent token opens a link",
+        )),
+    }
 }
 
 fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {

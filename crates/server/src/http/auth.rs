@@ -26,7 +26,7 @@ use svc_core::{Permission, Scopes};
 
 pub use self::last_token::LastToken;
 use self::{
-    identify::{catch_up, identify},
+    identify::{catch_up, identify, presents_agent_token},
     origin::{is_direct_loopback, reject_foreign_write},
 };
 use super::{
@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     app::App,
-    identity::{Caller, Credential},
+    identity::{AccessDenied, Caller, Credential},
 };
 
 const MCP_PATH: &str = "/mcp";
@@ -280,6 +280,12 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     let caller = match identify(gate, head) {
         Ok(caller) => caller,
         Err(_) if matches!(needs, Some(Needs::Nothing)) => None,
+        // The refusal on the link tells the agent to retry.
+        Err(AccessDenied::UserInactive)
+            if matches!(needs, Some(Needs::Agent)) && presents_agent_token(gate, head) =>
+        {
+            return Ok(None);
+        }
         Err(denied) => return Err(ApiError::unauthorized(denied.to_string())),
     };
     let Some(caller) = caller else {

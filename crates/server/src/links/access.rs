@@ -7,7 +7,10 @@ use svc_link::Goodbye;
 use tracing::error;
 
 use super::Links;
-use crate::{identity::DirectoryChange, live::LiveSpace};
+use crate::{
+    identity::{AccessDenied, DirectoryChange},
+    live::LiveSpace,
+};
 
 impl Links {
     /// Follows the directory until the server stops.
@@ -16,7 +19,8 @@ impl Links {
         while let Some(change) = changes.next().await {
             match change {
                 Some(DirectoryChange::UserDeactivated(user)) => {
-                    self.cut_user(user, Goodbye::Revoked).await;
+                    self.cut_user(user, goodbye(AccessDenied::UserInactive))
+                        .await;
                 }
                 Some(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space).await,
                 Some(DirectoryChange::SpaceSettled(space)) => {
@@ -31,21 +35,37 @@ impl Links {
     }
 
     async fn recheck(&self, space: SpaceId) {
-        if self.find(space).is_some_and(|live| self.is_denied(&live)) {
-            self.cut(space, Goodbye::Revoked).await;
+        let denied = self.find(space).and_then(|live| self.find_denial(&live));
+        if let Some(reason) = denied {
+            self.cut(space, reason).await;
         }
     }
 
     async fn recheck_all(&self) {
         let live: Vec<_> = self.live.read().values().cloned().collect();
-        for live in live.iter().filter(|live| self.is_denied(live)) {
-            self.cut(live.id, Goodbye::Revoked).await;
+        for live in live {
+            if let Some(reason) = self.find_denial(&live) {
+                self.cut(live.id, reason).await;
+            }
         }
     }
 
-    pub(super) fn is_denied(&self, live: &LiveSpace) -> bool {
+    /// The goodbye for a link whose agent token is no longer accepted.
+    pub(super) fn find_denial(&self, live: &LiveSpace) -> Option<Goodbye> {
+        let link = live.link()?;
         let directory = &self.publisher.directory;
-        live.link()
-            .is_some_and(|link| directory.recheck(&link.caller, svc_clock::now()).is_err())
+        let denied = directory.recheck(&link.caller, svc_clock::now()).err()?;
+        Some(goodbye(denied))
+    }
+}
+
+/// The agent of a deactivated user reconnects, is refused with the reason, and retries until the
+/// user is active again. Without a valid token, the agent ends.
+fn goodbye(denied: AccessDenied) -> Goodbye {
+    match denied {
+        AccessDenied::UserInactive => Goodbye::Reconnect,
+        AccessDenied::Unknown | AccessDenied::Expired | AccessDenied::TwoSessions => {
+            Goodbye::Revoked
+        }
     }
 }

@@ -86,7 +86,7 @@ impl Links {
             }
             Control::RegistrationLost { error } => {
                 let error = error[..error.floor_char_boundary(REASON_BYTES_MAX)].to_owned();
-                warn!(space.id = %live.id, "re-registration refused: {error}");
+                warn!(space.id = %live.id, "the space has no registration: {error}");
                 self.unregister(live).await;
                 live.set_registration_error(Some(error));
             }

@@ -17,7 +17,7 @@ use super::{
     reader::{AgentIo, read},
 };
 use crate::{
-    identity::Caller,
+    identity::{AccessDenied, Caller},
     lifecycle::{DeployedSpace, LinkRefused},
     live::{Link, LiveSpace},
 };
@@ -41,6 +41,16 @@ impl Links {
             }
             Err(refusal) => Box::pin(refuse(&mut sink, refusal)).await,
         }
+    }
+
+    /// Refuses the link of an agent whose user is deactivated.
+    pub async fn refuse_inactive(upgraded: Upgraded) {
+        let (mut sink, mut source) = svc_link::accept(TokioIo::new(upgraded)).await;
+        let refusal = match svc_link::read_hello(&mut source).await {
+            Ok(_) => link_refusal(LinkRefused::OwnerInactive),
+            Err(refusal) => refusal,
+        };
+        refuse(&mut sink, refusal).await;
     }
 
     /// Decides whether to accept the agent, and attaches its link to the space.
@@ -68,7 +78,7 @@ impl Links {
         let directory = &self.publisher.directory;
         directory
             .recheck(&caller, svc_clock::now())
-            .map_err(|denied| Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false))?;
+            .map_err(denial)?;
         let linked = self.lifecycle.link_up(space, &hello.instance).await;
         let DeployedSpace {
             health_check,
@@ -98,8 +108,8 @@ impl Links {
             });
         }
         // Checked again, because a revocation finds the link only from here on.
-        if self.is_denied(&live) {
-            link.closing().end(Goodbye::Revoked);
+        if let Some(reason) = self.find_denial(&live) {
+            link.closing().end(reason);
         }
         self.expect_registration(&live);
         info!(space.id = %space, space.name = %live.name, started, "agent linked");
@@ -195,6 +205,13 @@ async fn refuse(sink: &mut FrameSink<AgentIo>, refusal: Refusal) {
     svc_link::refuse(sink, refusal).await;
 }
 
+fn denial(denied: AccessDenied) -> Refusal {
+    match denied {
+        AccessDenied::UserInactive => link_refusal(LinkRefused::OwnerInactive),
+        denied => Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false),
+    }
+}
+
 fn link_refusal(refused: LinkRefused) -> Refusal {
     let (code, detail, retry) = match refused {
         LinkRefused::Gone => (
@@ -203,9 +220,9 @@ fn link_refusal(refused: LinkRefused) -> Refusal {
             false,
         ),
         LinkRefused::OwnerInactive => (
-            RefusalCode::Unauthorized,
-            "the space's owner is deactivated",
-            false,
+            RefusalCode::UserInactive,
+            "the space's user is deactivated; an administrator reactivates the user with `svc user update <name> --activate`",
+            true,
         ),
         LinkRefused::Stopped => (
             RefusalCode::SpaceStopped,

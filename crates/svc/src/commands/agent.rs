@@ -46,6 +46,10 @@ pub struct StartArgs {
     /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]
     #[arg(long, value_name = "FILE")]
     methods_file: Option<PathBuf>,
+    /// Remove conflicting methods of your other spaces when the methods file is registered, instead
+    /// of failing
+    #[arg(long)]
+    replace_conflicting: bool,
     /// Loopback address to listen on [env: SVC_AGENT_LISTEN]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -110,6 +114,7 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         listen: args.listen.or(config.agent.listen),
         socket: args.socket.or(config.agent.socket).map(path),
         methods_file: args.methods_file.or(config.agent.methods_file).map(path),
+        replace_conflicting: args.replace_conflicting,
         working_folder: environment.working_folder.clone(),
         program: runtime::own_program()?,
         exit_on_stdin_eof: args.exit_on_stdin_eof,

@@ -1,6 +1,7 @@
 //! `svc event`: emits one custom event.
 
 use clap::ValueEnum;
+use svc_client::{AgentClient, Error};
 use svc_core::{
     event::{check_payload, custom_type},
     json_text::JsonText,
@@ -79,11 +80,33 @@ async fn emit_by(
     };
     match emitter {
         Emitter::Server(Connection { client, .. }) => Ok(client.emit(emit, key).await?),
-        Emitter::Agent(agent) => agent.emit(emit, key).await.map_err(|error| {
-            let hint = "svc agent status shows its state; --via server bypasses the agent";
-            Failure::from(error).hint_for(Exit::Unreachable, hint)
-        }),
+        Emitter::Agent(agent) => emit_by_agent(&agent, emit, key).await,
     }
+}
+
+/// Emits once more if the agent is linked within a few seconds: an event that was refused because
+/// the link was down was not emitted.
+async fn emit_by_agent(
+    agent: &AgentClient,
+    emit: &Emit,
+    key: Option<&str>,
+) -> Result<EmittedEvent, Failure> {
+    let mut answer = agent.emit(emit, key).await;
+    if let Err(Error::Problem { problem, .. }) = &answer
+        && problem.code == "not_linked"
+        && context::wait_for_link(agent).await.is_some()
+    {
+        answer = agent.emit(emit, key).await;
+    }
+    answer.map_err(|error| {
+        let hint = match error {
+            Error::Unreachable { .. } => {
+                "svc agent start starts the agent; --via server bypasses the agent"
+            }
+            _ => "svc agent status shows its state; --via server bypasses the agent",
+        };
+        Failure::from(error).hint_for(Exit::Unreachable, hint)
+    })
 }
 
 /// Checks type and payload before any request: an invalid event is a usage error.

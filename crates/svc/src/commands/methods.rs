@@ -204,7 +204,7 @@ async fn register(
     is_quiet: bool,
 ) -> Outcome {
     let registered = if is_script(file) {
-        on_plain_thread(|| script::register(shell, file, replace_conflicting))?
+        register_script(shell, file, replace_conflicting).await?
     } else {
         register_toml(shell, file, replace_conflicting).await?
     };
@@ -218,6 +218,19 @@ async fn register(
     })
 }
 
+async fn register_script(
+    shell: &Shell,
+    file: &Path,
+    replace_conflicting: bool,
+) -> Result<Registered, Failure> {
+    let script = script::read(shell, file)?;
+    // Report file errors before "no agent found".
+    let agent = context::find_agent(&shell.environment)?;
+    // Without a link, the script's `register()` fails.
+    context::wait_for_link(&agent).await;
+    on_plain_thread(|| script::register(shell, &script, replace_conflicting))
+}
+
 async fn register_toml(
     shell: &Shell,
     file: &Path,
@@ -227,7 +240,7 @@ async fn register_toml(
     // Report file errors before "no agent found".
     let agent = context::find_agent(&shell.environment);
     let status = match &agent {
-        Ok(agent) => agent.status().await.ok(),
+        Ok(agent) => context::wait_for_link(agent).await,
         Err(_) => None,
     };
     let names = status.and_then(|status| Some((status.space?, status.owner?)));

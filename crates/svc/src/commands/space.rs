@@ -157,6 +157,11 @@ fn registration(status: &RegistrationStatus) -> String {
     }
 }
 
+/// A list has one line for each space: `svc space get` shows the rest of an error.
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 impl Record for Space {
     const HEAD: &'static [&'static str] =
         &["NAME", "OWNER", "STATE", "HEALTH", "RUNTIME", "METHODS"];
@@ -172,7 +177,7 @@ impl Record for Space {
             self.state.to_string(),
             self.health.to_string(),
             self.runtime.to_string(),
-            registration(&self.registration),
+            first_line(&registration(&self.registration)),
         ]
     }
 

@@ -4,4 +4,5 @@ mod link;
 mod link_hostile;
 mod local_api;
 mod local_machine;
+mod reconnect;
 mod servers;

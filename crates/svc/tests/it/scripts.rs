@@ -7,7 +7,7 @@ mod hostile;
 mod lab;
 mod methods_file;
 mod packages;
-mod register;
+pub mod register;
 mod register_outcomes;
 mod serve;
 mod serve_failures;

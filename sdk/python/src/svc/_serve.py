@@ -1,9 +1,9 @@
 """Serves JSON-RPC over stdin and stdout on CPython: `python3 -m svc.jsonrpc setup.py`.
 
 Each line is a request, and each answer is a line. Requests run on threads, so that a slow one does
-not delay the others. The answers equal those of `svc run-script --json-rpc`. Only answers and
-progress reports may be written to stdout: output of handlers and of their child processes goes to
-stderr.
+not delay the others. The answers equal those of `svc run-script --json-rpc`. Only answers,
+progress reports and `$/ready` may be written to stdout: output of handlers and of their child
+processes goes to stderr.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ WAITING_MAX = 2 * THREADS
 BATCH_MAX = 1_000
 # Newer Pythons append the number, which is cut off.
 NOT_FINITE = "Out of range float values are not JSON compliant"
+
+# Tells the agent that the start has succeeded.
+READY = b'{"jsonrpc":"2.0","method":"$/ready"}\n'
 
 Handler = Callable[[Any], Any]
 
@@ -90,6 +93,9 @@ class _Server:
         self._waiting = threading.BoundedSemaphore(WAITING_MAX)
 
     def run(self) -> None:
+        if os.environ.get("SVC_AGENT_SOCKET"):
+            # An agent waits for this line. Any other reader gets answers only.
+            self._write(READY)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="svc-handler") as threads:
             for line in iter(lambda: self._requests.readline(LINE_BYTES_MAX + 1), b""):
                 if len(line) > LINE_BYTES_MAX:

@@ -100,9 +100,10 @@ function NextStep({ space, onRotate }) {
   if (registration.state === 'refused') {
     return html`
       <${Notice} tone="bad" icon="alert" title="The registration was refused">
-        <p>${withCode(registration.error)}</p>
+        <p class="log-text">${withCode(registration.error)}</p>
         <p class="notice-hint">
-          The agent tries again by itself. To give it another file: <code>svc methods register methods.toml</code>
+          A registration from before a lost link is tried again. To register a file:
+          ${' '}<code>svc methods register methods.toml</code>
         </p>
       </${Notice}>
     `;

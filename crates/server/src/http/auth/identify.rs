@@ -63,6 +63,11 @@ fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
         && matches!(identify(gate, head), Err(AccessDenied::Unknown))
 }
 
+pub(super) fn presents_agent_token(gate: &Gate, head: Head<'_>) -> bool {
+    let presented = find_credential(gate, head).ok().flatten();
+    presented.and_then(CredentialKind::recognise) == Some(CredentialKind::AgentToken)
+}
+
 fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, AccessDenied> {
     let headers = head.headers;
     if let Some(value) = headers.get(header::AUTHORIZATION) {

@@ -21,7 +21,6 @@ use crate::{
         Shell,
         own_script::{OwnScript, print_to_stderr},
     },
-    context,
     exit::{Exit, Failure},
 };
 
@@ -45,12 +44,9 @@ pub fn read(shell: &Shell, file: &Path) -> Result<OwnScript, Failure> {
 /// Runs a script that registers with the agent of this space. Returns its last registration.
 pub fn register(
     shell: &Shell,
-    file: &Path,
+    script: &OwnScript,
     replace_conflicting: bool,
 ) -> Result<Registered, Failure> {
-    let script = read(shell, file)?;
-    // Report file errors before "no agent found".
-    context::find_agent(&shell.environment)?;
     let host = script
         .host(None, &shell.environment)?
         .replacing_conflicting(replace_conflicting);
@@ -64,12 +60,12 @@ pub fn register(
     match (ended(ran), host.registered, refusal) {
         (Ok(()), Some(registered), _) => Ok(registered),
         (Ok(()), None, Some(refusal)) => Err(refused(refusal)),
-        (Ok(()), None, None) => Err(nothing(&script)),
+        (Ok(()), None, None) => Err(nothing(script)),
         (Err(error), registered, refusal) => {
             // A refusal is reported without a traceback, which would only point at `register()`.
             let mut failure = match refusal.filter(|refusal| is_raised_by(&error, refusal)) {
                 Some(refusal) => refused(refusal),
-                None => failed(&script, &error),
+                None => failed(script, &error),
             };
             if let Some(registered) = registered.filter(|it| !it.methods.is_empty()) {
                 let names = registered.methods.join(", ");

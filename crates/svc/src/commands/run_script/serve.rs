@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use svc_protocol::jsonrpc::LINE_BYTES_MAX;
+use svc_protocol::{
+    env,
+    jsonrpc::{LINE_BYTES_MAX, READY_LINE},
+};
 use svc_script::worker::Program as WorkerProgram;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -64,6 +67,7 @@ pub fn run(
         setup: Arc::new(setup),
         bounds,
         watched: is_watched.then_some(ran.files),
+        is_under_agent: shell.environment.get(env::AGENT_SOCKET).is_some(),
     };
     let runtime = runtime::single()?;
     let outcome = runtime.block_on(server.serve(program));
@@ -88,6 +92,8 @@ struct MethodServer {
     bounds: Bounds,
     /// Files to watch; `None` without `--watch`.
     watched: Option<Vec<PathBuf>>,
+    /// An agent waits for `$/ready`. Any other reader gets answers only.
+    is_under_agent: bool,
 }
 
 impl MethodServer {
@@ -101,6 +107,10 @@ impl MethodServer {
         });
         let (answers, lines) = mpsc::channel(bounds.workers);
         let mut written = write_on_a_thread(lines);
+        if self.is_under_agent {
+            // The channel is new, so it has room.
+            let _ = answers.try_send(format!("{READY_LINE}\n").into_bytes());
+        }
         read_on_a_thread(Arc::clone(&shared), answers.downgrade());
         let (sender, program) = watch::channel(Arc::new(program));
         let mut seats = JoinSet::new();

@@ -256,8 +256,8 @@ async fn s5_a_tool_call_answered_as_a_stream_ends_with_its_credential() {
     assert!(stream.next(SOON).await.is_none(), "the stream ends");
     // One second, plus time for a busy machine.
     assert!(revoked.elapsed() < Duration::from_secs(4));
-    // Its owner is deactivated, so that the agent ends by itself.
-    agent.process().wait_for_exit(SOON).await;
+    // The agent waits for the reactivation of its owner.
+    agent.process().wait_for_log("is deactivated", SOON).await;
 }
 
 #[tokio::test]

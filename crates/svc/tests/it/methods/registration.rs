@@ -265,10 +265,12 @@ async fn s4_3_s7_a_failing_methods_file_is_logged_and_the_agent_keeps_serving() 
     for (file, said) in [("bad.toml", "bad.toml:6:8"), ("absent.toml", "absent.toml")] {
         let mut agent = space.agent_with(&["--methods-file", file]).await;
         agent.process().wait_for_log(said, SOON).await;
-        assert_eq!(
-            space.record().await["registration"],
-            json!({"state": "none"})
-        );
+        let refused = space.wait_for_registration("refused", SOON).await;
+        let error = refused["error"].as_str().unwrap();
+        assert!(error.contains(said), "{error}");
+        let svc = server.cli(&ann);
+        let shown = svc.run(&["space", "get", "lab"]).await.expect(0);
+        assert!(shown.stdout.contains("refused: "), "{}", shown.stdout);
         agent.register(fixture().plain("echo")).await.expect(0);
         assert_eq!(result(&ann.call("echo", json!([1])).await), &json!([1]));
         assert_eq!(agent.stop().await.code(), Some(0));

@@ -115,6 +115,26 @@ async fn d1_replace_conflicting_removes_the_other_spaces_conflicting_methods() {
 }
 
 #[tokio::test]
+async fn d1_a_conflict_at_the_start_of_an_agent_is_solved_by_the_advised_flag() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (one, two) = (ann.space("one").await, ann.space("two").await);
+    let _first = one.publish(described("the old")).await;
+    two.write("methods.toml", &described("the new").to_string());
+    let start = ["--methods-file", "methods.toml"];
+    let mut refused = two.agent_with(&start).await;
+    let registration = two.wait_for_registration("refused", SOON).await;
+    let error = registration["error"].as_str().unwrap();
+    assert!(error.contains("use --replace-conflicting"), "{error}");
+    refused.stop().await;
+    let advised = [&start[..], &["--replace-conflicting"]].concat();
+    let _agent = two.agent_with(&advised).await;
+    two.wait_for_registration("active", SOON).await;
+    let document = ann.find_method("work").await.unwrap();
+    assert_eq!(document["description"], "the new");
+}
+
+#[tokio::test]
 async fn d1_methods_taken_over_stay_so_after_a_lost_link() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;

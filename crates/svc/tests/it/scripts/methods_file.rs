@@ -32,13 +32,18 @@ async fn s4_3_s7_a_methods_script_that_fails_is_logged_and_the_agent_keeps_servi
         space.wait_for_log(said, SOON).await;
         let log = space.wait_for_log("was not registered", SOON).await;
         assert!(log.contains("own.py"), "{log}");
-        let none = json!({"state": "none"});
-        assert_eq!(space.record().await["registration"], none, "{rest}");
+        // The agent's own log and the space's record show the reason too.
+        agent.process().wait_for_log(said, SOON).await;
+        let refused = space.wait_for_registration("refused", SOON).await;
+        let error = refused["error"].as_str().unwrap();
+        assert!(error.contains("own.py") && error.contains(said), "{error}");
         space.write("own.py", &publishing(&["echo"]));
         let register = ["methods", "register", "own.py"];
         agent.cli().run(&register).await.expect(0);
         assert_eq!(result(&ann.call("echo", json!([1])).await), &json!([1]));
         agent.cli().run(&["methods", "unregister"]).await.expect(0);
+        let none = json!({"state": "none"});
+        assert_eq!(space.record().await["registration"], none, "{rest}");
         assert_eq!(agent.stop().await.code(), Some(0));
     }
 }

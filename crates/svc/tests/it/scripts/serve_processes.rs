@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use svc_testkit::{
-    Process, TempDir, children_of, descendants_of, eventually, get_eventually, is_running, result,
-    svc_program,
+    Cli, Process, TempDir, children_of, descendants_of, eventually, get_eventually, is_running,
+    result, svc_program,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -121,6 +121,29 @@ async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
     // Its call was in flight, and gets a result or an error.
     let answer = spinning.await.unwrap();
     assert!(answer["error"]["code"].is_i64(), "{answer}");
+}
+
+#[tokio::test]
+async fn s4_4_the_script_method_server_tells_its_agent_that_it_is_ready() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let setup = "from svc import jsonrpc\njsonrpc.method('hold', 'handlers.hold')\n";
+    write("setup.py", setup);
+    write("handlers.py", HOLD);
+    let serve = ["run-script", "--json-rpc", "setup.py"];
+    let svc = || Cli::new(folder.path()).folder(folder.path()).input("");
+    let under_agent = svc().env("SVC_AGENT_SOCKET", "agent.sock");
+    let served = under_agent.run(&serve).await.expect(0);
+    assert_eq!(
+        served.stdout,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"$/ready\"}\n"
+    );
+    // Any other program that reads the answers does not expect it.
+    assert_eq!(svc().run(&serve).await.expect(0).stdout, "");
+    // A setup that fails is not ready.
+    write("setup.py", "1 / 0\n");
+    let failed = svc().env("SVC_AGENT_SOCKET", "agent.sock").run(&serve);
+    assert_eq!(failed.await.stdout, "");
 }
 
 /// Sends Ctrl-C as a terminal does: to the whole foreground group.

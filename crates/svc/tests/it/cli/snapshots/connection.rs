@@ -65,6 +65,33 @@ async fn s4_3_commands_without_a_server() {
         hint: svc agent start, or go to the folder of a space whose agent runs
         --- exit 7
     "#]]).await;
+    let absent = || svc().env("SVC_AGENT_SOCKET", "/nonexistent/agent.sock");
+    check(
+        absent(),
+        &["agent", "status"],
+        expect![[r#"
+        $ svc agent status
+        --- stderr
+        error: cannot reach `/nonexistent/agent.sock`
+          No such file or directory (os error 2)
+        hint: is the agent running? `svc agent start` starts it in the folder of the space
+        --- exit 7
+    "#]],
+    )
+    .await;
+    check(
+        absent(),
+        &["event", "build.done"],
+        expect![[r#"
+        $ svc event build.done
+        --- stderr
+        error: cannot reach `/nonexistent/agent.sock`
+          No such file or directory (os error 2)
+        hint: svc agent start starts the agent; --via server bypasses the agent
+        --- exit 7
+    "#]],
+    )
+    .await;
     let unreachable = svc()
         .env("SVC_URL", NOWHERE)
         .env("SVC_TOKEN", "svc_pat_any");
