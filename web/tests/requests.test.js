@@ -25,6 +25,7 @@ test('signing in redirects only to our own pages', () => {
     '/login?next=/login',
     '/login/',
     '/setup?token=x',
+    '/sign-in#x',
   ]) {
     assert.equal(of(next), '/', next);
   }

@@ -9,8 +9,13 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The connection could not be made, or broke.
-    #[error("cannot reach `{target}`: {why}")]
-    Unreachable { target: String, why: String },
+    #[error("cannot reach `{target}`: {why}{}", remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default())]
+    Unreachable {
+        target: String,
+        why: String,
+        /// What to do, if the reason is known exactly.
+        remedy: Option<String>,
+    },
     #[error("`{target}` did not answer within {:.1} s", after.as_secs_f64())]
     Timeout { target: String, after: Duration },
     /// The server rejected the request.

@@ -5,6 +5,7 @@
 //! logs: the [`Error`] holds the reason.
 
 mod agent;
+mod certificates;
 mod client;
 mod error;
 mod resource;

@@ -60,6 +60,7 @@ impl EventStream {
                 Some(frame) => frame.map_err(|error| Error::Unreachable {
                     target: self.target.clone(),
                     why: error.to_string(),
+                    remedy: None,
                 })?,
             };
             let Ok(bytes) = frame.into_data() else {

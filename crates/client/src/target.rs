@@ -15,8 +15,13 @@ use thiserror::Error;
 use tokio_rustls::rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
-    pki_types::{CertificateDer, pem::PemObject},
+    pki_types::{
+        CertificateDer,
+        pem::{self, PemObject},
+    },
 };
+
+use crate::certificates::Verifier;
 
 #[derive(Debug, Error)]
 pub enum TargetError {
@@ -90,8 +95,8 @@ impl Target {
         if authority.as_str().contains('@') {
             return Err(refuse("it must not contain a user name or password"));
         }
-        if uri.query().is_some() {
-            return Err(refuse("it must not have a query"));
+        if uri.query().is_some() || url.contains('#') {
+            return Err(refuse("it must not have a query or a fragment"));
         }
         let host = authority.host().to_owned();
         if host.is_empty() {
@@ -168,9 +173,10 @@ impl fmt::Debug for Target {
     }
 }
 
-/// A URL without its query, for messages: the query of a setup link holds its token.
+/// A URL without its query and fragment, for messages: they hold the token of a setup link and of a
+/// sign-in link.
 fn without_secrets(url: &str) -> String {
-    let end = url.find('?').unwrap_or(url.len());
+    let end = url.find(['?', '#']).unwrap_or(url.len());
     url[..end].to_owned()
 }
 
@@ -178,33 +184,49 @@ fn without_secrets(url: &str) -> String {
 pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if let Some(path) = extra_ca {
-        let fail = |why: String| TargetError::CaFile {
-            path: path.display().to_string(),
-            why,
-        };
-        let certificates = CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| fail(error.to_string()))?;
-        if certificates.is_empty() {
-            return Err(fail("the file contains no certificate".to_owned()));
-        }
-        for certificate in certificates {
-            roots
-                .add(certificate)
-                .map_err(|error| fail(error.to_string()))?;
-        }
-    }
+    let named = extra_ca.map_or(Ok(Vec::new()), read_ca_file)?;
+    roots.add_parsable_certificates(named.iter().cloned());
     if roots.is_empty() {
         return Err(TargetError::NoRoots);
     }
     // The provider is explicit, so that another provider in the dependency graph has no effect.
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Verifier::new(roots, named, provider.clone());
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// The certificates of a PEM file, at least one, each of which can be an authority.
+pub(crate) fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, TargetError> {
+    let fail = |why: String| TargetError::CaFile {
+        path: path.display().to_string(),
+        why,
+    };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| match error {
+            pem::Error::Io(error) => fail(error.to_string()),
+            _ => fail("it is not PEM: a section has no end, or is not base64".to_owned()),
+        })?;
+    if certificates.is_empty() {
+        return Err(fail(
+            "it has no section `-----BEGIN CERTIFICATE-----`; a key or a DER file is not enough"
+                .to_owned(),
+        ));
+    }
+    for (index, certificate) in certificates.iter().enumerate() {
+        let mut scratch = RootCertStore::empty();
+        scratch.add(certificate.clone()).map_err(|_| {
+            let number = index + 1;
+            fail(format!("certificate {number} of it is damaged"))
+        })?;
+    }
+    Ok(certificates)
 }
 
 #[cfg(test)]
@@ -234,6 +256,7 @@ mod tests {
             "ftp://x",
             "http://a:b@host",
             "http://host/setup?token=svc_set_1",
+            "http://host/sign-in#svc_set_1",
         ] {
             let error = Target::parse(url, None).expect_err(url).to_string();
             assert!(!error.contains("svc_set_1"), "{error}");

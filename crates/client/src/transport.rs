@@ -22,6 +22,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 
 use crate::{
+    certificates::TlsFailure,
     error::Error,
     sse::EventStream,
     target::{Address, Target},
@@ -80,7 +81,10 @@ pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             let stream = connect_tcp(host, *port).await?;
             let connector = TlsConnector::from(config.clone());
-            Ok(Box::new(connector.connect(name, stream).await?))
+            let connected = connector.connect(name, stream).await;
+            Ok(Box::new(connected.map_err(|error| {
+                TlsFailure::explain(error, bare_host(host))
+            })?))
         }
         Address::Unix { path } => Ok(Box::new(UnixStream::connect(path).await?)),
     }
@@ -204,7 +208,14 @@ impl Transport {
     async fn open(&self) -> Result<Connection, Error> {
         let connecting = async {
             let connected = connect(&self.target).await;
-            connected.map_err(|error| self.unreachable(error))
+            connected.map_err(|error| match TlsFailure::find(&error) {
+                Some(failure) => Error::Unreachable {
+                    target: self.target.to_string(),
+                    why: failure.why.clone(),
+                    remedy: Some(failure.remedy.clone()),
+                },
+                None => self.unreachable(error),
+            })
         };
         let within = self.policy.connect_timeout;
         let stream = self.finish_within(within, connecting).await?;
@@ -280,6 +291,7 @@ impl Transport {
         Error::Unreachable {
             target: self.target.to_string(),
             why: error.to_string(),
+            remedy: None,
         }
     }
 

@@ -19,10 +19,18 @@ pub enum CredentialKind {
     Session,
     /// The secret in the one-time setup link of a first start.
     Setup,
+    /// The secret in the one-click sign-in link of `svc up`.
+    SignIn,
 }
 
 impl CredentialKind {
-    const ALL: [Self; 4] = [Self::ApiToken, Self::AgentToken, Self::Session, Self::Setup];
+    const ALL: [Self; 5] = [
+        Self::ApiToken,
+        Self::AgentToken,
+        Self::Session,
+        Self::Setup,
+        Self::SignIn,
+    ];
 
     pub fn prefix(self) -> &'static str {
         match self {
@@ -30,6 +38,7 @@ impl CredentialKind {
             Self::AgentToken => "svc_agt_",
             Self::Session => "svc_ses_",
             Self::Setup => "svc_set_",
+            Self::SignIn => "svc_sgn_",
         }
     }
 

@@ -18,7 +18,7 @@ mod users;
 
 pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
 pub use audit::{AuditEntry, AuditQuery};
-pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup};
+pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup, SignIn};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,

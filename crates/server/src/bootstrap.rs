@@ -1,5 +1,7 @@
 //! Creates what `svc up` needs on a running server: an administrator, a token and a space.
 
+use std::sync::Arc;
+
 use svc_core::{SpaceId, space::Runtime};
 use svc_protocol::api::NewSpace;
 use svc_store::StoreError;
@@ -7,7 +9,7 @@ use thiserror::Error;
 
 use crate::{
     app::App,
-    identity::{Caller, IdentityError},
+    identity::{Caller, IdentityError, User},
     spaces::SpaceError,
 };
 
@@ -15,6 +17,8 @@ use crate::{
 pub const USER: &str = "admin";
 /// The token that is renewed at each start.
 const TOKEN_NAME: &str = "svc up";
+
+pub use crate::identity::SIGN_IN_LINK_LIFETIME;
 
 pub struct UpRequest {
     /// Password of the administrator, if the server has no users.
@@ -50,11 +54,7 @@ pub async fn up(
     prepare: impl FnOnce(&std::path::Path) -> std::io::Result<()>,
 ) -> Result<UpState, UpError> {
     app.identity.ensure_admin(request.admin_password).await?;
-    let user = app
-        .directory
-        .find_user_by_name(USER)
-        .filter(|user| user.active);
-    let caller = Caller::process(user.ok_or(UpError::NoAdmin)?);
+    let caller = Caller::process(find_admin(app)?);
     let token = app.identity.renew_token(&caller, TOKEN_NAME).await?;
     let space_id = find_or_create_space(app, &caller, &request.space_name).await?;
     let space_folder = app.local.folder_of(space_id);
@@ -71,6 +71,20 @@ pub async fn up(
         space_id,
         space_folder,
     })
+}
+
+/// A link that signs the administrator in once, from a browser on this machine. The token is in the
+/// fragment, which browsers do not send: it is in no log and in no `Referer` header.
+pub async fn sign_in_link(app: &App, url: &str) -> Result<String, UpError> {
+    let token = app.identity.sign_in_token(find_admin(app)?.id).await?;
+    Ok(format!("{url}/sign-in#{token}"))
+}
+
+fn find_admin(app: &App) -> Result<Arc<User>, UpError> {
+    app.directory
+        .find_user_by_name(USER)
+        .filter(|user| user.active)
+        .ok_or(UpError::NoAdmin)
 }
 
 async fn find_or_create_space(app: &App, caller: &Caller, name: &str) -> Result<SpaceId, UpError> {

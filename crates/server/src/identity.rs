@@ -23,6 +23,7 @@ mod roles;
 mod secret;
 mod sessions;
 mod setup;
+mod sign_in;
 mod tokens;
 mod user_sinks;
 mod users;
@@ -48,6 +49,7 @@ pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret, presented_key};
 pub use sessions::{ClientDetails, NewSession};
+pub use sign_in::SIGN_IN_LINK_LIFETIME;
 pub use user_sinks::delete_sink;
 
 use crate::limits::LoginLimit;

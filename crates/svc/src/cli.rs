@@ -138,6 +138,31 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_removed_answers_to_rm_and_to_delete() {
+        let tree = Cli::command();
+        let mut removing = Vec::new();
+        for group in tree.get_subcommands() {
+            let answers = |sub: &clap::Command, name: &str| {
+                sub.get_name() == name || sub.get_all_aliases().any(|alias| alias == name)
+            };
+            for sub in group.get_subcommands() {
+                let [rm, delete] = ["rm", "delete"].map(|name| answers(sub, name));
+                assert_eq!(rm, delete, "svc {} {}", group.get_name(), sub.get_name());
+                if rm {
+                    removing.push(group.get_name());
+                }
+            }
+        }
+        removing.sort_unstable();
+        assert_eq!(
+            removing,
+            [
+                "context", "group", "role", "script", "sink", "space", "template", "token", "user"
+            ]
+        );
+    }
+
+    #[test]
     fn the_forms_of_a_batch_are_one() {
         for arguments in [
             ["svc", "method", "call", "n", "--batch", "[1]"],

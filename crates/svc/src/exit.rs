@@ -163,14 +163,19 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::Unreachable { target, why } => {
-                let hint = if target.starts_with('/') {
-                    "is the agent running? `svc agent start` starts it in the folder of the space"
-                } else if why.contains("certificate") {
-                    "a certificate of your own CA needs --ca-file at login, or SVC_CA_FILE with SVC_URL"
-                } else {
-                    "is it running? `svc up` starts one here; `svc context list` shows which is in use"
-                };
+            Error::Unreachable {
+                target,
+                why,
+                remedy,
+            } => {
+                let hint = remedy.unwrap_or_else(|| {
+                    if target.starts_with('/') {
+                        "is the agent running? `svc agent start` starts it in the folder of the space"
+                    } else {
+                        "is it running? `svc up` starts one here; `svc context list` shows which is in use"
+                    }
+                    .to_owned()
+                });
                 Self::new(Exit::Unreachable, format!("cannot reach `{target}`"))
                     .why(why)
                     .hint(hint)
@@ -187,6 +192,12 @@ impl From<Error> for Failure {
                     }
                     (_, "local_disabled") => failure.hint(
                         "in the server's svc.toml: [spaces] allow_local = true, or start it with SVC_SPACES_ALLOW_LOCAL=true",
+                    ),
+                    (_, "unknown_group") => failure.hint(
+                        "svc group list shows the groups; svc group create <name> creates one",
+                    ),
+                    (_, "unknown_role") => failure.hint(
+                        "svc role list shows the roles; svc role create <name> creates one",
                     ),
                     (_, "rate_limited") => failure.hint(
                         "wait a moment and try again; the server's `calls_per_second` and `emits_per_second` set the limits",
@@ -250,6 +261,7 @@ mod tests {
             Error::Unreachable {
                 target: target(),
                 why: "refused".into(),
+                remedy: None,
             },
             Exit::Unreachable,
         );
@@ -260,6 +272,21 @@ mod tests {
             },
             Exit::Timeout,
         );
+    }
+
+    #[test]
+    fn an_unknown_group_or_role_has_a_hint() {
+        for (code, command) in [
+            ("unknown_group", "svc group list"),
+            ("unknown_role", "svc role list"),
+        ] {
+            let failure = Failure::from(Error::Problem {
+                status: StatusCode::BAD_REQUEST,
+                problem: Box::new(Problem::new(400, code, "title", "detail")),
+            });
+            let hint = failure.hint.unwrap_or_default();
+            assert!(hint.contains(command), "{code}: {hint}");
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ export function useUnsaved(dirty) {
 
 /** Opens the sign-in page, which returns here afterwards. */
 export function goToLogin() {
-  if (location.pathname === '/login' || location.pathname === '/setup') return;
+  if (['/login', '/sign-in', '/setup'].includes(location.pathname)) return;
   guards.clear();
   const here = location.pathname + location.search;
   navigate(here === '/' ? '/login' : `/login?next=${encodeURIComponent(here)}`, { replace: true });

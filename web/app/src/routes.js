@@ -51,6 +51,7 @@ export const ROUTES = [
 
   { path: '/account', title: 'Account', load: page('account') },
   { path: '/login', title: 'Sign in', load: page('login'), open: true },
+  { path: '/sign-in', title: 'Sign in', load: page('sign-in'), open: true },
   { path: '/setup', title: 'Set up', load: page('setup'), open: true },
 ];
 

@@ -14,6 +14,7 @@ use tokio_rustls::{
 };
 
 use super::{Stream, bare_host};
+use crate::certificates::TlsFailure;
 
 /// Why the connection failed.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +52,12 @@ pub async fn connect_guarded(
     let stream = TlsConnector::from(config)
         .connect(name, stream)
         .await
-        .map_err(|error| tls_error(error.to_string()))?;
+        .map_err(|error| TlsFailure::explain(error, host))
+        // The remedy is for servers of svc, and this may be any host.
+        .map_err(|error| match TlsFailure::find(&error) {
+            Some(failure) => tls_error(failure.why.clone()),
+            None => tls_error(error.to_string()),
+        })?;
     Ok(Box::new(stream))
 }
 

@@ -23,6 +23,14 @@ pub struct Setup {
     pub password: String,
 }
 
+/// `POST /api/auth/sign-in`: opens a session with the one-click link of `svc up`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignIn {
+    /// The fragment of the link, `svc_sgn_…`.
+    pub token: String,
+}
+
 fn admin() -> String {
     "admin".to_owned()
 }

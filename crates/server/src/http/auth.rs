@@ -277,9 +277,16 @@ fn returns_data(request: &Request) -> bool {
 fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Caller>, ApiError> {
     let needs = rule.map(|(needs, _)| needs);
     let path = head.uri.path();
+    if matches!(needs, Some(Needs::Loopback)) && !is_direct_loopback(gate, head) {
+        return Err(ApiError::forbidden(
+            "loopback_only",
+            "this request is accepted only from the server's own machine, without a proxy",
+        ));
+    }
+    let is_open = matches!(needs, Some(Needs::Nothing | Needs::Loopback));
     let caller = match identify(gate, head) {
         Ok(caller) => caller,
-        Err(_) if matches!(needs, Some(Needs::Nothing)) => None,
+        Err(_) if is_open => None,
         // The refusal on the link tells the agent to retry.
         Err(AccessDenied::UserInactive)
             if matches!(needs, Some(Needs::Agent)) && presents_agent_token(gate, head) =>
@@ -290,7 +297,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     };
     let Some(caller) = caller else {
         return match needs {
-            Some(Needs::Nothing) => reject_foreign_write(gate, head).map(|()| None),
+            _ if is_open => reject_foreign_write(gate, head).map(|()| None),
             Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, head) => Ok(None),
             None if !is_api(path) => Ok(None),
             _ => Err(ApiError::unauthorized(
@@ -390,7 +397,7 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
     match needs {
         Some(Needs::Any(permissions)) => permissions,
         Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(Needs::Nothing | Needs::Caller | Needs::Agent) | None => &[],
+        Some(Needs::Nothing | Needs::Loopback | Needs::Caller | Needs::Agent) | None => &[],
     }
 }
 

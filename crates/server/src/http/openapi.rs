@@ -66,7 +66,7 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     });
     let security = match needs {
-        Needs::Nothing => json!([]),
+        Needs::Nothing | Needs::Loopback => json!([]),
         _ => json!([{"token": []}, {"session": []}]),
     };
     let mut operation = json!({

@@ -30,6 +30,8 @@ pub enum Needs {
     Any(&'static [Permission]),
     /// An agent token only.
     Agent,
+    /// A direct request from this machine, without a credential.
+    Loopback,
     /// A direct request from this machine, or a caller with `view_audit`.
     LoopbackOrAudit,
 }
@@ -64,7 +66,7 @@ const AUDIT: Needs = Needs::Any(&[ViewAudit]);
 #[rustfmt::skip]
 pub fn routes() -> Vec<Route> {
     use Agents::{AsOwner, Never, OwnSpace};
-    use Needs::{Agent, Caller, LoopbackOrAudit, Nothing};
+    use Needs::{Agent, Caller, Loopback, LoopbackOrAudit, Nothing};
     vec![
         get("/healthz",                         Nothing,   AsOwner,  operations::healthz),
         get("/readyz",                          Nothing,   AsOwner,  operations::readyz),
@@ -75,6 +77,7 @@ pub fn routes() -> Vec<Route> {
         get(web::ANY_PATH,                      Nothing,   AsOwner,  web::any_path),
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
+        post("/api/auth/sign-in",               Loopback,  Never,    sessions::sign_in),
         post("/api/auth/logout",                Caller,    Never,    sessions::logout),
         get("/api/auth/me",                     Caller,    AsOwner,  sessions::me),
         get("/api/auth/state",                  Nothing,   AsOwner,  sessions::state),
@@ -195,6 +198,7 @@ impl std::fmt::Display for Needs {
                 f.write_str(&names.join("|"))
             }
             Self::Agent => f.write_str("agent"),
+            Self::Loopback => f.write_str("loopback"),
             Self::LoopbackOrAudit => f.write_str("loopback|view_audit"),
         }
     }

@@ -6,7 +6,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::SessionId;
-use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions};
+use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions, SignIn};
 use svc_store::PageRequest;
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     app::App,
-    identity::{Caller, ClientDetails},
+    identity::{Caller, ClientDetails, NewSession},
 };
 
 pub async fn login(
@@ -26,22 +26,43 @@ pub async fn login(
     headers: HeaderMap,
     Json(login): Json<Login>,
 ) -> ApiResult<Response> {
+    let client = client_details(&app, peer, &headers);
+    let session = app.identity.log_in(login, client).await?;
+    Ok(logged_in(&app, peer, &headers, &session))
+}
+
+/// The one-click link of `svc up`.
+pub async fn sign_in(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Json(link): Json<SignIn>,
+) -> ApiResult<Response> {
+    let client = client_details(&app, peer, &headers);
+    let session = app.identity.sign_in(&link.token, client).await?;
+    Ok(logged_in(&app, peer, &headers, &session))
+}
+
+fn client_details(app: &App, peer: Peer, headers: &HeaderMap) -> ClientDetails {
     let user_agent = headers
         .get(header::USER_AGENT)
         .and_then(|value| value.to_str().ok());
-    let client = ClientDetails {
-        address: client_address(peer, &headers, &app.trusted_proxies),
+    ClientDetails {
+        address: client_address(peer, headers, &app.trusted_proxies),
         user_agent: user_agent.unwrap_or_default().to_owned(),
-    };
-    let logged_in = app.identity.log_in(login, client).await?;
-    let secure = is_secure(peer, &headers, &app.trusted_proxies);
-    let age = logged_in.expires_at.since(app.clock.now()).as_secs();
-    let mut response = Json(api::User::from(&*logged_in.user)).into_response();
+    }
+}
+
+/// The user, with the cookie of the new session.
+fn logged_in(app: &App, peer: Peer, headers: &HeaderMap, session: &NewSession) -> Response {
+    let secure = is_secure(peer, headers, &app.trusted_proxies);
+    let age = session.expires_at.since(app.clock.now()).as_secs();
+    let mut response = Json(api::User::from(&*session.user)).into_response();
     append(
         &mut response,
-        set_session(&headers, &logged_in.cookie, age, secure),
+        set_session(headers, &session.cookie, age, secure),
     );
-    Ok(response)
+    response
 }
 
 pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<Response> {

@@ -31,6 +31,7 @@ const EXEMPT: &[(&str, &str)] = &[
     // Need no credential.
     ("POST", "/api/auth/setup"),
     ("POST", "/api/auth/login"),
+    ("POST", "/api/auth/sign-in"),
     // Does nothing for a token.
     ("POST", "/api/auth/logout"),
     // Return data: the middleware checks the caller again before it sends the answer.

@@ -2,6 +2,8 @@
 //!
 //! A fast hash is enough: a secret has 256 random bits and cannot be guessed.
 
+use std::fmt::Write;
+
 use sha2::{Digest, Sha256};
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use svc_store::Hash;
@@ -30,6 +32,14 @@ pub fn hash_secret(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }
 
+/// A hash as text, for single values of the store.
+pub(super) fn hex(hash: &Hash) -> String {
+    hash.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// The key of a secret that a request presents. The checksum rejects mistyped and invented secrets
 /// without a look-up.
 pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
@@ -37,6 +47,6 @@ pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
         Some(CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session) => {
             Ok(hash_secret(text))
         }
-        Some(CredentialKind::Setup) | None => Err(AccessDenied::Unknown),
+        Some(CredentialKind::Setup | CredentialKind::SignIn) | None => Err(AccessDenied::Unknown),
     }
 }

@@ -20,6 +20,7 @@ use super::{
     error::IdentityError,
     passwords::Payer,
     secret::Secret,
+    sign_in::PresentedLink,
 };
 
 /// Characters stored of a `User-Agent` header.
@@ -73,7 +74,7 @@ impl Identity {
             return Err(invalid_credentials());
         };
         limit.succeed(&username, client.address);
-        self.open_session(user, client).await
+        self.open_session(user, client, None).await
     }
 
     /// Records a failed login in the audit log. The login limit bounds the number of entries. The
@@ -101,10 +102,12 @@ impl Identity {
             .await?)
     }
 
-    async fn open_session(
+    /// `link` is the sign-in link that replaces the password, if there is one.
+    pub(super) async fn open_session(
         &self,
         user: users::UserRow,
         client: ClientDetails,
+        link: Option<PresentedLink>,
     ) -> Result<NewSession, IdentityError> {
         let secret = Secret::new(CredentialKind::Session)?;
         let now = self.clock.now();
@@ -119,12 +122,15 @@ impl Identity {
             user_agent: client.user_agent.chars().take(USER_AGENT_MAX).collect(),
         };
         let (session_id, expires_at) = (session.id, session.expires_at);
-        let entry = self.entry_by(
+        let mut entry = self.entry_by(
             user.username.as_str(),
             "session.created",
             ("session", session_id),
             json!({"address": session.address, "user_agent": session.user_agent}),
         );
+        if link.is_some() {
+            entry.detail["sign_in_link"] = json!(true);
+        }
         let keep = self.policy.sessions_per_user;
         let id = user.id;
         self.change(move |tx| {
@@ -132,6 +138,9 @@ impl Identity {
             let still = users::find(tx, user.id)?;
             if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
                 return Err(invalid_credentials());
+            }
+            if let Some(link) = link {
+                link.redeem(tx)?;
             }
             sessions::insert(tx, &session)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;

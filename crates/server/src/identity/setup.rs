@@ -1,7 +1,5 @@
 //! Creates the first administrator, with a one-time setup token or a password given at the start.
 
-use std::fmt::Write;
-
 use serde_json::json;
 use subtle::ConstantTimeEq;
 use svc_core::{
@@ -9,7 +7,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    Hash, StoreError, Tx,
+    StoreError, Tx,
     audit::{self, SYSTEM},
     meta, roles,
     users::{self, UserRow},
@@ -22,7 +20,7 @@ use super::{
     change::AffectedRecords,
     error::IdentityError,
     passwords::Payer,
-    secret::{Secret, hash_secret},
+    secret::{Secret, hash_secret, hex},
 };
 
 const SETUP_TOKEN_HASH: &str = "setup_token_hash";
@@ -137,12 +135,5 @@ fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), Iden
         code: "invalid_setup_token",
         message: "the setup token is not valid; each start of an unused server prints a new link"
             .to_owned(),
-    })
-}
-
-fn hex(hash: &Hash) -> String {
-    hash.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
     })
 }

@@ -3,6 +3,7 @@
 mod authenticate;
 mod groups_and_roles;
 mod login;
+mod sign_in;
 mod users;
 
 use std::{

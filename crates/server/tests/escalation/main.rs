@@ -119,6 +119,7 @@ fn escalation_no_sequence_gives_more_than_is_held() {
     }
     let expected = [
         "POST /api/auth/setup",
+        "POST /api/auth/sign-in",
         "POST /api/event-sinks/{id}/deliveries/{n}/resend",
     ];
     let never: Vec<_> = never

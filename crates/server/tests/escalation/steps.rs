@@ -169,6 +169,7 @@ type Generator = fn(&mut Draft<'_>) -> Option<Plan>;
 pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/auth/setup", 1, identity::setup),
     ("POST",   "/api/auth/login", 6, identity::login),
+    ("POST",   "/api/auth/sign-in", 1, identity::sign_in),
     ("POST",   "/api/auth/logout", 2, identity::logout),
     ("POST",   "/api/auth/password", 4, identity::password),
     ("DELETE", "/api/auth/sessions", 1, identity::end_other_sessions),

@@ -39,19 +39,21 @@ pub enum Command {
         ca_file: Option<PathBuf>,
     },
     /// Remove contexts; their tokens stay valid (`svc logout` revokes a token)
-    #[command(before_help = "  svc context rm prod")]
+    #[command(visible_alias = "delete", before_help = "  svc context rm prod")]
     Rm(NameArgs),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     let folder = shell.environment.config_folder()?;
-    let mut contexts = Contexts::load(&folder)?;
     match command {
-        Command::List => return list(shell, &contexts),
+        Command::List => return list(shell, &Contexts::load(&folder)?),
         Command::Use { name } => {
-            contexts.get(&name)?;
+            Contexts::change(&folder, |contexts| {
+                contexts.get(&name)?;
+                contexts.current = Some(name.clone());
+                Ok(())
+            })?;
             eprintln!("context `{name}` is now the current one");
-            contexts.current = Some(name);
         }
         Command::Add { name, url, ca_file } => {
             let ca_file = ca_file.map(|path| shell.environment.absolute(&path));
@@ -61,28 +63,35 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             } else {
                 prompt::read_secret()?
             };
-            if contexts.current.is_none() {
-                contexts.current = Some(name.clone());
-            }
+            Contexts::change(&folder, |contexts| {
+                if contexts.current.is_none() {
+                    contexts.current = Some(name.clone());
+                }
+                contexts.put(Context {
+                    name: name.clone(),
+                    url,
+                    token,
+                    token_id: None,
+                    username: None,
+                    ca_file,
+                });
+                Ok(())
+            })?;
             eprintln!("saved context `{name}`");
-            contexts.put(Context {
-                name,
-                url,
-                token,
-                token_id: None,
-                username: None,
-                ca_file,
-            });
         }
         Command::Rm(which) => {
+            Contexts::change(&folder, |contexts| {
+                for name in &which.names {
+                    contexts.get(name)?;
+                    contexts.remove(name);
+                }
+                Ok(())
+            })?;
             for name in &which.names {
-                contexts.get(name)?;
-                contexts.remove(name);
                 eprintln!("removed context `{name}`");
             }
         }
     }
-    contexts.save(&folder)?;
     Ok(Exit::Ok)
 }
 

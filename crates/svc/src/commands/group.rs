@@ -35,7 +35,7 @@ pub enum Command {
         name: String,
     },
     /// Remove groups; methods limited to a removed group are no longer visible through it
-    #[command(before_help = "  svc group rm ops")]
+    #[command(visible_alias = "delete", before_help = "  svc group rm ops")]
     Rm(NameArgs),
 }
 

@@ -63,19 +63,21 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         )
     };
     let folder = shell.environment.config_folder()?;
-    let mut contexts = Contexts::load(&folder)?;
     let whom = username.as_deref().unwrap_or("a token");
-    eprintln!("logged in to {url} as {whom}; context `{name}` is now the current one");
-    contexts.current = Some(name.clone());
-    contexts.put(Context {
-        name,
-        url,
-        token,
-        token_id,
-        username,
-        ca_file,
-    });
-    contexts.save(&folder)?;
+    let done = format!("logged in to {url} as {whom}; context `{name}` is now the current one");
+    Contexts::change(&folder, |contexts| {
+        contexts.current = Some(name.clone());
+        contexts.put(Context {
+            name,
+            url,
+            token,
+            token_id,
+            username,
+            ca_file,
+        });
+        Ok(())
+    })?;
+    eprintln!("{done}");
     Ok(Exit::Ok)
 }
 

@@ -16,7 +16,7 @@ pub struct Args {}
 
 pub async fn run(shell: &Shell) -> Outcome {
     let folder = shell.environment.config_folder()?;
-    let mut contexts = Contexts::load(&folder)?;
+    let contexts = Contexts::load(&folder)?;
     let name = shell
         .globals
         .context
@@ -39,8 +39,10 @@ pub async fn run(shell: &Shell) -> Outcome {
     } else {
         eprintln!("the token stays valid: `svc login` did not create it; see svc token revoke");
     }
-    contexts.remove(&name);
-    contexts.save(&folder)?;
+    Contexts::change(&folder, |contexts| {
+        contexts.remove(&name);
+        Ok(())
+    })?;
     eprintln!("logged out of {}", context.url);
     Ok(Exit::Ok)
 }

@@ -57,7 +57,7 @@ pub enum Command {
         permissions: Vec<String>,
     },
     /// Remove roles
-    #[command(before_help = "  svc role rm caller")]
+    #[command(visible_alias = "delete", before_help = "  svc role rm caller")]
     Rm(NameArgs),
 }
 

@@ -38,7 +38,7 @@ pub enum Command {
     Create(change::CreateArgs),
     Update(change::UpdateArgs),
     /// Remove sinks and the events in their queues
-    #[command(before_help = "  svc sink rm builds")]
+    #[command(visible_alias = "delete", before_help = "  svc sink rm builds")]
     Rm(NameArgs),
     /// Enable sinks: queued events are delivered, and new events match again
     #[command(before_help = "  svc sink enable builds")]
@@ -63,10 +63,10 @@ pub enum Command {
     Replay {
         #[command(flatten)]
         which: SinkArg,
-        /// Only events from this time on, RFC 3339
+        /// Only events from this time on, RFC 3339 [default: 24 hours ago]
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         since: Option<Timestamp>,
-        /// Only events before this time, RFC 3339
+        /// Only events up to this time, the time itself included, RFC 3339 [default: now]
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         until: Option<Timestamp>,
     },

@@ -54,7 +54,7 @@ pub enum Command {
     #[command(before_help = "  svc space stop lab")]
     Stop(SpaceArg),
     /// Remove spaces
-    #[command(before_help = "  svc space rm lab")]
+    #[command(visible_alias = "delete", before_help = "  svc space rm lab")]
     Rm(NameArgs),
     /// Show the log of a space's method server and agent
     #[command(before_help = "  svc space logs lab -f")]

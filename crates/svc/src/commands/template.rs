@@ -47,7 +47,7 @@ pub enum Command {
         content: Content,
     },
     /// Remove templates
-    #[command(before_help = "  svc template rm web")]
+    #[command(visible_alias = "delete", before_help = "  svc template rm web")]
     Rm(NameArgs),
 }
 

@@ -41,7 +41,7 @@ pub enum Command {
         expires_in_days: Option<u32>,
     },
     /// Revoke tokens; they become invalid at once
-    #[command(before_help = "  svc token revoke ci", visible_alias = "rm")]
+    #[command(before_help = "  svc token revoke ci", visible_aliases = ["rm", "delete"])]
     Revoke(NameArgs),
 }
 

@@ -146,6 +146,8 @@ struct Ready {
     discovery: Discovery,
     methods: Vec<String>,
     data_dir: PathBuf,
+    /// Signs in once; `None` if the server does not listen on a loopback address.
+    sign_in_link: Option<String>,
 }
 
 impl Up<'_> {
@@ -161,7 +163,7 @@ impl Up<'_> {
             registered = agent.register() => registered?,
             () = shutdown.cancelled() => return Ok(Exit::Ok),
         };
-        let ready = Ready {
+        let mut ready = Ready {
             url: self.server.url(),
             token: state.token,
             username: state.username,
@@ -171,13 +173,16 @@ impl Up<'_> {
             discovery: registered.discovery,
             methods: registered.methods,
             data_dir: self.data_dir.clone(),
+            sign_in_link: None,
         };
         tokio::select! {
             called = space_agent::wait_for_calls(&ready, POLICY) => called?,
             () = shutdown.cancelled() => return Ok(Exit::Ok),
         }
+        // Created last, because the link is valid for a short time.
+        ready.sign_in_link = self.sign_in_link().await?;
         let context = UpContext::save(&self.shell.environment, &ready)?;
-        let announced = self.announce(&ready);
+        let announced = self.announce(&ready, &context);
         if announced.is_ok() {
             tokio::select! {
                 () = agent.keep_registered() => {}
@@ -223,7 +228,19 @@ impl Up<'_> {
             .map_err(|error| Failure::failed(error.to_string()))
     }
 
-    fn announce(&self, ready: &Ready) -> Result<(), Failure> {
+    async fn sign_in_link(&self) -> Result<Option<String>, Failure> {
+        // The server accepts the link from this machine only, and at a loopback address.
+        let listens_at = self.server.local_addr().ip();
+        if !listens_at.is_loopback() && !listens_at.is_unspecified() {
+            return Ok(None);
+        }
+        svc_server::bootstrap::sign_in_link(self.server.app(), &self.server.url())
+            .await
+            .map(Some)
+            .map_err(|error| Failure::failed(error.to_string()))
+    }
+
+    fn announce(&self, ready: &Ready, context: &UpContext) -> Result<(), Failure> {
         if self.shell.output.format != Format::Table {
             let line = serde_json::json!({
                 "url": ready.url,
@@ -235,11 +252,14 @@ impl Up<'_> {
                 "agent_url": ready.discovery.agent_url,
                 "agent_socket": ready.discovery.agent_socket,
                 "data_dir": ready.data_dir,
+                "context": context.name,
+                "sign_in_link": ready.sign_in_link,
             });
             return self.shell.output.line(line.to_string());
         }
         let banner = Banner {
             ready,
+            context,
             program: banner::program(&self.shell.environment),
             is_demo: self.methods_file.is_none(),
         };

@@ -76,7 +76,7 @@ pub enum Command {
         password_stdin: bool,
     },
     /// Remove users; a user who owns spaces is not removed
-    #[command(before_help = "  svc user rm ann")]
+    #[command(visible_alias = "delete", before_help = "  svc user rm ann")]
     Rm(NameArgs),
 }
 

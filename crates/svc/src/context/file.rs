@@ -14,6 +14,8 @@ use svc_protocol::registration_file::place;
 use crate::exit::{Exit, Failure};
 
 const FILE_NAME: &str = "contexts.toml";
+/// Locked while a command changes the contexts. The file itself is never removed.
+const LOCK_FILE: &str = "contexts.lock";
 
 /// A server and a credential for it, under a name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +84,35 @@ impl Contexts {
         })
     }
 
-    pub fn save(&self, config_folder: &Path) -> Result<(), Failure> {
+    /// Loads the contexts, changes and saves them, while no other command does.
+    pub fn change<T>(
+        config_folder: &Path,
+        change: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let path = config_folder.join(LOCK_FILE);
+        let lock_error = |error: io::Error| {
+            Failure::failed(format!(
+                "cannot lock the contexts with `{}`",
+                path.display()
+            ))
+            .why(error)
+        };
+        fs::create_dir_all(config_folder).map_err(lock_error)?;
+        let lock = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(lock_error)?;
+        lock.lock().map_err(lock_error)?;
+        let mut contexts = Self::load(config_folder)?;
+        let changed = change(&mut contexts)?;
+        contexts.save(config_folder)?;
+        Ok(changed)
+    }
+
+    pub(super) fn save(&self, config_folder: &Path) -> Result<(), Failure> {
         let path = Self::path(config_folder);
         let text = toml::to_string_pretty(self).expect("contexts are always TOML");
         write_private(&path, text.as_bytes()).map_err(|error| {
@@ -189,6 +219,30 @@ mod tests {
         again.remove("a");
         assert_eq!(again.current, None);
         fs::remove_dir_all(&folder).expect("removable");
+    }
+
+    #[test]
+    fn changes_at_the_same_time_are_all_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                scope.spawn(move || {
+                    Contexts::change(folder, |contexts| {
+                        contexts.put(context(&format!("c{number}")));
+                        Ok(())
+                    })
+                    .expect("changed");
+                });
+            }
+        });
+        assert_eq!(Contexts::load(folder).expect("readable").contexts.len(), 16);
+        let refused = Contexts::change(folder, |contexts| {
+            contexts.remove("c0");
+            Err::<(), _>(Failure::usage("no"))
+        });
+        assert!(refused.is_err());
+        assert_eq!(Contexts::load(folder).expect("readable").contexts.len(), 16);
     }
 
     #[test]

@@ -49,6 +49,15 @@ export async function signIn(username, password) {
   return loadMe();
 }
 
+/**
+ * Signs in with the token of a one-click link.
+ * @param {string} token
+ */
+export async function signInWithLink(token) {
+  await api.post('/api/auth/sign-in', { token }, { anonymous: true });
+  return loadMe();
+}
+
 export async function signOut() {
   await api.post('/api/auth/logout', undefined, { anonymous: true });
   me.value = null;

@@ -34,6 +34,15 @@ pub fn login(draft: &mut Draft<'_>) -> Option<Plan> {
     plan("/api/auth/login", body, Act::Login { user, password })
 }
 
+pub fn sign_in(_: &mut Draft<'_>) -> Option<Plan> {
+    let body = json!({"token": format!("svc_sgn_{}", "0".repeat(72))});
+    plan(
+        "/api/auth/sign-in",
+        body,
+        Act::Never("a sign-in link is invented"),
+    )
+}
+
 pub fn logout(_: &mut Draft<'_>) -> Option<Plan> {
     bare("/api/auth/logout", Act::Logout)
 }

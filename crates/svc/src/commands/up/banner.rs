@@ -2,11 +2,14 @@
 
 use std::{fmt, path::Path};
 
-use super::{Ready, SPACE_NAME};
+use svc_server::bootstrap::SIGN_IN_LINK_LIFETIME;
+
+use super::{Ready, SPACE_NAME, up_context::UpContext};
 use crate::environment::Environment;
 
 pub struct Banner<'a> {
     pub ready: &'a Ready,
+    pub context: &'a UpContext,
     /// The command that runs this program from this folder.
     pub program: String,
     pub is_demo: bool,
@@ -14,17 +17,28 @@ pub struct Banner<'a> {
 
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ready, program) = (self.ready, &self.program);
+        let (ready, context) = (self.ready, self.context);
+        let program = match context.is_current {
+            true => self.program.clone(),
+            false => format!("{} --context {}", self.program, context.name),
+        };
         writeln!(f, "svc is up at {}", ready.url)?;
+        if let Some(link) = &ready.sign_in_link {
+            let minutes = SIGN_IN_LINK_LIFETIME.as_secs() / 60;
+            writeln!(
+                f,
+                "Sign in with one click (once, within {minutes} minutes): {link}"
+            )?;
+        }
         let password = ready
             .password
             .as_deref()
             .unwrap_or("(the password you set)");
-        writeln!(
-            f,
-            "Open it in a browser and sign in as {} / {password}\n",
-            ready.username
-        )?;
+        let how = match ready.sign_in_link {
+            Some(_) => "Or open the address",
+            None => "Open it in a browser",
+        };
+        writeln!(f, "{how} and sign in as {} / {password}\n", ready.username)?;
         writeln!(f, "In another shell:")?;
         writeln!(f, "  {program} method list")?;
         if self.is_demo {
@@ -63,7 +77,14 @@ impl fmt::Display for Banner<'_> {
             ready.space_folder.display()
         )?;
         writeln!(f, "Data     {}", ready.data_dir.display())?;
-        writeln!(f, "Context  `up` is the current one while this runs\n")?;
+        let name = &context.name;
+        match context.is_current {
+            true => writeln!(f, "Context  `{name}` is the current one while this runs\n")?,
+            false => writeln!(
+                f,
+                "Context  `{name}`; the context of another running `svc up` stays the current one\n"
+            )?,
+        }
         write!(f, "Ctrl-C stops everything.")
     }
 }

@@ -1,6 +1,16 @@
-//! The CLI context `up`: the current context while the server runs, so that no login is required.
+//! The CLI context of a running `svc up`, so that no login is required.
+//!
+//! Several may run with one config folder. Each holds the lock of its context's name (`up`, `up-2`
+//! and so on) while it runs, so none replaces the context of another. The system releases the lock
+//! even after kill -9, and the next run takes the name over. The current context is left alone if it
+//! belongs to a running `svc up`.
 
-use std::path::PathBuf;
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
 
 use super::Ready;
 use crate::{
@@ -10,41 +20,169 @@ use crate::{
 };
 
 const NAME: &str = "up";
+/// Runs at a time in one config folder.
+const RUNS_MAX: u32 = 100;
 
-/// The state to restore when the server stops.
+/// The context, and the state to restore when the server stops.
 pub struct UpContext {
+    pub name: String,
+    /// Whether it became the current context.
+    pub is_current: bool,
     folder: PathBuf,
-    /// The previous current context, if any. Never `up` itself, which a killed run leaves current.
+    /// The previous current context, if any.
     former: Option<String>,
+    _lock: File,
 }
 
 impl UpContext {
     pub fn save(environment: &Environment, ready: &Ready) -> Result<Self, Failure> {
         let folder = environment.config_folder()?;
-        let mut contexts = Contexts::load(&folder)?;
-        contexts.put(Context {
-            name: NAME.to_owned(),
-            url: ready.url.clone(),
-            token: ready.token.clone(),
-            token_id: None,
-            username: Some(ready.username.clone()),
-            ca_file: None,
-        });
-        let former = contexts
-            .current
-            .replace(NAME.to_owned())
-            .filter(|former| former != NAME);
-        contexts.save(&folder)?;
-        Ok(Self { folder, former })
+        let (name, lock) = lock_name(&folder)?;
+        let (is_current, former) = Contexts::change(&folder, |contexts| {
+            contexts.put(Context {
+                name: name.clone(),
+                url: ready.url.clone(),
+                token: ready.token.clone(),
+                token_id: None,
+                username: Some(ready.username.clone()),
+                ca_file: None,
+            });
+            // A killed run leaves its context current.
+            let former = contexts.current.clone().filter(|former| *former != name);
+            let is_current = !former.as_deref().is_some_and(|it| is_running(&folder, it));
+            if is_current {
+                contexts.current = Some(name.clone());
+            }
+            Ok((is_current, former))
+        })?;
+        Ok(Self {
+            name,
+            is_current,
+            folder,
+            former,
+            _lock: lock,
+        })
     }
 
     /// Restores the previous current context, unless the user has chosen another one.
     pub fn restore(self) -> Result<(), Failure> {
-        let mut contexts = Contexts::load(&self.folder)?;
-        if contexts.current.as_deref() == Some(NAME) {
-            contexts.current = self.former.filter(|former| contexts.find(former).is_some());
-            contexts.save(&self.folder)?;
+        Contexts::change(&self.folder, |contexts| {
+            if contexts.current.as_ref() == Some(&self.name) {
+                contexts.current = self.former.filter(|former| {
+                    contexts.find(former).is_some()
+                        && (!is_up_name(former) || is_running(&self.folder, former))
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Locks the first name that no running `svc up` has.
+fn lock_name(folder: &Path) -> Result<(String, File), Failure> {
+    let saved = Contexts::load(folder)?;
+    for number in 1..=RUNS_MAX {
+        let name = match number {
+            1 => NAME.to_owned(),
+            number => format!("{NAME}-{number}"),
+        };
+        let path = lock_path(folder, &name);
+        // A context that `svc up` did not make, unless it has the name that is documented for it.
+        if number > 1 && saved.find(&name).is_some() && !path.exists() {
+            continue;
         }
-        Ok(())
+        match try_lock(&path) {
+            Ok(Some(lock)) => return Ok((name, lock)),
+            Ok(None) => {}
+            Err(error) => {
+                let what = format!("cannot lock the context `{name}` with `{}`", path.display());
+                return Err(Failure::failed(what).why(error));
+            }
+        }
+    }
+    Err(
+        Failure::failed(format!("{RUNS_MAX} `svc up` run in `{}`", folder.display()))
+            .hint("stop one of them"),
+    )
+}
+
+/// `None` if another process holds the lock.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn lock_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.lock"))
+}
+
+fn is_up_name(name: &str) -> bool {
+    match name.strip_prefix(NAME) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix('-').is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        }),
+        None => false,
+    }
+}
+
+/// Whether a context belongs to a `svc up` that runs.
+fn is_running(folder: &Path, name: &str) -> bool {
+    let path = lock_path(folder, name);
+    is_up_name(name) && path.exists() && matches!(try_lock(&path), Ok(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_name_until_it_ends() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        let lock = || lock_name(folder).expect("a name");
+        let (first, first_lock) = lock();
+        let (second, _second_lock) = lock();
+        assert_eq!((first.as_str(), second.as_str()), ("up", "up-2"));
+        assert!(is_running(folder, "up") && is_running(folder, "up-2"));
+        drop(first_lock);
+        assert!(!is_running(folder, "up") && is_running(folder, "up-2"));
+        assert_eq!(lock().0, "up");
+        for other in ["work", "up-", "up-x", "upper", "../up"] {
+            assert!(!is_up_name(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_context_of_the_user_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        let theirs = Context {
+            name: "up-2".into(),
+            url: "http://example.com".into(),
+            token: "svc_pat_x".into(),
+            token_id: None,
+            username: None,
+            ca_file: None,
+        };
+        Contexts::change(folder, |contexts| {
+            contexts.put(theirs);
+            Ok(())
+        })
+        .expect("saved");
+        let (_, _first) = lock_name(folder).expect("a name");
+        assert_eq!(lock_name(folder).expect("a name").0, "up-3");
     }
 }

@@ -47,6 +47,56 @@ async fn health_checks_have_short_forms_and_errors_name_them() {
 }
 
 #[tokio::test]
+async fn a_replay_includes_both_of_its_times_as_its_help_says() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let svc = || server.cli(&ann);
+    let sink = ["--pattern", "custom.n", "--url", "https://example.com/"];
+    let create = ["sink", "create", "late", "--type", "webhook"];
+    ann.emit("n", json!({})).await;
+    svc().run(&[&create[..], &sink].concat()).await.expect(0);
+    let events = ann
+        .get("/api/events?type=custom.n")
+        .await
+        .expect(200)
+        .json();
+    let at = events["events"][0]["event_ts"].as_str().unwrap();
+    let replay = ["sink", "replay", "late", "-o", "json"];
+    let replay = [&replay[..], &["--since", at, "--until", at]].concat();
+    let replayed = svc().run(&replay).await.expect(0).json();
+    assert_eq!(replayed["queued"], 1, "{replayed}");
+    let help = svc().run(&["sink", "replay", "--help"]).await.expect(0);
+    assert!(
+        help.stdout.contains("the time itself included"),
+        "{}",
+        help.stdout
+    );
+}
+
+#[tokio::test]
+async fn an_unknown_group_of_a_new_user_has_a_hint_and_delete_removes() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let svc = || server.cli(&admin);
+    let create = ["user", "create", "ben", "--group", "x", "--password-stdin"];
+    let said = svc().input("a long password").run(&create).await.expect(6);
+    assert!(
+        said.stderr.contains("group `x` does not exist"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("hint: svc group list"),
+        "{}",
+        said.stderr
+    );
+    svc().run(&["group", "create", "x"]).await.expect(0);
+    svc().input("a long password").run(&create).await.expect(0);
+    svc().run(&["user", "delete", "ben"]).await.expect(0);
+    svc().run(&["group", "delete", "x"]).await.expect(0);
+}
+
+#[tokio::test]
 async fn the_audit_log_is_filtered() {
     let server = TestServer::start().await;
     let admin = server.admin().await;

@@ -74,7 +74,9 @@ async fn one_command_serves_methods_and_ctrl_c_leaves_no_process() {
             "space_id",
             "agent_url",
             "agent_socket",
-            "data_dir"
+            "data_dir",
+            "context",
+            "sign_in_link"
         ]
     );
     assert_eq!(Path::new(line["data_dir"].as_str().unwrap()), data);
@@ -204,6 +206,114 @@ async fn the_context_is_current_only_while_it_runs() {
     for context in contexts["contexts"].as_array().unwrap() {
         assert_eq!(context["current"], context["name"] == "work", "{contexts}");
     }
+}
+
+/// The sum that the server of a context computes.
+async fn works(home: &Path, args: &[&str]) {
+    let call = [
+        "method",
+        "call",
+        "math.add",
+        r#"{"a": 2, "b": 3}"#,
+        "--result",
+    ];
+    let args = [args, &call[..]].concat();
+    let said = Cli::new(home).run(&args).await.expect(0);
+    assert_eq!(said.json()["sum"], 5, "{args:?}");
+}
+
+async fn current(home: &Path) -> Option<String> {
+    let list = ["context", "list", "-o", "json"];
+    let contexts = Cli::new(home).run(&list).await.expect(0).json();
+    let contexts = contexts["contexts"].as_array().unwrap().clone();
+    let current = contexts.into_iter().find(|one| one["current"] == true);
+    current.map(|one| one["name"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn a_second_run_in_one_home_leaves_the_context_of_the_first_alone() {
+    // Either may end first.
+    for first_ends_first in [true, false] {
+        let home = home();
+        let home = home.path();
+        let mut first = up(home, &[]);
+        let line = first_line(&mut first).await;
+        assert_eq!(line["context"], "up");
+        let data = home.join("second");
+        let mut second = up(home, &["--data-dir", data.to_str().unwrap()]);
+        let second_line = first_line(&mut second).await;
+        assert_eq!(second_line["context"], "up-2");
+        assert_ne!(line["url"], second_line["url"]);
+        assert_eq!(current(home).await.as_deref(), Some("up"));
+        for args in [&[][..], &["--context", "up"], &["--context", "up-2"]] {
+            works(home, args).await;
+        }
+        let list = ["context", "list", "-o", "json"];
+        let contexts = Cli::new(home).run(&list).await.expect(0).json();
+        assert_eq!(contexts["contexts"][0]["url"], line["url"], "{contexts}");
+        if first_ends_first {
+            assert_eq!(first.terminate().await.code(), Some(0));
+            assert_eq!(current(home).await, None);
+            works(home, &["--context", "up-2"]).await;
+            assert_eq!(second.terminate().await.code(), Some(0));
+        } else {
+            assert_eq!(second.terminate().await.code(), Some(0));
+            assert_eq!(current(home).await.as_deref(), Some("up"));
+            works(home, &[]).await;
+            assert_eq!(first.terminate().await.code(), Some(0));
+        }
+        assert_eq!(current(home).await, None);
+    }
+}
+
+#[tokio::test]
+async fn the_sign_in_link_works_once_and_only_from_this_machine() {
+    let home = home();
+    let mut running = up(home.path(), &[]);
+    let line = first_line(&mut running).await;
+    let url = line["url"].as_str().unwrap();
+    let link = line["sign_in_link"].as_str().unwrap();
+    let token = link.strip_prefix(&format!("{url}/sign-in#")).unwrap();
+    let http = Http::to_url(url);
+    let sign_in = async |headers: &[(&str, &str)]| {
+        let headers = [&[("content-type", "application/json")][..], headers].concat();
+        let body = json!({ "token": token }).to_string();
+        http.request("POST", "/api/auth/sign-in", &headers, body)
+            .await
+    };
+    // Refused requests do not use the link up.
+    let refused = sign_in(&[("x-forwarded-for", "203.0.113.7")]).await;
+    assert_eq!(refused.expect(403).code(), "loopback_only");
+    let refused = sign_in(&[("origin", "https://elsewhere.example")]).await;
+    assert_eq!(refused.expect(403).code(), "foreign_origin");
+    let page = http.request("GET", "/sign-in", &[("accept", "text/html")], "");
+    assert!(page.await.expect(200).text().contains("<html"));
+    let signed_in = sign_in(&[]).await.expect(200);
+    assert_eq!(signed_in.json()["username"], "admin");
+    let cookie = signed_in.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let cookie = [("cookie", cookie.as_str())];
+    let me = http.request("GET", "/api/auth/me", &cookie, "").await;
+    assert_eq!(me.expect(200).json()["credential"], "session");
+    assert_eq!(
+        sign_in(&[]).await.expect(401).code(),
+        "invalid_sign_in_link"
+    );
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let log = running.stderr();
+    assert!(!log.contains(token), "the link is not logged: {log}");
+}
+
+#[test]
+fn the_first_build_is_announced_and_shows_its_progress() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let config = read(".cargo/config.toml");
+    let alias = config.lines().find(|line| line.starts_with("svc = "));
+    assert!(!alias.unwrap().contains("quiet"), "{alias:?}");
+    let readme = read("README.md");
+    let before = readme.split("cargo svc up").next().unwrap();
+    assert!(before.contains("ten minutes"), "{before}");
 }
 
 #[tokio::test]

@@ -78,6 +78,48 @@ async fn an_agent_trusts_the_configured_ca_file() {
 }
 
 #[tokio::test]
+async fn a_self_signed_certificate_works_as_ca_file_or_gets_advice() {
+    let file = |name: &str| fixture_file(name).display().to_string();
+    let key = file("self-signed-key.pem");
+    for (certificate, advice) in [
+        ("self-signed.pem", None),
+        (
+            "self-signed-no-name.pem",
+            Some("-addext subjectAltName=DNS:localhost"),
+        ),
+    ] {
+        let certificate = file(certificate);
+        let server = TestServer::builder()
+            .args(&["--tls-cert", &certificate, "--tls-key", &key])
+            .start()
+            .await;
+        let url = server.url().replace("127.0.0.1", "localhost");
+        let login = async |more: &[&str], exit| {
+            let login = ["login", &url, "--username", "admin", "--password-stdin"];
+            Cli::new(server.home())
+                .input(ADMIN_PASSWORD)
+                .run(&[&login[..], more].concat())
+                .await
+                .expect(exit)
+                .stderr
+        };
+        let said = login(&[], 7).await;
+        assert!(
+            said.contains("self-signed") && said.contains("--ca-file"),
+            "{said}"
+        );
+        assert!(!said.contains("OtherError"), "{said}");
+        match advice {
+            None => drop(login(&["--ca-file", &certificate], 0).await),
+            Some(advice) => {
+                let said = login(&["--ca-file", &certificate], 7).await;
+                assert!(said.contains(advice), "{said}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
     let server = TestServer::builder()
         .config("calls_per_second = 5")

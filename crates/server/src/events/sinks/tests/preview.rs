@@ -153,10 +153,7 @@ async fn a_sample_system_event_has_a_sample_space() {
         body_template: template.map(str::to_owned),
         ..Preview::default()
     };
-    for (event_type, space) in [
-        ("space.unhealthy", "lab"),
-        ("custom.space.unhealthy", ""),
-    ] {
+    for (event_type, space) in [("space.unhealthy", "lab"), ("custom.space.unhealthy", "")] {
         let request = shown(event_type, None);
         let seen = fixture.service.preview(&ann, request).await.expect("shown");
         let seen: Value = serde_json::from_str(&seen.body).expect("JSON");

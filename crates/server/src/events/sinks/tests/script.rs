@@ -152,10 +152,7 @@ async fn a_dry_test_shows_the_event_and_a_script_starts_none() {
     assert_eq!(event["type"], "custom.hello");
     assert_eq!(event["actor"]["username"], "ann");
     let no_space = json!({"id": SpaceId::NIL, "name": "", "urls": {}});
-    assert_eq!(
-        (&event["space"], &event["custom"]),
-        (&no_space, &json!({}))
-    );
+    assert_eq!((&event["space"], &event["custom"]), (&no_space, &json!({})));
     assert_eq!(dry.attempt, None);
 
     let script = Caller::script(ann.user.clone());

@@ -1,0 +1,104 @@
+//! The one-click link of `svc up`: a secret that opens one session of one user.
+//!
+//! There is at most one link. The store holds its hash, and the transaction that opens the session
+//! deletes it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+use svc_core::{Timestamp, UserId, credential::CredentialKind};
+use svc_store::{StoreError, Tx, meta, users};
+
+use super::{
+    Identity,
+    error::IdentityError,
+    secret::{Secret, hash_secret, hex},
+    sessions::{ClientDetails, NewSession},
+};
+
+/// Time for the user to open the link after `svc up` printed it.
+pub const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+const SIGN_IN_LINK: &str = "sign_in_link";
+
+#[derive(Serialize, Deserialize)]
+struct StoredLink {
+    hash: String,
+    user_id: UserId,
+    expires_at: Timestamp,
+}
+
+impl Identity {
+    /// Creates the token of a link that signs this user in once. It replaces an earlier one.
+    pub async fn sign_in_token(&self, user_id: UserId) -> Result<String, IdentityError> {
+        let secret = Secret::new(CredentialKind::SignIn)?;
+        let link = StoredLink {
+            hash: hex(&secret.hash),
+            user_id,
+            expires_at: self.clock.now().plus(SIGN_IN_LINK_LIFETIME),
+        };
+        let link = serde_json::to_string(&link).expect("a link is always JSON");
+        self.store
+            .write(move |tx| meta::set(tx, SIGN_IN_LINK, &link))
+            .await?;
+        Ok(secret.text)
+    }
+
+    /// Opens a session with the token of a link.
+    pub async fn sign_in(
+        &self,
+        token: &str,
+        client: ClientDetails,
+    ) -> Result<NewSession, IdentityError> {
+        if CredentialKind::recognise(token) != Some(CredentialKind::SignIn) {
+            return Err(invalid_link());
+        }
+        let link = PresentedLink {
+            hash: hex(&hash_secret(token)),
+            at: self.clock.now(),
+        };
+        let checked = link.clone();
+        let user = self
+            .store
+            .read(move |tx| match checked.find_user(tx)? {
+                Some(user) => users::find(tx, user),
+                None => Ok(None),
+            })
+            .await?;
+        let user = user.filter(|user| user.active).ok_or_else(invalid_link)?;
+        self.open_session(user, client, Some(link)).await
+    }
+}
+
+/// The link of a request.
+#[derive(Clone)]
+pub(super) struct PresentedLink {
+    hash: String,
+    at: Timestamp,
+}
+
+impl PresentedLink {
+    /// Checks the link and makes it invalid.
+    pub(super) fn redeem(&self, tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+        self.find_user(tx)?.ok_or_else(invalid_link)?;
+        meta::delete(tx, SIGN_IN_LINK)?;
+        Ok(())
+    }
+
+    /// The user of the link, if it is valid.
+    fn find_user(&self, tx: &mut Tx<'_>) -> Result<Option<UserId>, StoreError> {
+        Ok(meta::find(tx, SIGN_IN_LINK)?
+            .and_then(|link| serde_json::from_str::<StoredLink>(&link).ok())
+            .filter(|link| bool::from(link.hash.as_bytes().ct_eq(self.hash.as_bytes())))
+            .filter(|link| self.at < link.expires_at)
+            .map(|link| link.user_id))
+    }
+}
+
+fn invalid_link() -> IdentityError {
+    IdentityError::Unauthorized {
+        code: "invalid_sign_in_link",
+        message: "the sign-in link was used already or has expired; sign in with your password, or start `svc up` again for a new link".to_owned(),
+    }
+}
