@@ -150,7 +150,7 @@ fn judge(attack: &Attack, attempt: &Value) -> Result<(), String> {
     let as_it_must = match attack.ends {
         Ends::OutOfTime => out_of_time,
         Ends::OutOfMemory => out_of_memory || out_of_time || caught,
-        Ends::AsksTooMuch => said("asked for more than 1000 things") || out_of_time,
+        Ends::AsksTooMuch => said("made more than 1000 calls to its host") || out_of_time,
         Ends::Fails => error.is_some() || caught,
         Ends::Harmless => true,
     };
