@@ -72,6 +72,7 @@ fn start(urls: &str) -> TestAgent {
     TestAgent::start_with(urls, |folder, options| {
         std::fs::write(folder.join("methods.toml"), METHODS).expect("written");
         options.methods_file = Some("methods.toml".into());
+        options.policy.reconnect_soon = NEVER;
         options.policy.reconnect = NEVER;
     })
 }
