@@ -173,10 +173,15 @@ impl<'a> Statements<'a> {
             )
         {
             let inside = arguments.range.add_start(1.into()).sub_end(1.into());
-            self.edits.push((
-                TextRange::empty(inside.start()),
-                "__svc__.exception_text(".to_owned(),
-            ));
+            // `*values` may be empty, and then there is no text.
+            let spread = arguments.args.iter().any(Expr::is_starred_expr);
+            let open = if spread {
+                "*__svc__.exception_texts("
+            } else {
+                "__svc__.exception_text("
+            };
+            self.edits
+                .push((TextRange::empty(inside.start()), open.to_owned()));
             self.edits
                 .push((TextRange::empty(inside.end()), ")".to_owned()));
         }
@@ -209,7 +214,7 @@ impl<'a> Statements<'a> {
     }
 
     fn publishes(&self, name: &str) -> bool {
-        self.role == Role::Library
+        !matches!(self.role, Role::Main { .. })
             && self
                 .globals
                 .last()
