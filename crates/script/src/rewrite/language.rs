@@ -111,6 +111,63 @@ const PASSED: &[&str] = &[
     "zfill",
 ];
 
+/// Names of Python's built-in functions and types.
+const BUILT_IN: &[&str] = &[
+    "abs",
+    "all",
+    "any",
+    "bin",
+    "bool",
+    "bytes",
+    "callable",
+    "chr",
+    "complex",
+    "dict",
+    "divmod",
+    "enumerate",
+    "eval",
+    "exec",
+    "filter",
+    "float",
+    "format",
+    "frozenset",
+    "getattr",
+    "hasattr",
+    "hash",
+    "hex",
+    "id",
+    "int",
+    "isinstance",
+    "iter",
+    "len",
+    "list",
+    "locals",
+    "map",
+    "max",
+    "min",
+    "next",
+    "object",
+    "oct",
+    "open",
+    "ord",
+    "pow",
+    "print",
+    "property",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "setattr",
+    "slice",
+    "sorted",
+    "str",
+    "sum",
+    "tuple",
+    "type",
+    "zip",
+];
+
 const TYPES: [&str; 9] = [
     "bytes",
     "dict",
@@ -202,6 +259,9 @@ impl<'a> Visitor<'a> for Language<'a, '_> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         let range = expr.range();
         match expr {
+            Expr::Name(name) if self.is_misread_target(name.id.as_str()) => {
+                self.replace(range, &format!("__svc_{}", name.id));
+            }
             Expr::Name(name) if name.ctx.is_load() => {
                 let name = name.id.as_str();
                 if FUNCTIONS.contains(&name) && !self.scopes.bind(name) {
@@ -261,6 +321,12 @@ impl<'a> Language<'a, '_> {
             });
         }
         self.edits.push((range, new.to_owned()));
+    }
+
+    /// The engine reads the target of a comprehension as a built-in function of the same name:
+    /// `[id for id in ids]`. Such targets get another name.
+    fn is_misread_target(&self, name: &str) -> bool {
+        BUILT_IN.contains(&name) && self.scopes.is_target(name)
     }
 
     fn insert(&mut self, at: TextSize, new: &str) {

@@ -8,13 +8,27 @@ use ruff_python_ast::{
 };
 
 /// The scopes around a position of the text, outermost first.
-pub struct Scopes<'a>(Vec<HashSet<&'a str>>);
+pub struct Scopes<'a>(Vec<Scope<'a>>);
+
+struct Scope<'a> {
+    names: HashSet<&'a str>,
+    comprehension: bool,
+}
 
 impl<'a> Scopes<'a> {
     pub fn of_module(body: &'a [Stmt]) -> Self {
         let mut names = Names(HashSet::new());
         names.visit_body(body);
-        Self(vec![names.0])
+        let mut scopes = Self(Vec::new());
+        scopes.enter(names, false);
+        scopes
+    }
+
+    fn enter(&mut self, names: Names<'a>, comprehension: bool) {
+        self.0.push(Scope {
+            names: names.0,
+            comprehension,
+        });
     }
 
     pub fn enter_function(&mut self, parameters: Option<&'a Parameters>, body: &'a [Stmt]) {
@@ -24,14 +38,14 @@ impl<'a> Scopes<'a> {
         names
             .0
             .extend(parameters.map(|parameter| parameter.name().as_str()));
-        self.0.push(names.0);
+        self.enter(names, false);
     }
 
     /// The scope of a comprehension's targets.
     pub fn enter_targets(&mut self, targets: impl Iterator<Item = &'a Expr>) {
         let mut names = Names(HashSet::new());
         targets.for_each(|target| names.visit_expr(target));
-        self.0.push(names.0);
+        self.enter(names, true);
     }
 
     pub fn leave(&mut self) {
@@ -39,7 +53,15 @@ impl<'a> Scopes<'a> {
     }
 
     pub fn bind(&self, name: &str) -> bool {
-        self.0.iter().any(|scope| scope.contains(name))
+        self.0.iter().any(|scope| scope.names.contains(name))
+    }
+
+    /// Whether the name is a target of a comprehension around this position.
+    pub fn is_target(&self, name: &str) -> bool {
+        let mut binding = self.0.iter().rev();
+        binding
+            .find(|scope| scope.names.contains(name))
+            .is_some_and(|scope| scope.comprehension)
     }
 }
 
