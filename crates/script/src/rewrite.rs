@@ -10,6 +10,7 @@
 
 mod environment;
 mod language;
+mod names;
 mod refuse;
 mod scopes;
 mod statements;
@@ -75,14 +76,17 @@ pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptE
         syntax_error(file, text, error.location.start(), &error.error.to_string())
     })?;
     let mut edits = Vec::new();
+    let mut later = Vec::new();
     if role != Role::Own {
-        let refused = refuse::find(parsed.suite())
-            .or_else(|| language::edit(text, parsed.suite(), &mut edits));
-        if let Some(refusal) = refused {
-            return Err(unsupported(file, text, refusal));
-        }
+        let found = match refuse::find(parsed.suite()) {
+            Some(refusal) => Err(refusal),
+            None => language::edits(text, parsed.suite()),
+        };
+        let found = found.map_err(|refusal| unsupported(file, text, refusal))?;
+        (edits, later) = (found.closing, found.others);
     }
     edits.extend(statements::edits(text, role, parsed.suite()));
+    edits.append(&mut later);
     if let Role::Main { path } = role
         && text.contains("__file__")
     {

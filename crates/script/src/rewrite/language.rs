@@ -12,6 +12,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{
+    names::{BUILT_IN, FUNCTIONS, LAZY, METHODS, PASSED, READERS, TYPES, has},
     refuse::{Refusal, is_object},
     scopes::Scopes,
 };
@@ -19,178 +20,31 @@ use super::{
 /// Start of every name that this module inserts. The evaluator loads the functions if code has it.
 pub const PREFIX: &str = "__svc__.python.";
 
-/// Built-in functions that are replaced wherever they are named.
-const FUNCTIONS: [&str; 5] = ["callable", "filter", "hasattr", "map", "round"];
+/// What to put into the text.
+pub struct Edits {
+    /// Closing parts of replaced expressions: they come before anything else at the same place.
+    pub closing: Vec<(TextRange, String)>,
+    /// All others: they come after the start of a rewritten statement at the same place.
+    pub others: Vec<(TextRange, String)>,
+}
 
-/// Built-in functions whose result is an iterator in Python and a list in the engine.
-const LAZY: [&str; 3] = ["enumerate", "reversed", "zip"];
-
-/// Functions that read all of an iterable, so that a list does as well as an iterator.
-const READERS: &[&str] = &[
-    "all",
-    "any",
-    "dict",
-    "enumerate",
-    "filter",
-    "frozenset",
-    "iter",
-    "list",
-    "map",
-    "max",
-    "min",
-    "set",
-    "sorted",
-    "sum",
-    "tuple",
-    "zip",
-];
-
-/// Methods of built-in values that are replaced wherever they are called.
-const METHODS: &[&str] = &[
-    "as_integer_ratio",
-    "bit_count",
-    "bit_length",
-    "format_map",
-    "is_integer",
-    "sub",
-    "subn",
-    "to_bytes",
-    "translate",
-];
-
-/// Methods that scripts pass as functions: `key=str.lower`, `key=counts.get`.
-const PASSED: &[&str] = &[
-    "append",
-    "capitalize",
-    "casefold",
-    "count",
-    "decode",
-    "encode",
-    "endswith",
-    "find",
-    "format",
-    "get",
-    "index",
-    "isalnum",
-    "isalpha",
-    "isascii",
-    "isdecimal",
-    "isdigit",
-    "isidentifier",
-    "islower",
-    "isnumeric",
-    "isprintable",
-    "isspace",
-    "istitle",
-    "isupper",
-    "items",
-    "join",
-    "keys",
-    "ljust",
-    "lower",
-    "lstrip",
-    "partition",
-    "pop",
-    "removeprefix",
-    "removesuffix",
-    "replace",
-    "rfind",
-    "rjust",
-    "rpartition",
-    "rsplit",
-    "rstrip",
-    "split",
-    "splitlines",
-    "startswith",
-    "strip",
-    "swapcase",
-    "title",
-    "union",
-    "upper",
-    "values",
-    "zfill",
-];
-
-/// Names of Python's built-in functions and types.
-const BUILT_IN: &[&str] = &[
-    "abs",
-    "all",
-    "any",
-    "bin",
-    "bool",
-    "bytes",
-    "callable",
-    "chr",
-    "complex",
-    "dict",
-    "divmod",
-    "enumerate",
-    "eval",
-    "exec",
-    "filter",
-    "float",
-    "format",
-    "frozenset",
-    "getattr",
-    "hasattr",
-    "hash",
-    "hex",
-    "id",
-    "int",
-    "isinstance",
-    "iter",
-    "len",
-    "list",
-    "locals",
-    "map",
-    "max",
-    "min",
-    "next",
-    "object",
-    "oct",
-    "open",
-    "ord",
-    "pow",
-    "print",
-    "property",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "setattr",
-    "slice",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-    "type",
-    "zip",
-];
-
-const TYPES: [&str; 9] = [
-    "bytes",
-    "dict",
-    "float",
-    "frozenset",
-    "int",
-    "list",
-    "set",
-    "str",
-    "tuple",
-];
-
-pub fn edit(text: &str, body: &[Stmt], edits: &mut Vec<(TextRange, String)>) -> Option<Refusal> {
+pub fn edits(text: &str, body: &[Stmt]) -> Result<Edits, Refusal> {
     let mut language = Language {
         text,
-        edits,
+        edits: Edits {
+            closing: Vec::new(),
+            others: Vec::new(),
+        },
         scopes: Scopes::of_module(body),
         read_at_once: HashSet::new(),
         shown: false,
         refused: None,
     };
     language.visit_body(body);
-    language.refused
+    match language.refused {
+        Some(refusal) => Err(refusal),
+        None => Ok(language.edits),
+    }
 }
 
 /// Whether every target is an item, or a slice without a step.
@@ -203,9 +57,9 @@ pub fn can_delete(targets: &[Expr]) -> bool {
     })
 }
 
-struct Language<'a, 'e> {
+struct Language<'a> {
     text: &'a str,
-    edits: &'e mut Vec<(TextRange, String)>,
+    edits: Edits,
     scopes: Scopes<'a>,
     /// Expressions whose iterator is read completely where it is made.
     read_at_once: HashSet<TextRange>,
@@ -214,7 +68,7 @@ struct Language<'a, 'e> {
     refused: Option<Refusal>,
 }
 
-impl<'a> Visitor<'a> for Language<'a, '_> {
+impl<'a> Visitor<'a> for Language<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::FunctionDef(function) => {
@@ -236,7 +90,9 @@ impl<'a> Visitor<'a> for Language<'a, '_> {
                 if let Some(bases) = class.arguments.as_deref()
                     && is_object(class)
                 {
-                    self.replace(bases.range(), "");
+                    let lines = self.text[bases.range()].matches('\n').count();
+                    let new = format!("({})", "\n".repeat(lines));
+                    self.replace(bases.range(), &new);
                     for decorator in &class.decorator_list {
                         self.visit_decorator(decorator);
                     }
@@ -264,7 +120,7 @@ impl<'a> Visitor<'a> for Language<'a, '_> {
             }
             Expr::Name(name) if name.ctx.is_load() => {
                 let name = name.id.as_str();
-                if FUNCTIONS.contains(&name) && !self.scopes.bind(name) {
+                if has(FUNCTIONS, name) && !self.scopes.bind(name) {
                     self.replace(range, &format!("{PREFIX}{name}"));
                 }
             }
@@ -311,22 +167,31 @@ impl<'a> Visitor<'a> for Language<'a, '_> {
     }
 }
 
-impl<'a> Language<'a, '_> {
+impl<'a> Language<'a> {
     fn replace(&mut self, range: TextRange, new: &str) {
+        self.check_shown(range.start());
+        self.edits.others.push((range, new.to_owned()));
+    }
+
+    fn close(&mut self, at: TextSize, new: &str) {
+        let range = TextRange::empty(at);
+        self.edits.closing.push((range, new.to_owned()));
+    }
+
+    fn check_shown(&mut self, at: TextSize) {
         if self.shown && self.refused.is_none() {
             self.refused = Some(Refusal {
-                at: range.start(),
+                at,
                 what: "this inside `{…=}` of an f-string".to_owned(),
                 instead: "write the text and the value: `f\"x={x}\"`",
             });
         }
-        self.edits.push((range, new.to_owned()));
     }
 
     /// The engine reads the target of a comprehension as a built-in function of the same name:
     /// `[id for id in ids]`. Such targets get another name.
     fn is_misread_target(&self, name: &str) -> bool {
-        BUILT_IN.contains(&name) && self.scopes.is_target(name)
+        has(BUILT_IN, name) && self.scopes.is_target(name)
     }
 
     fn insert(&mut self, at: TextSize, new: &str) {
@@ -347,7 +212,7 @@ impl<'a> Language<'a, '_> {
         }
         visitor::walk_expr(self, expr);
         if lazy {
-            self.insert(range.end(), ")");
+            self.close(range.end(), ")");
         }
     }
 
@@ -364,7 +229,7 @@ impl<'a> Language<'a, '_> {
         let arguments = &call.arguments;
         let joins =
             matches!(&*call.func, Expr::Attribute(method) if method.attr.as_str() == "join");
-        if joins || function.is_some_and(|name| READERS.contains(&name)) {
+        if joins || function.is_some_and(|name| has(READERS, name)) {
             let read = arguments.args.iter().map(Ranged::range);
             self.read_at_once.extend(read);
         }
@@ -378,10 +243,10 @@ impl<'a> Language<'a, '_> {
                 self.replace(call.func.range(), &format!("{PREFIX}print"));
                 return self.visit_arguments(arguments);
             }
-            Some(name) if LAZY.contains(&name) && !self.read_at_once.contains(&call.range()) => {
+            Some(name) if has(LAZY, name) && !self.read_at_once.contains(&call.range()) => {
                 self.insert(call.start(), "__svc__.iter(");
                 visitor::walk_arguments(self, arguments);
-                return self.insert(call.end(), ")");
+                return self.close(call.end(), ")");
             }
             _ => {}
         }
@@ -420,7 +285,7 @@ impl<'a> Language<'a, '_> {
                 !arguments.args.get(at).is_some_and(is_text)
             }
             "write" => is_stream(&method.value),
-            _ => METHODS.contains(&name),
+            _ => has(METHODS, name),
         }
     }
 
@@ -430,13 +295,13 @@ impl<'a> Language<'a, '_> {
             return false;
         };
         let owner = owner.id.as_str();
-        if !TYPES.contains(&owner) || self.scopes.bind(owner) {
+        if !has(TYPES, owner) || self.scopes.bind(owner) {
             return false;
         }
         let new = match (owner, method) {
             ("str", "maketrans") | ("int", "from_bytes") => format!("{PREFIX}{method}"),
-            _ if METHODS.contains(&method) => format!("{PREFIX}{method}"),
-            _ if PASSED.contains(&method) => format!(
+            _ if has(METHODS, method) => format!("{PREFIX}{method}"),
+            _ if has(PASSED, method) => format!(
                 "(lambda __svc_value, *__svc_args, **__svc_named: \
                  __svc_value.{method}(*__svc_args, **__svc_named))"
             ),
@@ -467,12 +332,12 @@ impl<'a> Language<'a, '_> {
             .filter(|_| matches!(function, Some("map" | "filter")));
         for passed in keys.map(|keyword| &keyword.value).chain(first) {
             if let Expr::Attribute(method) = passed
-                && PASSED.contains(&method.attr.as_str())
+                && has(PASSED, method.attr.as_str())
                 && is_path(&method.value)
-                && !matches!(&*method.value, Expr::Name(name) if TYPES.contains(&name.id.as_str()))
+                && !matches!(&*method.value, Expr::Name(name) if has(TYPES, name.id.as_str()))
             {
                 self.insert(passed.start(), "(lambda *__svc_args, **__svc_named: ");
-                self.insert(passed.end(), "(*__svc_args, **__svc_named))");
+                self.close(passed.end(), "(*__svc_args, **__svc_named))");
             }
         }
     }
@@ -491,7 +356,7 @@ impl<'a> Language<'a, '_> {
                 self.replace(gap, separator);
                 self.visit_expr(&item.value);
                 self.visit_expr(&item.slice);
-                self.insert(target.end(), " = []");
+                self.close(target.end(), " = []");
                 continue;
             }
             let open = TextRange::new(item.value.end(), item.slice.start());

@@ -6,74 +6,14 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextSize};
 
+use super::names::{FIXED_ATTRIBUTES, SPECIAL_METHODS, has};
+
 /// Code that is refused: what it is, and what to write instead.
 pub struct Refusal {
     pub at: TextSize,
     pub what: String,
     pub instead: &'static str,
 }
-
-/// Special methods that the engine calls. It ignores all others.
-const SPECIAL_METHODS: &[&str] = &[
-    "abs",
-    "add",
-    "and",
-    "call",
-    "ceil",
-    "contains",
-    "copy",
-    "deepcopy",
-    "divmod",
-    "enter",
-    "eq",
-    "exit",
-    "float",
-    "floor",
-    "floordiv",
-    "getitem",
-    "hash",
-    "index",
-    "init",
-    "int",
-    "invert",
-    "iter",
-    "lshift",
-    "matmul",
-    "mod",
-    "mul",
-    "neg",
-    "next",
-    "or",
-    "pos",
-    "post_init",
-    "pow",
-    "radd",
-    "rand",
-    "rdivmod",
-    "repr",
-    "rfloordiv",
-    "rlshift",
-    "rmatmul",
-    "rmod",
-    "rmul",
-    "ror",
-    "round",
-    "rpow",
-    "rrshift",
-    "rshift",
-    "rsub",
-    "rtruediv",
-    "rxor",
-    "setitem",
-    "str",
-    "sub",
-    "truediv",
-    "trunc",
-    "xor",
-];
-
-/// Attributes whose assignment the engine ignores.
-const FIXED_ATTRIBUTES: [&str; 4] = ["__bases__", "__class__", "__name__", "__qualname__"];
 
 /// The first refusal in the text.
 pub fn find(body: &[Stmt]) -> Option<Refusal> {
@@ -131,7 +71,7 @@ impl Unsupported {
         let special = name
             .strip_prefix("__")
             .and_then(|name| name.strip_suffix("__"));
-        if special.is_some_and(|special| !SPECIAL_METHODS.contains(&special)) {
+        if special.is_some_and(|special| !has(SPECIAL_METHODS, special)) {
             let instead = match name {
                 "__len__" | "__bool__" => "write a method and call it: `if not basket.is_empty():`",
                 "__lt__" | "__le__" | "__gt__" | "__ge__" => {
@@ -152,7 +92,7 @@ impl Unsupported {
     fn assignment(&mut self, targets: &[Expr]) {
         for target in targets {
             if let Expr::Attribute(attribute) = target
-                && FIXED_ATTRIBUTES.contains(&attribute.attr.as_str())
+                && has(FIXED_ATTRIBUTES, attribute.attr.as_str())
             {
                 let what = format!("assigning to `{}`", attribute.attr);
                 self.refuse(target.start(), what, "use an attribute with another name");
