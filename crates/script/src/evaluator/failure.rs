@@ -232,59 +232,35 @@ fn names_emit(message: &str) -> bool {
 }
 
 /// Built-in functions of Python that the engine lacks.
-const MISSING: [&str; 16] = [
-    "aiter",
-    "anext",
-    "ascii",
-    "breakpoint",
-    "bytearray",
-    "classmethod",
-    "compile",
-    "delattr",
-    "dir",
-    "globals",
-    "help",
-    "issubclass",
-    "memoryview",
-    "staticmethod",
-    "super",
-    "vars",
-];
+const MISSING: &str = "aiter anext ascii breakpoint bytearray classmethod compile delattr dir globals \
+                       help issubclass memoryview staticmethod super vars";
+
+/// Types of the engine whose methods and attributes are not complete.
+const TYPES: &str = "bytes datetime.date datetime.datetime datetime.timedelta dict float frozenset \
+                     function int list re.Match re.Pattern set str tuple PosixPath";
 
 fn rewrite_or_run() -> String {
     format!("rewrite it, {UNSUPPORTED}")
 }
 
 fn names_missing_built_in(message: &str) -> bool {
-    MISSING
-        .iter()
-        .any(|name| message == format!("name '{name}' is not defined"))
+    let mut names = MISSING.split_ascii_whitespace();
+    names.any(|name| message == format!("name '{name}' is not defined"))
 }
 
 /// Whether the message is about an attribute of a built-in type or module.
 fn names_built_in_object(message: &str) -> bool {
-    let of_type = |name: &str| message.starts_with(&format!("'{name}' object has no attribute"));
-    message.starts_with("type object '") && !message.contains("attribute 'emit'")
-        || ["module '", "cannot import name '"].iter().any(|start| {
-            message.starts_with(start)
-                && built_in_names()
-                    .iter()
-                    .any(|name| message.contains(&format!("'{name}'")))
-        })
-        || [
-            "str",
-            "bytes",
-            "list",
-            "tuple",
-            "dict",
-            "set",
-            "frozenset",
-            "int",
-            "float",
-            "function",
-        ]
-        .into_iter()
-        .any(of_type)
+    if message.starts_with("module '") || message.starts_with("cannot import name '") {
+        let names = built_in_names();
+        return names
+            .iter()
+            .any(|name| message.contains(&format!("'{name}'")));
+    }
+    let mut types = TYPES.split_ascii_whitespace();
+    types.any(|name| {
+        message.starts_with(&format!("'{name}' object has no attribute"))
+            || message.starts_with(&format!("type object '{name}' has no attribute"))
+    })
 }
 
 fn to_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {

@@ -5,6 +5,7 @@ and the modules of `lib` are not rewritten: they call these functions by name.
 """
 
 import math
+import re
 import sys
 
 native_hasattr = hasattr
@@ -222,6 +223,15 @@ def subn(target, *args, **named):
     return target.subn(*args, **named) if replaced is None else replaced
 
 
+def re_sub(*args, **named):
+    """`sub` of `from re import sub`."""
+    return sub(re, *args, **named)
+
+
+def re_subn(*args, **named):
+    return subn(re, *args, **named)
+
+
 def replace_matches(target, args, named, counted=False):
     """The new text and the number of replacements; None if the target's own method can do it."""
     if type(target).__name__ == "Pattern":
@@ -275,8 +285,10 @@ def filter(function, iterable):
 
 def print(*values, sep=" ", end="\n", file=None, flush=False):
     """`print(…, file=…)` to an object with a method `write`."""
-    if file is None or type(file).__name__ == "TextIOWrapper":
-        return native_print(*values, sep=sep, end=end, file=file, flush=flush)
+    if file is None:
+        return native_print(*values, sep=sep, end=end)
+    if file is sys.stdout or file is sys.stderr:
+        return native_print(*values, sep=sep, end=end, file=file)
     sep = " " if sep is None else sep
     file.write(sep.join([str(value) for value in values]) + ("\n" if end is None else end))
 

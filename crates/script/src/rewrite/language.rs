@@ -281,8 +281,13 @@ impl<'a> Language<'a> {
         match name {
             // The engine replaces with a text by itself.
             "sub" => {
-                let at = usize::from(matches!(&*method.value, Expr::Name(name) if name.id == "re"));
-                !arguments.args.get(at).is_some_and(is_text)
+                let module = matches!(&*method.value, Expr::Name(name) if name.id == "re");
+                let replacement = match &*arguments.args {
+                    [_, replacement, ..] if module => Some(replacement),
+                    [replacement, _] => Some(replacement),
+                    _ => None,
+                };
+                !replacement.is_some_and(is_text)
             }
             "write" => is_stream(&method.value),
             _ => has(METHODS, name),

@@ -110,13 +110,13 @@ impl<'a> Statements<'a> {
         let Some(module) = &import.module else {
             return;
         };
-        let ours = |alias: &Alias| environment::is_ours(&alias.name);
-        if module.as_str() == "os" && import.names.iter().any(ours) {
+        let replaced = |alias: &Alias| replaced_member(module, &alias.name);
+        if self.role != Role::Own && import.names.iter().any(|alias| replaced(alias).is_some()) {
             let calls = import.names.iter().map(|alias| {
                 let bound = alias.asname.as_ref().unwrap_or(&alias.name);
-                match alias.name.as_str() {
-                    name if environment::is_ours(name) => format!("{bound} = __svc__.{name}()"),
-                    name => format!("from os import {name} as {bound}"),
+                match replaced(alias) {
+                    Some(value) => format!("{bound} = {value}"),
+                    None => format!("from {module} import {} as {bound}", alias.name),
                 }
             });
             return self.replace(import.range, calls.collect());
@@ -232,6 +232,15 @@ impl<'a> StatementVisitor<'a> for GlobalNames<'a> {
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
             _ => walk_stmt(self, stmt),
         }
+    }
+}
+
+/// The value of a member of a built-in module that is ours.
+fn replaced_member(module: &str, member: &str) -> Option<String> {
+    match (module, member) {
+        ("os", member) if environment::is_ours(member) => Some(format!("__svc__.{member}()")),
+        ("re", "sub" | "subn") => Some(format!("{}re_{member}", super::language::PREFIX)),
+        _ => None,
     }
 }
 
