@@ -82,7 +82,7 @@ pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptE
             Some(refusal) => Err(refusal),
             None => language::edits(text, parsed.suite()),
         };
-        let found = found.map_err(|refusal| unsupported(file, text, refusal))?;
+        let found = found.map_err(|refusal| unsupported(file, text, &refusal))?;
         (edits, later) = (found.closing, found.others);
     }
     edits.extend(statements::edits(text, role, parsed.suite()));
@@ -114,7 +114,7 @@ fn syntax_error(file: &str, text: &str, at: TextSize, message: &str) -> ScriptEr
     }
 }
 
-fn unsupported(file: &str, text: &str, refusal: Refusal) -> ScriptError {
+fn unsupported(file: &str, text: &str, refusal: &Refusal) -> ScriptError {
     ScriptError {
         kind: ErrorKind::Unsupported,
         message: format!(
