@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod auth;
 mod events;
+mod limits;
 mod methods;
 mod page;
 mod patch;
@@ -23,6 +24,10 @@ pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
 };
+pub use limits::{
+    DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PASSWORD_MAX,
+    PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
+};
 pub use methods::{CallResponse, Method, MethodQuery, Methods, Provider};
 pub use page::PageQuery;
 pub use scripts::{
@@ -40,7 +45,7 @@ pub use spaces::{
     Space, SpacePatch, Spaces,
 };
 pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
-pub use templates::{NewTemplate, Port, Template, Templates};
+pub use templates::{NewTemplate, Port, Template, TemplatePatch, Templates};
 pub use tokens::{NewToken, Token, Tokens};
 pub use users::{
     Group, GroupBody, GroupPatch, Groups, NewRole, NewUser, PermissionList, Role, RolePatch, Roles,

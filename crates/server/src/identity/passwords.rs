@@ -6,15 +6,13 @@ use argon2::{
     Algorithm, Argon2, Params, Version,
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
+use svc_protocol::api::{PASSWORD_MAX, PASSWORD_MIN};
 
 use super::{
     error::IdentityError,
     hash_queue::{HashQueue, Payer},
     policy::PasswordPolicy,
 };
-
-pub const PASSWORD_MIN: usize = 8;
-pub const PASSWORD_MAX: usize = 1_024;
 
 /// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
