@@ -14,11 +14,7 @@ use svc_client::TargetError;
 use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::Discovery;
 use thiserror::Error;
-use tokio::{
-    sync::{Notify, mpsc, watch},
-    task::JoinSet,
-    time::sleep,
-};
+use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
@@ -29,7 +25,7 @@ use crate::{
     link_status::LinkStatus,
     local_api::{BindError, Events, Listeners, Proxy, SocketFile, SpaceApi},
     policy::Policy,
-    registration::{AgentAddresses, Registrar, Routes},
+    registration::{AgentAddresses, Registrar},
     servers::Servers,
 };
 
@@ -91,7 +87,6 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> Result<Exit, 
 /// A running agent: its tasks, and the socket file that is removed at the end.
 struct Agent {
     policy: Arc<Policy>,
-    routes: Arc<Routes>,
     registrar: Arc<Registrar>,
     link: AbortOnDropHandle<LinkEnd>,
     finish_link: CancellationToken,
@@ -107,20 +102,17 @@ impl Agent {
         let ca_file = options.ca_file.as_deref();
         let servers = Arc::new(Servers::parse(&options.server_urls, ca_file)?);
         options.working_folder = absolute(&options.working_folder)?;
-        let proxy = proxy(&options, &servers)?;
+        let timeout = options.policy.connect_timeout;
+        let proxy = Proxy::new(Arc::clone(&servers), &options.agent_token, timeout)
+            .ok_or(Error::TokenText)?;
         // Bind first: a second agent of this folder must fail before it changes anything.
         let folder = &options.working_folder;
         let bound = Listeners::bind(options.listen, options.socket.as_deref(), folder).await?;
         let file = announce(&options, &servers, &bound.addresses)?;
         let (status, link) = watch::channel(LinkStatus::default());
         let (health_check, checks) = watch::channel(HealthCheck::default());
-        let reset = Arc::new(Notify::new());
-        let wiring = Wiring::new(&options, &servers, link, &reset, &bound.addresses);
-        let mut background = wiring.spawn_background(&options, file, checks);
-        background.spawn(wiring.startup(&options, &bound.addresses).run());
-        let (displaced, taken_over) = mpsc::unbounded_channel();
-        let registrar = Arc::clone(&wiring.registrar);
-        background.spawn(async move { registrar.remove_displaced(taken_over).await });
+        let wiring = Wiring::new(&options, &servers, link, &bound.addresses);
+        let background = wiring.spawn_background(&options, &bound.addresses, file, checks);
         let stop_listeners = CancellationToken::new();
         let listeners = wiring.spawn_listeners(
             (bound.tcp, bound.unix),
@@ -142,19 +134,16 @@ impl Agent {
             servers,
             agent_token: options.agent_token,
             instance: Uuid::now_v7().to_string(),
-            policy: Arc::clone(&wiring.policy),
-            outbox: wiring.outbox,
-            routes: Arc::clone(&wiring.routes),
-            log: wiring.log,
+            policy: Arc::clone(&wiring.services.policy),
+            outbox: wiring.services.outbox,
+            log: wiring.services.log,
+            registrar: Arc::clone(&wiring.registrar),
             status,
             health_check,
-            displaced,
-            reset,
         };
         let finish_link = CancellationToken::new();
         Ok(Self {
-            policy: wiring.policy,
-            routes: wiring.routes,
+            policy: wiring.services.policy,
             registrar: wiring.registrar,
             link: AbortOnDropHandle::new(tokio::spawn(link.run(finish_link.clone()))),
             finish_link,
@@ -189,17 +178,13 @@ impl Agent {
     /// Accepts no more calls and waits for those in flight, within a limit.
     async fn drain(&mut self) {
         tracing::info!("the agent is stopping");
-        self.routes.close();
+        let routes = &self.registrar.routes;
+        routes.close();
         let deadline = Instant::now() + self.policy.shutdown_drain;
-        while !self.routes.is_idle() && Instant::now() < deadline && !self.link.is_finished() {
+        while !routes.is_idle() && Instant::now() < deadline && !self.link.is_finished() {
             sleep(self.policy.tick).await;
         }
     }
-}
-
-fn proxy(options: &Options, servers: &Arc<Servers>) -> Result<Proxy, Error> {
-    let timeout = options.policy.connect_timeout;
-    Proxy::new(Arc::clone(servers), &options.agent_token, timeout).ok_or(Error::TokenText)
 }
 
 fn events(options: &Options, servers: &Arc<Servers>, link: watch::Receiver<LinkStatus>) -> Events {

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, AGENT_TOKEN_FILE, SECRET_KEY};
 use tokio::process::{Child, Command};
 
-use crate::guard::{Guard, WatchedGroup};
+use crate::guard::Guard;
 
 /// Removes the credentials of the agent and of the server from a child's environment.
 pub fn withhold_credentials(command: &mut Command) {
@@ -20,23 +20,27 @@ pub fn withhold_credentials(command: &mut Command) {
 /// process that the child has started. If the agent is killed, the guard ends the group.
 pub struct ProcessGroup {
     id: Pid,
-    _watched: WatchedGroup,
+    guard: Arc<Guard>,
 }
 
 impl ProcessGroup {
     /// `None` if the child has already been waited for.
     pub fn led_by(child: &Child, guard: &Arc<Guard>) -> Option<Self> {
-        let id = child.id()?;
-        Some(Self {
-            id: Pid::from_raw(i32::try_from(id).ok()?)?,
-            _watched: guard.watch(id),
-        })
+        let id = Pid::from_raw(i32::try_from(child.id()?).ok()?)?;
+        guard.watch(id);
+        let guard = Arc::clone(guard);
+        Some(Self { id, guard })
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        // An error means that the group has ended.
+        let _ = kill_process_group(self.id, signal);
     }
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // An error means that the group has ended.
-        let _ = kill_process_group(self.id, Signal::KILL);
+        self.signal(Signal::KILL);
+        self.guard.unwatch(self.id);
     }
 }

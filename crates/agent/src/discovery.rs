@@ -31,7 +31,11 @@ impl DiscoveryFile {
 
     /// Writes the space and the server into the file at each new link. Never returns; dropping the
     /// future removes the file.
-    pub async fn keep(mut self, mut link: watch::Receiver<LinkStatus>, servers: Arc<Servers>) {
+    pub async fn follow_link(
+        mut self,
+        mut link: watch::Receiver<LinkStatus>,
+        servers: Arc<Servers>,
+    ) {
         loop {
             let status = link.borrow_and_update().clone();
             if let Err(error) = self.update(status, &servers) {

@@ -10,6 +10,7 @@
 use std::{
     collections::BTreeSet,
     io::{self, BufRead, Write},
+    num::NonZeroI32,
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -40,13 +41,7 @@ pub struct Guard {
 struct State {
     process: Option<Child>,
     /// Groups that end with the agent.
-    groups: BTreeSet<u32>,
-}
-
-/// A process group on the guard's list. Dropping this value removes the group from the list.
-pub struct WatchedGroup {
-    group: u32,
-    guard: Arc<Guard>,
+    groups: BTreeSet<NonZeroI32>,
 }
 
 impl Guard {
@@ -64,14 +59,19 @@ impl Guard {
     }
 
     /// Puts the group of a child that was just spawned on the list.
-    pub fn watch(self: &Arc<Self>, group: u32) -> WatchedGroup {
+    pub fn watch(&self, group: Pid) {
+        let group = group.as_raw_nonzero();
         let mut state = self.state.lock();
         state.groups.insert(group);
-        self.send(&mut state, &entry(group));
-        drop(state);
-        WatchedGroup {
-            group,
-            guard: Arc::clone(self),
+        self.send(&mut state, &format!("+{group}\n"));
+    }
+
+    /// Removes a group from the list.
+    pub fn unwatch(&self, group: Pid) {
+        let group = group.as_raw_nonzero();
+        let mut state = self.state.lock();
+        if state.groups.remove(&group) {
+            self.send(&mut state, &format!("-{group}\n"));
         }
     }
 
@@ -97,7 +97,7 @@ impl Guard {
         }
     }
 
-    fn start(&self, groups: &BTreeSet<u32>) -> io::Result<Child> {
+    fn start(&self, groups: &BTreeSet<NonZeroI32>) -> io::Result<Child> {
         use std::os::unix::process::CommandExt;
 
         let mut process = Command::new(&self.program)
@@ -114,14 +114,10 @@ impl Guard {
             // A suspended guard must not block the agent.
             rustix::io::ioctl_fionbio(stdin, true)?;
         }
-        let list: String = groups.iter().map(|&group| entry(group)).collect();
+        let list: String = groups.iter().map(|group| format!("+{group}\n")).collect();
         write(&mut process, &list)?;
         Ok(process)
     }
-}
-
-fn entry(group: u32) -> String {
-    format!("+{group}\n")
 }
 
 fn write(process: &mut Child, text: &str) -> io::Result<()> {
@@ -143,15 +139,6 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         self.end_process();
-    }
-}
-
-impl Drop for WatchedGroup {
-    fn drop(&mut self) {
-        let mut state = self.guard.state.lock();
-        if state.groups.remove(&self.group) {
-            self.guard.send(&mut state, &format!("-{}\n", self.group));
-        }
     }
 }
 

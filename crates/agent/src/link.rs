@@ -13,16 +13,13 @@ use std::{
 
 use svc_core::space::HealthCheck;
 use svc_link::{FEATURE_PROGRESS, Goodbye, RefusalCode};
-use tokio::{
-    sync::{mpsc, watch},
-    time::sleep,
-};
+use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use self::connect::{ConnectError, connect};
 use crate::{
     backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
-    registration::Routes, servers::Servers,
+    registration::Registrar, servers::Servers,
 };
 
 /// Why the agent does not connect again.
@@ -45,14 +42,10 @@ pub struct Link {
     pub instance: String,
     pub policy: Arc<Policy>,
     pub outbox: Arc<Outbox>,
-    pub routes: Arc<Routes>,
     pub log: Arc<SpaceLog>,
+    pub registrar: Arc<Registrar>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
-    /// Sends the names of methods that another space has taken over.
-    pub displaced: mpsc::UnboundedSender<Vec<String>>,
-    /// A notification makes the agent reconnect, which brings both ends to the same state.
-    pub reset: Arc<tokio::sync::Notify>,
 }
 
 /// The next step after a link has ended or a connection attempt has failed.
@@ -135,7 +128,7 @@ impl Link {
     /// Records that the link has ended.
     fn link_ended(&self, number: u64, end: session::End) -> NextStep {
         self.outbox.close();
-        self.routes.forget_link(number);
+        self.registrar.routes.forget_link(number);
         let (next, error) = next_step(end);
         // No warning if the agent does not retry: it reports the reason when it exits.
         if let (Some(error), NextStep::Retry | NextStep::RetryAfterStop) = (&error, &next) {

@@ -24,7 +24,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_core::registration::Mode;
+use svc_core::registration::{Mode, ServerDefinition};
 use svc_protocol::agent_api::{MethodServerState, MethodServerStatus};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -45,22 +45,21 @@ use crate::{
 /// How to run a method server.
 pub struct Setup {
     pub launch: Launch,
-    /// As written in the registration. Shown in the status.
-    pub command: String,
-    pub mode: Mode,
-    /// Maximum number of calls in flight, in concurrent mode.
-    pub max_in_flight: Option<u32>,
-    pub timeout: Duration,
+    pub definition: ServerDefinition,
     /// Whether calls wait until [`MethodServer::release`].
     pub held: bool,
 }
 
 impl Setup {
     fn in_flight_max(&self) -> Option<usize> {
-        match self.mode {
+        match self.definition.mode {
             Mode::Serial => Some(1),
-            Mode::Concurrent => self.max_in_flight.map(|most| most as usize),
+            Mode::Concurrent => self.definition.max_in_flight.map(|most| most as usize),
         }
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(self.definition.timeout.into())
     }
 }
 
@@ -90,8 +89,8 @@ impl MethodServer {
         let policy = Arc::clone(&services.policy);
         let limits = Limits {
             in_flight_max: setup.in_flight_max(),
-            timeout: setup.timeout,
-            overdue_after: setup.timeout.max(policy.overdue_min),
+            timeout: setup.timeout(),
+            overdue_after: setup.timeout().max(policy.overdue_min),
             waiting_bytes_max: policy.unwritten_bytes_max,
         };
         let ids = Arc::clone(&services.ids);
@@ -125,13 +124,14 @@ impl MethodServer {
         })
     }
 
-    /// `user` is the number of the calling user on this link. Users take turns.
-    pub fn call(&self, user: u32, caller: Caller, json: Bytes) {
-        self.shared.enqueue(user, Some(caller), json);
-    }
-
-    pub fn notify(&self, user: u32, json: Bytes) {
-        self.shared.enqueue(user, None, json);
+    /// Queues a call (with a caller) or a notification (without). `user` is the number of the calling
+    /// user on this link. Users take turns.
+    pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
+        let now = Instant::now();
+        self.shared.with(|inner| {
+            let effects = &mut inner.effects;
+            inner.table.enqueue(user, caller, json, now, effects);
+        });
     }
 
     /// Returns `false` if this method server does not have the call.
@@ -169,11 +169,13 @@ impl MethodServer {
     }
 
     pub fn status(&self) -> MethodServerStatus {
+        let definition = &self.shared.setup.definition;
         let inner = self.shared.inner.lock();
+        let command = std::iter::once(&definition.command).chain(&definition.args);
         MethodServerStatus {
-            command: self.shared.setup.command.clone(),
-            mode: self.shared.setup.mode,
-            max_in_flight: self.shared.setup.max_in_flight,
+            command: command.map(String::as_str).collect::<Vec<_>>().join(" "),
+            mode: definition.mode,
+            max_in_flight: definition.max_in_flight,
             state: inner.state,
             pid: inner.pid,
             restarts: inner.restarts,
@@ -183,11 +185,11 @@ impl MethodServer {
     }
 
     pub fn mode(&self) -> Mode {
-        self.shared.setup.mode
+        self.shared.setup.definition.mode
     }
 
     pub fn timeout(&self) -> Duration {
-        self.shared.setup.timeout
+        self.shared.setup.timeout()
     }
 
     pub fn is_idle(&self) -> bool {

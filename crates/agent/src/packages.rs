@@ -91,7 +91,7 @@ impl Packages {
     }
 
     /// Reads the libraries at each new link, until the agent links no more.
-    pub async fn keep(&self) {
+    pub async fn refresh_on_each_link(&self) {
         let mut link = self.link.clone();
         loop {
             if link.borrow_and_update().link.is_some()
@@ -118,7 +118,7 @@ impl Packages {
     }
 
     pub fn svc(&self) -> Archive {
-        self.svc.archive()
+        self.svc.archive.clone()
     }
 
     /// Reads the libraries from the server. If that fails, returns those of the last read.
@@ -133,7 +133,7 @@ impl Packages {
         };
         let known = self.libraries.lock().package.clone();
         match (known, refreshed) {
-            (Some(known), _) => Ok(known.archive()),
+            (Some(known), _) => Ok(known.archive.clone()),
             (None, Err(error)) => Err(error),
             (None, Ok(())) => unreachable!("a successful read stores the libraries"),
         }
@@ -145,7 +145,7 @@ impl Packages {
         let files = std::iter::once(self.svc.file())
             .chain(libraries.iter().map(|libraries| libraries.file()))
             .flatten();
-        PythonPath::new(files.collect())
+        PythonPath(files.collect())
     }
 
     /// Reads the libraries from the server. Callers that arrive during a read share the next one.
@@ -173,7 +173,7 @@ impl Packages {
         let etag = package::etag(&bytes);
         let mut libraries = self.libraries.lock();
         let known = libraries.package.as_ref();
-        if known.is_some_and(|known| known.etag() == etag) {
+        if known.is_some_and(|known| known.archive.etag == etag) {
             return;
         }
         libraries.version += 1;

@@ -35,7 +35,7 @@ pub struct Policy {
     /// Where calls in flight are limited: least time after its timeout until an unanswered call
     /// counts as lost. A method server whose slots are all lost is restarted.
     pub overdue_min: Duration,
-    /// Most bytes that may wait for a method server.
+    /// The maximum number of bytes that may wait for a method server.
     pub unwritten_bytes_max: usize,
     /// Interval of checking waiting calls.
     pub tick: Duration,
@@ -69,7 +69,7 @@ pub struct Policy {
     /// The same for a request for the libraries.
     pub packages_answer: Duration,
 
-    /// Most log lines per second sent to the server.
+    /// The maximum number of log lines per second that are sent to the server.
     pub log_lines_per_second: u32,
     /// How long log lines are collected into one message.
     pub log_gather: Duration,

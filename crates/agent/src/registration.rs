@@ -4,8 +4,8 @@
 //! at a time.
 
 mod error;
-mod keep;
 mod register;
+mod restore;
 mod routes;
 mod unregister;
 
@@ -21,7 +21,7 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::registration::Registration;
-use svc_link::{AcceptedRegistration, Control, Register, SpaceIdentity};
+use svc_link::{Control, Register, SpaceIdentity};
 use svc_protocol::{
     agent_api::{MethodServerStatus, RegisterFile, Registered, Unregistered},
     env,
@@ -59,9 +59,10 @@ impl AgentAddresses {
 
 pub struct Registrar {
     services: Services,
-    routes: Arc<Routes>,
+    pub routes: Routes,
     link: watch::Receiver<LinkStatus>,
-    reset_link: Arc<Notify>,
+    /// A notification makes the agent reconnect, which brings both ends to the same state.
+    pub reset_link: Notify,
     addresses: AgentAddresses,
     working_folder: PathBuf,
     /// Locked during a whole change.
@@ -91,29 +92,35 @@ struct StatusView {
     error: Option<String>,
 }
 
+#[derive(Clone)]
 struct CurrentRegistration {
     registration: Registration,
     /// Canonical and local name of each method, in the registration's order.
     names: Vec<(String, String)>,
     generation: u32,
-    place: u64,
+    /// `None` until the server has accepted it.
+    place: Option<u64>,
     server: Arc<MethodServer>,
+}
+
+impl CurrentRegistration {
+    fn canonical_names(&self) -> Vec<String> {
+        self.names.iter().map(|(name, _)| name.clone()).collect()
+    }
 }
 
 impl Registrar {
     pub fn new(
         services: Services,
-        routes: Arc<Routes>,
         link: watch::Receiver<LinkStatus>,
-        reset_link: Arc<Notify>,
         addresses: AgentAddresses,
         working_folder: PathBuf,
     ) -> Self {
         Self {
+            routes: Routes::new(Arc::clone(&services.outbox)),
             services,
-            routes,
             link,
-            reset_link,
+            reset_link: Notify::new(),
             addresses,
             working_folder,
             change: tokio::sync::Mutex::default(),
@@ -203,21 +210,36 @@ impl Registrar {
         }
     }
 
-    /// Asks the server to accept a registration.
-    async fn ask(&self, register: &Register) -> Result<AcceptedRegistration, RegistrationError> {
-        let mut register = register.clone();
-        // Only the agent applies this limit, and an older server would reject an unknown field.
-        register.registration.server.max_in_flight = None;
-        let control = Control::Register(Box::new(register));
-        match self.request(&control).await? {
-            Control::Registered(accepted) => Ok(accepted),
-            Control::RegisterRefused { problem } => Err(RegistrationError::Refused(problem)),
-            other => {
-                tracing::error!(answer = ?other, "the server sent an unexpected answer to a registration");
-                self.reset_link.notify_one();
-                Err(RegistrationError::LinkLost)
+    /// Asks the server to accept a registration, and records its place. Returns the warnings.
+    async fn ask(
+        &self,
+        current: &mut CurrentRegistration,
+        replace_conflicting: bool,
+    ) -> Result<Vec<String>, RegistrationError> {
+        let register = Register {
+            registration: current.registration.clone(),
+            generation: current.generation,
+            replace_conflicting,
+            place: current.place,
+        };
+        match self.request(&Control::Register(Box::new(register))).await? {
+            Control::Registered(accepted) => {
+                current.place = Some(accepted.place);
+                Ok(accepted.warnings)
             }
+            Control::RegisterRefused { problem } => Err(RegistrationError::Refused(problem)),
+            other => Err(self.unexpected_answer(&other)),
         }
+    }
+
+    /// The outcome is unknown. A new link brings both sides to the same state.
+    fn unexpected_answer(&self, answer: &Control) -> RegistrationError {
+        tracing::error!(
+            ?answer,
+            "the server sent an unexpected answer to a registration"
+        );
+        self.reset_link.notify_one();
+        RegistrationError::LinkLost
     }
 
     async fn request(&self, control: &Control) -> Result<Control, RegistrationError> {
@@ -235,9 +257,10 @@ impl Registrar {
 
     fn replace(&self, change: &mut Change, current: Option<CurrentRegistration>, link: u64) {
         *self.view.lock() = StatusView {
-            methods: current.as_ref().map_or_else(Vec::new, |current| {
-                current.names.iter().map(|(name, _)| name.clone()).collect()
-            }),
+            methods: current
+                .as_ref()
+                .map(CurrentRegistration::canonical_names)
+                .unwrap_or_default(),
             server: current.as_ref().map(|current| Arc::clone(&current.server)),
             error: None,
         };

@@ -18,11 +18,8 @@ use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
 
 use crate::{
     child::{ProcessGroup, withhold_credentials},
-    guard::Guard,
     log::SpaceLog,
-    method_server::{ChildLine, LineReader},
-    packages::Packages,
-    policy::Policy,
+    method_server::{ChildLine, LineReader, Services},
     registration::AgentAddresses,
 };
 
@@ -53,10 +50,7 @@ pub struct ScriptRunner {
     /// The `svc` program.
     pub program: PathBuf,
     pub addresses: AgentAddresses,
-    pub packages: Arc<Packages>,
-    pub guard: Arc<Guard>,
-    pub log: Arc<SpaceLog>,
-    pub policy: Arc<Policy>,
+    pub services: Services,
 }
 
 impl ScriptRunner {
@@ -69,8 +63,9 @@ impl ScriptRunner {
         space: &SpaceIdentity,
         limit: Duration,
     ) -> Result<(), ScriptFailure> {
-        let packages = &self.packages;
-        packages.refresh_within(self.policy.packages_wait).await;
+        let services = &self.services;
+        let packages = &services.packages;
+        packages.refresh_within(services.policy.packages_wait).await;
         let python_path = packages.python_path();
         let mut command = Command::new(&self.program);
         withhold_credentials(&mut command);
@@ -88,16 +83,16 @@ impl ScriptRunner {
         };
         let output = one_pipe(&mut command).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
-        let group = ProcessGroup::led_by(&child, &self.guard);
+        let group = ProcessGroup::led_by(&child, &services.guard);
         // Closes the agent's copy of the pipe's write end. Otherwise the pipe would never end.
         drop(command);
         let mut reading = JoinSet::new();
-        reading.spawn(copy(output, Arc::clone(&self.log)));
+        reading.spawn(copy(output, Arc::clone(&services.log)));
         let ended = timeout(limit, child.wait()).await;
         drop(group);
         let read = async { while reading.join_next().await.is_some() {} };
         // With a time limit: a process that left the group may hold the pipe open.
-        let _ = timeout(self.policy.stop_output, read).await;
+        let _ = timeout(services.policy.stop_output, read).await;
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(ScriptFailure::Failed(status)),

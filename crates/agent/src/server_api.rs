@@ -13,11 +13,11 @@ use crate::servers::{Clients, Servers};
 
 /// Scripts per request.
 const PAGE: u32 = 50;
-/// Most bytes of one response: a page of scripts, each at its limit.
+/// The maximum size of a response: a page of scripts, each at its limit.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Most bytes of all libraries together.
+/// The maximum size of all libraries together.
 const LIBRARIES_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Most libraries.
+/// The maximum number of libraries.
 const LIBRARIES_MAX: usize = 1_000;
 
 #[derive(Debug, Error)]
@@ -93,7 +93,7 @@ impl ServerApi {
     /// Name and source of the owner's libraries and of the global ones, sorted by name. An owner's
     /// library replaces a global one of the same name.
     pub async fn libraries(&self) -> Result<Vec<(String, String)>, ServerApiError> {
-        let mut libraries = Libraries::new();
+        let mut libraries = BTreeMap::new();
         let mut bytes = 0;
         let mut count = 0;
         let mut cursor: Option<String> = None;
@@ -110,7 +110,7 @@ impl ServerApi {
                 if bytes > LIBRARIES_BYTES_MAX || count > LIBRARIES_MAX {
                     return Err(ServerApiError::TooManyLibraries);
                 }
-                keep(&mut libraries, script);
+                add_library(&mut libraries, script);
             }
             match page.next_cursor {
                 None => break,
@@ -122,10 +122,7 @@ impl ServerApi {
                 next => cursor = next,
             }
         }
-        Ok(libraries
-            .into_iter()
-            .map(|(name, (_, source))| (name, source))
-            .collect())
+        Ok(libraries.into_iter().collect())
     }
 
     /// Asks the current server, or the first other server that can be reached.
@@ -164,18 +161,13 @@ fn read<T: DeserializeOwned>(
     })
 }
 
-type Libraries = BTreeMap<String, (ScriptOwner, String)>;
-
-fn keep(libraries: &mut Libraries, script: Script) {
+fn add_library(libraries: &mut BTreeMap<String, String>, script: Script) {
     if script.kind != ScriptKind::Library || !is_module_name(&script.name) {
         tracing::warn!(script.name = %script.name, "a script cannot be imported as a library");
         return;
     }
-    let taken = libraries
-        .get(&script.name)
-        .is_some_and(|(owner, _)| *owner == ScriptOwner::User);
-    if !taken {
-        libraries.insert(script.name, (script.owner, script.source));
+    if script.owner == ScriptOwner::User || !libraries.contains_key(&script.name) {
+        libraries.insert(script.name, script.source);
     }
 }
 

@@ -21,8 +21,6 @@ use tokio::{
 
 use crate::{
     link_status::LinkStatus,
-    log::SpaceLog,
-    policy::Policy,
     private,
     registration::{Registrar, RegistrationError, is_script},
     script::ScriptRunner,
@@ -41,8 +39,6 @@ pub struct Startup {
     pub runner: Arc<ScriptRunner>,
     pub registrar: Arc<Registrar>,
     pub link: watch::Receiver<LinkStatus>,
-    pub log: Arc<SpaceLog>,
-    pub policy: Arc<Policy>,
 }
 
 impl Startup {
@@ -54,12 +50,12 @@ impl Startup {
             }
         };
         tokio::pin!(running);
-        let wait = self.policy.startup_script_wait;
+        let wait = self.runner.services.policy.startup_script_wait;
         if timeout(wait, &mut running).await.is_ok() {
             return self.publish().await;
         }
         if self.methods_file.is_some() {
-            self.log.agent(&format!(
+            self.runner.services.log.agent(&format!(
                 "the startup script is still running after {} s; the methods file is registered without waiting for its end",
                 wait.as_secs_f64()
             ));
@@ -90,7 +86,7 @@ impl Startup {
         let script = match self.find_startup_script(&space).await {
             Ok(script) => script?,
             Err(error) => {
-                self.log.agent_error(&format!(
+                self.runner.services.log.agent_error(&format!(
                     "the startup script could not be read from the server\n{error}"
                 ));
                 return None;
@@ -106,7 +102,7 @@ impl Startup {
             }),
             Err(error) => {
                 let name = &script.name;
-                self.log.agent_error(&format!(
+                self.runner.services.log.agent_error(&format!(
                     "the startup script `{name}` could not be written: {error}"
                 ));
                 None
@@ -118,11 +114,14 @@ impl Startup {
         &mut self,
         space: &SpaceIdentity,
     ) -> Result<Option<Script>, ServerApiError> {
-        let mut delays = self.policy.reregister.delays();
+        let mut delays = self.runner.services.policy.reregister.delays();
         let mut tries = 1;
         loop {
             match self.server.find_startup_script(space.id).await {
-                Err(error) if error.is_temporary() && tries < self.policy.startup_script_tries => {
+                Err(error)
+                    if error.is_temporary()
+                        && tries < self.runner.services.policy.startup_script_tries =>
+                {
                     tracing::warn!(%error, "cannot read the startup script from the server; it is retried");
                 }
                 answer => return answer,
@@ -141,7 +140,7 @@ impl Startup {
         let [methods, register, quiet] = ["methods", "register", "--quiet"].map(OsStr::new);
         let args = [methods, register, file.as_os_str(), quiet];
         while let Some((link, space)) = self.linked().await {
-            let limit = self.policy.registration_script;
+            let limit = self.runner.services.policy.registration_script;
             let Err(failure) = self.runner.run(&args, &folder, &space, limit).await else {
                 return self.log_success(file);
             };
@@ -181,18 +180,21 @@ impl Startup {
 
     fn log_success(&self, file: &Path) {
         let name = file.display();
-        self.log.agent(&if self.registrar.is_from(file) {
-            let count = self.registrar.methods().len();
-            format!("the methods file `{name}` is registered; methods: {count}")
-        } else {
-            format!("the methods file `{name}` was run, and left no methods registered")
-        });
+        self.runner
+            .services
+            .log
+            .agent(&if self.registrar.is_from(file) {
+                let count = self.registrar.methods().len();
+                format!("the methods file `{name}` is registered; methods: {count}")
+            } else {
+                format!("the methods file `{name}` was run, and left no methods registered")
+            });
     }
 
     /// A script may fail after its `register()`. Its methods then stay registered.
     fn log_failure(&self, file: &Path, error: &str) {
         let name = file.display();
-        self.log.agent_error(&if self.registrar.is_from(file) {
+        self.runner.services.log.agent_error(&if self.registrar.is_from(file) {
             format!("the methods file `{name}` failed after its methods were registered; they stay\n{error}")
         } else {
             format!("the methods file `{name}` was not registered\n{error}")
@@ -212,10 +214,10 @@ struct StartupScript {
 impl StartupScript {
     async fn run(self) {
         let Self { name, runner, .. } = &self;
-        let log = &runner.log;
+        let log = &runner.services.log;
         log.agent(&format!("the startup script `{name}` starts"));
         let args = [OsStr::new("run-script"), self.file.shown.as_os_str()];
-        let limit = runner.policy.startup_script;
+        let limit = runner.services.policy.startup_script;
         match runner.run(&args, &self.folder, &self.space, limit).await {
             Ok(()) => log.agent(&format!("the startup script `{name}` is done")),
             Err(failure) => log.agent_error(&format!("the startup script `{name}`: {failure}")),

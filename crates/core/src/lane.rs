@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-/// Most events in a lane, the event in flight included (spec 6.5).
+/// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
-/// Most attempts of one delivery (spec 6.5).
+/// The maximum number of attempts of one delivery (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
-/// Most starts of one delivery, including those that a crash of the server ended. A delivery that
-/// crashes the server must not do so forever.
+/// The maximum number of starts of one delivery, including those that a crash of the server ended.
+/// A delivery that crashes the server must not do so forever.
 pub const STARTS_MAX: u32 = 10;
 /// How long a server holds a lane without renewing the lease. Servers renew after a third of it.
 pub const LEASE: Duration = Duration::from_secs(30);

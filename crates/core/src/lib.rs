@@ -23,6 +23,7 @@ pub mod space;
 pub mod subscription;
 pub mod target;
 pub mod text;
+mod text_enum;
 pub mod timestamp;
 pub mod token;
 pub mod visibility;

@@ -44,18 +44,18 @@ pub enum NameError {
         "{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-`, `@` and spaces inside"
     )]
     NotFree { kind: &'static str, name: String },
-    #[error("space name `{name}` is reserved")]
-    Reserved { name: String },
+    #[error("space name `{0}` is reserved")]
+    Reserved(String),
     #[error(
-        "method name `{name}` must be segments of letters, digits, `_` or `-` joined by single dots"
+        "method name `{0}` must be segments of letters, digits, `_` or `-` joined by single dots"
     )]
-    NotCanonical { name: String },
-    #[error("method name `{name}` begins with `rpc.`, which JSON-RPC reserves")]
-    RpcPrefix { name: String },
+    NotCanonical(String),
+    #[error("method name `{0}` begins with `rpc.`, which JSON-RPC reserves")]
+    RpcPrefix(String),
     #[error(
-        "method name `{name}` begins with `user.`, which is reserved for shared methods of other users"
+        "method name `{0}` begins with `user.`, which is reserved for shared methods of other users"
     )]
-    UserPrefix { name: String },
+    UserPrefix(String),
 }
 
 macro_rules! name_type {
@@ -172,9 +172,7 @@ impl SpaceName {
     pub fn parse(name: &str) -> Result<Self, NameError> {
         check_label("space", name, SPACE_NAME_MAX)?;
         if RESERVED_SPACE_NAMES.contains(&name) {
-            return Err(NameError::Reserved {
-                name: name.to_owned(),
-            });
+            return Err(NameError::Reserved(name.to_owned()));
         }
         Ok(Self(name.to_owned()))
     }
@@ -185,19 +183,13 @@ impl CanonicalName {
     pub fn parse(name: &str) -> Result<Self, NameError> {
         check_length("method", name, CANONICAL_NAME_MAX)?;
         if !name.split('.').all(is_segment) {
-            return Err(NameError::NotCanonical {
-                name: name.to_owned(),
-            });
+            return Err(NameError::NotCanonical(name.to_owned()));
         }
         if name.starts_with("rpc.") {
-            return Err(NameError::RpcPrefix {
-                name: name.to_owned(),
-            });
+            return Err(NameError::RpcPrefix(name.to_owned()));
         }
         if name.starts_with("user.") && name.split('.').count() >= 3 {
-            return Err(NameError::UserPrefix {
-                name: name.to_owned(),
-            });
+            return Err(NameError::UserPrefix(name.to_owned()));
         }
         Ok(Self(name.to_owned()))
     }

@@ -1,53 +1,34 @@
 //! Permissions of *users* (spec 5.9), and the two built-in roles. What a *token* may reach is in
 //! [`scope`](crate::scope).
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{borrow::Cow, str::FromStr};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-macro_rules! permissions {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Permission {
-            $($(#[$doc])* $variant,)*
-        }
+use crate::text_enum::text_enum;
 
-        impl Permission {
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-permissions! {
-    /// Manage own spaces, and emit events.
-    UseSpaces = "use_spaces",
-    /// Manage the spaces of all users, and spaces that run on the server.
-    ManageSpaces = "manage_spaces",
-    /// Call shared methods of other users. Own methods need no permission.
-    UseMethods = "use_methods",
-    UseMcp = "use_mcp",
-    ManageOwnEventSinks = "manage_own_event_sinks",
-    /// Includes `manage_own_event_sinks`.
-    ManageGlobalEventSinks = "manage_global_event_sinks",
-    ManageScripts = "manage_scripts",
-    ManageTemplates = "manage_templates",
-    ManageUsers = "manage_users",
-    ManageGroups = "manage_groups",
-    ManageRoles = "manage_roles",
-    ViewAudit = "view_audit",
-}
-
-impl fmt::Display for Permission {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+text_enum! {
+    #[derive(PartialOrd, Ord)]
+    #[serde(try_from = "String")]
+    Permission {
+        /// Manage own spaces, and emit events.
+        UseSpaces = "use_spaces",
+        /// Manage the spaces of all users, and spaces that run on the server.
+        ManageSpaces = "manage_spaces",
+        /// Call shared methods of other users. Own methods need no permission.
+        UseMethods = "use_methods",
+        UseMcp = "use_mcp",
+        ManageOwnEventSinks = "manage_own_event_sinks",
+        /// Includes `manage_own_event_sinks`.
+        ManageGlobalEventSinks = "manage_global_event_sinks",
+        ManageScripts = "manage_scripts",
+        ManageTemplates = "manage_templates",
+        ManageUsers = "manage_users",
+        ManageGroups = "manage_groups",
+        ManageRoles = "manage_roles",
+        ViewAudit = "view_audit",
     }
 }
 
@@ -59,35 +40,15 @@ impl FromStr for Permission {
     type Err = UnknownPermission;
 
     fn from_str(text: &str) -> Result<Self, UnknownPermission> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|permission| permission.as_str() == text)
-            .ok_or_else(|| UnknownPermission(text.to_owned()))
+        Self::parse(text).ok_or_else(|| UnknownPermission(text.to_owned()))
     }
 }
 
-impl Serialize for Permission {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
+impl TryFrom<String> for Permission {
+    type Error = UnknownPermission;
 
-impl<'de> Deserialize<'de> for Permission {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for Permission {
-    fn schema_name() -> Cow<'static, str> {
-        "Permission".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "enum": Self::ALL})
+    fn try_from(text: String) -> Result<Self, UnknownPermission> {
+        text.parse()
     }
 }
 

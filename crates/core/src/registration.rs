@@ -9,12 +9,12 @@ mod definition;
 pub use check::{CheckedMethod, CheckedRegistration, Step, Violation, Warning};
 pub use definition::Definition;
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::visibility::MethodScope;
+use crate::{text_enum::text_enum, visibility::MethodScope};
 
 /// Methods that one space may publish.
 pub const METHODS_MAX: usize = 1_000;
@@ -51,7 +51,7 @@ pub struct ServerDefinition {
     pub timeout: u32,
     #[serde(default)]
     pub mode: Mode,
-    /// Most calls in flight at the method server; `None` means no limit in concurrent mode.
+    /// The maximum number of calls in flight; `None` means no limit in concurrent mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
     #[serde(default)]
@@ -69,21 +69,13 @@ pub enum ServerType {
     Stdio,
 }
 
-/// Whether a method server has many calls in flight or one (spec 4.1, "Concurrency mode").
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    #[default]
-    Concurrent,
-    Serial,
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Concurrent => "concurrent",
-            Self::Serial => "serial",
-        })
+text_enum! {
+    /// Whether a method server has many calls in flight or one (spec 4.1, "Concurrency mode").
+    #[derive(Default)]
+    Mode {
+        #[default]
+        Concurrent = "concurrent",
+        Serial = "serial",
     }
 }
 

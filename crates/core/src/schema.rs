@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 /// Keywords whose value is one schema.
-const ONE_SCHEMA: &[&str] = &[
+pub const ONE_SCHEMA: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -28,9 +28,9 @@ const ONE_SCHEMA: &[&str] = &[
     "unevaluatedProperties",
 ];
 /// Keywords whose value is a list of schemas.
-const SCHEMA_LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+pub const SCHEMA_LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 /// Keywords whose value is a map from names to schemas.
-const SCHEMA_MAP: &[&str] = &[
+pub const SCHEMA_MAP: &[&str] = &[
     "$defs",
     "definitions",
     "dependencies",

@@ -1,31 +1,23 @@
 //! Scopes of *tokens*: which routes a token may reach (spec 5.3-5.8).
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A part of the HTTP interface that a token can be limited to.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    Methods,
-    Mcp,
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// A part of the HTTP interface that a token can be limited to.
+    #[derive(PartialOrd, Ord)]
+    Scope {
+        Methods = "methods",
+        Mcp = "mcp",
+    }
 }
 
 impl Scope {
-    pub const ALL: [Self; 2] = [Self::Methods, Self::Mcp];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Methods => "methods",
-            Self::Mcp => "mcp",
-        }
-    }
-
     /// Whether this scope opens a route. Routes that are not named here stay closed.
     fn opens(self, method: &str, path: &str) -> bool {
         match self {
@@ -38,12 +30,6 @@ impl Scope {
     }
 }
 
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("scope `{0}` does not exist; the scopes are `methods` and `mcp`")]
 pub struct UnknownScope(pub String);
@@ -52,10 +38,7 @@ impl FromStr for Scope {
     type Err = UnknownScope;
 
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        Self::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| UnknownScope(text.to_owned()))
+        Self::parse(text).ok_or_else(|| UnknownScope(text.to_owned()))
     }
 }
 

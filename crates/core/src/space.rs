@@ -3,44 +3,12 @@
 mod health_check;
 mod transition;
 
-use std::{collections::BTreeMap, fmt};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub use health_check::{HealthCheck, HealthCheckError, Probe, health_after};
 pub use transition::{Subject, Transition};
 
-macro_rules! text_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
-        pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $text)] $variant,)*
-        }
-
-        impl $name {
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)*
-                }
-            }
-
-            pub fn parse(text: &str) -> Option<Self> {
-                match text {
-                    $($text => Some(Self::$variant),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
+use crate::text_enum::text_enum;
 
 text_enum! {
     /// created -> deployed <-> stopped -> deleted. A space can be deleted in any state.

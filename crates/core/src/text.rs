@@ -25,23 +25,10 @@ impl<W: Write> Write for EscapingWriter<W> {
         let mut rest = text;
         while let Some((at, found)) = rest.char_indices().find(|(_, it)| is_unsafe(*it)) {
             self.0.write_str(&rest[..at])?;
-            write!(self.0, "{}", EscapedChar(found))?;
+            write!(self.0, "{}", found.escape_default())?;
             rest = &rest[at + found.len_utf8()..];
         }
         self.0.write_str(rest)
-    }
-}
-
-struct EscapedChar(char);
-
-impl fmt::Display for EscapedChar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            '\n' => f.write_str("\\n"),
-            '\r' => f.write_str("\\r"),
-            '\t' => f.write_str("\\t"),
-            other => write!(f, "\\u{{{:x}}}", u32::from(other)),
-        }
     }
 }
 

@@ -1,48 +1,20 @@
 //! Who sees which method, and under what name (spec 4.1, V1-V6).
 
-use std::{borrow::Cow, fmt, str::FromStr};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 use crate::{
     id::{GroupId, UserId},
     permission::{Permission, Permissions},
+    text_enum::text_enum,
 };
 
-/// How far a method is published.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MethodScope {
-    #[default]
-    Private,
-    Shared,
-}
-
-impl MethodScope {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Private => "private",
-            Self::Shared => "shared",
-        }
-    }
-}
-
-impl fmt::Display for MethodScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for MethodScope {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "private" => Ok(Self::Private),
-            "shared" => Ok(Self::Shared),
-            _ => Err(()),
-        }
+text_enum! {
+    /// How far a method is published.
+    #[derive(Default)]
+    MethodScope {
+        #[default]
+        Private = "private",
+        Shared = "shared",
     }
 }
 

@@ -32,21 +32,10 @@ impl ActivityFlag {
     }
 }
 
-/// Number of consecutive heartbeats without a message.
-#[derive(Debug, Default)]
-struct MissedHeartbeats(u32);
-
-impl MissedHeartbeats {
-    /// Counts one heartbeat. Returns whether the link is dead.
-    fn count(&mut self, was_active: bool) -> bool {
-        self.0 = if was_active { 0 } else { self.0 + 1 };
-        self.0 >= MISSED_HEARTBEATS_MAX
-    }
-}
-
 pub struct Heartbeat {
     ticks: Interval,
-    missed: MissedHeartbeats,
+    /// Number of consecutive heartbeats without a message.
+    missed: u32,
 }
 
 impl Heartbeat {
@@ -54,10 +43,7 @@ impl Heartbeat {
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         // Missed ticks are not repeated: each heartbeat without a message lasts a whole period.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self {
-            ticks,
-            missed: MissedHeartbeats::default(),
-        }
+        Self { ticks, missed: 0 }
     }
 
     /// Waits for the next heartbeat. Cancel safe.
@@ -65,9 +51,10 @@ impl Heartbeat {
         self.ticks.tick().await;
     }
 
-    /// Whether the link is dead at this heartbeat.
+    /// Counts one heartbeat. Returns whether the link is dead.
     pub fn is_dead(&mut self, activity: &ActivityFlag) -> bool {
-        self.missed.count(activity.take())
+        self.missed = if activity.take() { 0 } else { self.missed + 1 };
+        self.missed >= MISSED_HEARTBEATS_MAX
     }
 }
 
@@ -75,26 +62,21 @@ impl Heartbeat {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_silent_heartbeats_in_a_row_end_a_link() {
-        let mut missed = MissedHeartbeats::default();
-        let dead: Vec<bool> = [true, false, false, true, false, false, false]
+    #[tokio::test]
+    async fn only_silent_heartbeats_in_a_row_end_a_link() {
+        let mut heartbeat = Heartbeat::new(Duration::from_secs(1));
+        let activity = ActivityFlag::new();
+        assert!(!heartbeat.is_dead(&activity), "a new link counts as active");
+        assert_eq!(heartbeat.missed, 0);
+        let dead: Vec<bool> = [false, false, true, false, false, false]
             .into_iter()
-            .map(|was_active| missed.count(was_active))
+            .map(|was_active| {
+                if was_active {
+                    activity.set();
+                }
+                heartbeat.is_dead(&activity)
+            })
             .collect();
-        assert_eq!(dead, [false, false, false, false, false, false, true]);
-    }
-
-    #[test]
-    fn a_message_counts_for_one_heartbeat() {
-        let (activity, mut missed) = (ActivityFlag::new(), MissedHeartbeats::default());
-        assert!(
-            !missed.count(activity.take()),
-            "a new link counts as active"
-        );
-        activity.set();
-        assert!(!missed.count(activity.take()));
-        assert!(!missed.count(activity.take()));
-        assert_eq!(missed.0, 1);
+        assert_eq!(dead, [false, false, false, false, false, true]);
     }
 }

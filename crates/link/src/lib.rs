@@ -64,7 +64,7 @@ pub const MESSAGE_BYTES_TARGET: usize = 64 * 1024;
 /// Largest payload of a `Progress` frame.
 pub const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 
-/// Most frames in one write.
+/// The maximum number of frames in one write.
 pub const FRAMES_PER_WRITE: usize = 256;
 /// Bytes after which no more frames are added to a write. Kept low: every later frame waits for the
 /// frames of the write.

@@ -21,9 +21,8 @@ impl Refusal {
     }
 }
 
-/// Sent as a string.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[serde(rename_all = "snake_case")]
 pub enum RefusalCode {
     /// The two ends have no version of the control messages in common.
     Version,
@@ -38,47 +37,8 @@ pub enum RefusalCode {
     /// The agent broke the protocol.
     Protocol,
     /// A code of a newer server: `Refusal::retry` decides.
+    #[serde(untagged)]
     Other(String),
-}
-
-impl RefusalCode {
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Version => "version",
-            Self::SpaceStopped => "space_stopped",
-            Self::Unauthorized => "unauthorized",
-            Self::Draining => "draining",
-            Self::Busy => "busy",
-            Self::Protocol => "protocol",
-            Self::Other(code) => code,
-        }
-    }
-}
-
-impl From<&str> for RefusalCode {
-    fn from(code: &str) -> Self {
-        match code {
-            "version" => Self::Version,
-            "space_stopped" => Self::SpaceStopped,
-            "unauthorized" => Self::Unauthorized,
-            "draining" => Self::Draining,
-            "busy" => Self::Busy,
-            "protocol" => Self::Protocol,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-}
-
-impl From<String> for RefusalCode {
-    fn from(code: String) -> Self {
-        Self::from(code.as_str())
-    }
-}
-
-impl From<RefusalCode> for String {
-    fn from(code: RefusalCode) -> Self {
-        code.as_str().to_owned()
-    }
 }
 
 #[cfg(test)]

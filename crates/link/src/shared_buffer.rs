@@ -11,7 +11,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Most bytes of one read.
+/// The maximum size of one read.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 thread_local! {

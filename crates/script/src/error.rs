@@ -100,6 +100,11 @@ impl ScriptError {
         }
     }
 
+    /// An error of the process or of the engine that ran the script.
+    pub(crate) fn worker(message: impl Into<String>) -> Self {
+        Self::bare(ErrorKind::Worker, message)
+    }
+
     /// The innermost frame.
     pub fn place(&self) -> Option<&Frame> {
         self.frames.last()

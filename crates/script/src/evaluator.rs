@@ -211,8 +211,7 @@ impl Evaluator {
         let value = self.feed(&code, inputs, host)?;
         match value.as_ref().as_str() {
             Some(text) => Ok(text.to_owned()),
-            None => Err(ScriptError::bare(
-                ErrorKind::Worker,
+            None => Err(ScriptError::worker(
                 "the engine returned a result that is not text",
             )),
         }
@@ -251,7 +250,7 @@ impl Evaluator {
 }
 
 fn engine_lost() -> ScriptError {
-    ScriptError::bare(ErrorKind::Worker, "the engine failed in an earlier run")
+    ScriptError::worker("the engine failed in an earlier run")
 }
 
 /// Statements that bind `__svc_handler__`. The parts of the name become code, so each must be an

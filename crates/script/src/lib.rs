@@ -29,4 +29,4 @@ pub use host::{Exception, Host, Raise, Source, Stream};
 pub use modules::is_built_in;
 pub use rewrite::SOURCE_BYTES_MAX;
 pub use setting::{Abilities, Flavour, Limits, Setting};
-pub use space_host::{AgentAccess, SpaceHost, read_registration};
+pub use space_host::{SpaceHost, read_registration};

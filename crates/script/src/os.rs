@@ -15,7 +15,7 @@ use monty_types::{
 
 use crate::Abilities;
 
-/// Most random bytes in one request.
+/// The maximum number of random bytes in one request.
 const RANDOM_BYTES_MAX: u64 = 1024 * 1024;
 
 pub fn answer(call: &OsFunctionCall, abilities: &Abilities) -> ExtFunctionResult {

@@ -7,48 +7,28 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
+/// The path of a file of the package, and its text.
+macro_rules! packaged {
+    ($path:literal) => {
+        (
+            $path,
+            include_str!(concat!("../../../sdk/python/src/", $path)),
+        )
+    };
+}
+
 /// Path in the package and text of each module, `svc/__init__.py` first.
 pub const SVC_PACKAGE: &[(&str, &str)] = &[
-    (
-        "svc/__init__.py",
-        include_str!("../../../sdk/python/src/svc/__init__.py"),
-    ),
-    (
-        "svc/_host.py",
-        include_str!("../../../sdk/python/src/svc/_host.py"),
-    ),
-    (
-        "svc/_serve.py",
-        include_str!("../../../sdk/python/src/svc/_serve.py"),
-    ),
-    (
-        "svc/_sink_event.py",
-        include_str!("../../../sdk/python/src/svc/_sink_event.py"),
-    ),
-    (
-        "svc/api.py",
-        include_str!("../../../sdk/python/src/svc/api.py"),
-    ),
-    (
-        "svc/event.py",
-        include_str!("../../../sdk/python/src/svc/event.py"),
-    ),
-    (
-        "svc/jsonrpc.py",
-        include_str!("../../../sdk/python/src/svc/jsonrpc.py"),
-    ),
-    (
-        "svc/methods/__init__.py",
-        include_str!("../../../sdk/python/src/svc/methods/__init__.py"),
-    ),
-    (
-        "svc/methods/schema.py",
-        include_str!("../../../sdk/python/src/svc/methods/schema.py"),
-    ),
-    (
-        "svc/py.typed",
-        include_str!("../../../sdk/python/src/svc/py.typed"),
-    ),
+    packaged!("svc/__init__.py"),
+    packaged!("svc/_host.py"),
+    packaged!("svc/_serve.py"),
+    packaged!("svc/_sink_event.py"),
+    packaged!("svc/api.py"),
+    packaged!("svc/event.py"),
+    packaged!("svc/jsonrpc.py"),
+    packaged!("svc/methods/__init__.py"),
+    packaged!("svc/methods/schema.py"),
+    packaged!("svc/py.typed"),
 ];
 
 /// Local header, central directory entry, end of the directory (APPNOTE 4.3).
@@ -70,20 +50,17 @@ const ETAG_DIGITS: usize = 32;
 
 /// The archive of [`SVC_PACKAGE`].
 pub fn svc_libraries() -> Vec<u8> {
-    let files: Vec<(String, String)> = SVC_PACKAGE
-        .iter()
-        .map(|&(path, text)| (path.to_owned(), text.to_owned()))
-        .collect();
-    zip(&files)
+    zip(SVC_PACKAGE)
 }
 
 /// A zip archive of these files in this order. The same files give the same bytes. Files beyond the
 /// limits of the format (65,535 files, 4 GiB) are left out.
-pub fn zip(files: &[(String, String)]) -> Vec<u8> {
+pub fn zip<T: AsRef<str>>(files: &[(T, T)]) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();
     let mut entries: u16 = 0;
     for (path, text) in files {
+        let (path, text) = (path.as_ref(), text.as_ref());
         let Some(entry) = Entry::new(path, text, archive.len()) else {
             continue;
         };
@@ -182,13 +159,6 @@ mod tests {
 
     use super::*;
 
-    fn files(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs
-            .iter()
-            .map(|&(path, text)| (path.to_owned(), text.to_owned()))
-            .collect()
-    }
-
     fn python(code: &str, archive: &[u8]) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("libraries.zip");
@@ -206,11 +176,11 @@ mod tests {
 
     #[test]
     fn cpython_imports_from_an_archive() {
-        let archive = zip(&files(&[
+        let archive = zip(&[
             ("one.py", "NAME = 'ünø'\n"),
             ("pack/__init__.py", ""),
             ("pack/two.py", "import one\nNAME = one.NAME * 2\n"),
-        ]));
+        ]);
         let code = "import pack.two; print(ascii(pack.two.NAME))";
         assert_eq!(python(code, &archive).trim(), r"'\xfcn\xf8\xfcn\xf8'");
     }
@@ -220,11 +190,11 @@ mod tests {
         let code = "import os, zipfile\nz = zipfile.ZipFile(os.environ['ARCHIVE'])\n\
                     print(z.testzip(), z.namelist(), z.infolist()[0].date_time[:3])";
         assert_eq!(
-            python(code, &zip(&files(&[("b.py", "b"), ("a.py", "")]))).trim(),
+            python(code, &zip(&[("b.py", "b"), ("a.py", "")])).trim(),
             "None ['b.py', 'a.py'] (1980, 1, 1)"
         );
         assert_eq!(
-            python("print(__import__('zipfile').ZipFile(__import__('os').environ['ARCHIVE']).namelist())", &zip(&[])).trim(),
+            python("print(__import__('zipfile').ZipFile(__import__('os').environ['ARCHIVE']).namelist())", &zip::<&str>(&[])).trim(),
             "[]"
         );
     }
@@ -242,9 +212,9 @@ mod tests {
 
     #[test]
     fn equal_files_give_equal_bytes_and_tags() {
-        let one = zip(&files(&[("a.py", "1")]));
-        assert_eq!(one, zip(&files(&[("a.py", "1")])));
-        let other = zip(&files(&[("a.py", "2")]));
+        let one = zip(&[("a.py", "1")]);
+        assert_eq!(one, zip(&[("a.py", "1")]));
+        let other = zip(&[("a.py", "2")]);
         assert_ne!(one, other);
         assert_ne!(etag(&one), etag(&other));
         let tag = etag(&one);

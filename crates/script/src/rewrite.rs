@@ -19,7 +19,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::{ErrorKind, Frame, ScriptError};
 
-/// Most bytes of one script or library.
+/// The maximum size of a script or library.
 pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Longer sources are scanned for nesting before they are parsed. In shorter ones, the parser

@@ -28,12 +28,6 @@ use tokio::runtime::{Builder, Runtime};
 use self::{libraries::Libraries, server::Servers};
 use crate::{Exception, Host, Raise, Source, Stream};
 
-/// How to reach the agent of the space.
-#[derive(Clone, Debug)]
-pub struct AgentAccess {
-    pub socket: PathBuf,
-}
-
 /// Sends operations to the space's agent. Finds libraries beside the script and among the stored
 /// ones.
 pub struct SpaceHost {
@@ -53,10 +47,10 @@ pub struct SpaceHost {
 
 impl SpaceHost {
     /// `script` is the absolute path of the script. Modules are searched in its folder.
-    pub fn new(script: PathBuf, agent: Option<AgentAccess>) -> Self {
+    pub fn new(script: PathBuf, agent_socket: Option<PathBuf>) -> Self {
         Self {
             libraries: Libraries::beside(&script),
-            servers: Servers::new(agent),
+            servers: Servers::new(agent_socket),
             script,
             replace_conflicting: false,
             registered: None,
@@ -193,11 +187,11 @@ impl Host for SpaceHost {
         if let Some(source) = self.libraries.find_beside(module)? {
             return Ok(Some(source));
         }
-        if !self.servers.has_any() || module.contains('.') {
+        let Some(client) = self.servers.client().filter(|_| !module.contains('.')) else {
             return Ok(None);
-        }
+        };
         let runtime = get_runtime(&mut self.runtime)?;
-        runtime.block_on(self.libraries.find_stored(module, &self.servers))
+        runtime.block_on(self.libraries.find_stored(module, client))
     }
 
     fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {

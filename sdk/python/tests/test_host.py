@@ -143,6 +143,18 @@ class AgentTest(HostTest):
         self.assertEqual(agent.requests, [("GET", path, None)])
         self.assertEqual(agent.tokens, [None])
 
+    def test_a_call_has_the_long_timeout_with_and_without_a_query(self) -> None:
+        os.environ["SVC_AGENT_SOCKET"] = "agent.sock"
+        for path, seconds in [
+            ("/api/methods/call", host.CALL_SECONDS),
+            ("/api/methods/call?trace=1", host.CALL_SECONDS),
+            ("/api/methods", host.ANSWER_SECONDS),
+        ]:
+            answer = host._Answer(200, None)
+            with mock.patch.object(host._Peer, "ask", return_value=answer) as ask:
+                api.request("POST", path, {})
+            self.assertEqual(ask.call_args[0][-1], seconds, path)
+
     def test_calls_return_results_and_raise_errors(self) -> None:
         agent = self.agent()
         agent.prepare(200, {"jsonrpc": "2.0", "result": None, "id": 1})

@@ -150,8 +150,8 @@ class HandlersTest(ServingTest):
         serving = self.serve()
         for name, message in [
             ("leave", "SystemExit: 3"),
-            ("infinite", "TypeError: `handlers.infinite` returned what JSON cannot hold: "),
-            ("module", "TypeError: `handlers.module` returned what JSON cannot hold: "),
+            ("infinite", "TypeError: `handlers.infinite` returned a value that JSON cannot represent: "),
+            ("module", "TypeError: `handlers.module` returned a value that JSON cannot represent: "),
             ("bad_error", "TypeError: Object of type module is not JSON serializable"),
         ]:
             error = serving.call(name)["error"]

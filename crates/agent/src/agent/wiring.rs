@@ -6,7 +6,7 @@ use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::FOLDER;
 use tokio::{
     net::{TcpListener, UnixListener},
-    sync::{Notify, watch},
+    sync::watch,
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
@@ -22,8 +22,7 @@ use crate::{
     method_server::Services,
     outbox::Outbox,
     packages::Packages,
-    policy::Policy,
-    registration::{AgentAddresses, Registrar, Routes},
+    registration::{AgentAddresses, Registrar},
     script::ScriptRunner,
     server_api::ServerApi,
     servers::Servers,
@@ -34,16 +33,11 @@ use crate::{
 const PACKAGES_FOLDER: &str = "packages";
 
 pub struct Wiring {
-    pub policy: Arc<Policy>,
-    pub outbox: Arc<Outbox>,
-    pub log: Arc<SpaceLog>,
-    pub routes: Arc<Routes>,
+    pub services: Services,
     pub registrar: Arc<Registrar>,
-    pub servers: Arc<Servers>,
-    pub server: Arc<ServerApi>,
-    pub packages: Arc<Packages>,
-    pub guard: Arc<Guard>,
     pub link: watch::Receiver<LinkStatus>,
+    servers: Arc<Servers>,
+    server: Arc<ServerApi>,
 }
 
 impl Wiring {
@@ -51,7 +45,6 @@ impl Wiring {
         options: &Options,
         servers: &Arc<Servers>,
         link: watch::Receiver<LinkStatus>,
-        reset_link: &Arc<Notify>,
         addresses: &AgentAddresses,
     ) -> Self {
         let policy = Arc::new(options.policy.clone());
@@ -61,55 +54,37 @@ impl Wiring {
             &options.agent_token,
             policy.connect_timeout,
         ));
-        let packages = Arc::new(Packages::new(
+        let packages = Packages::new(
             folder.join(FOLDER).join(PACKAGES_FOLDER),
             Arc::clone(&server),
             link.clone(),
-        ));
-        let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
-        let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
-        let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
-        let guard = Guard::new(options.program.clone());
+        );
         let services = Services {
-            outbox: Arc::clone(&outbox),
-            log: Arc::clone(&log),
+            outbox: Arc::new(Outbox::new(policy.link_queue_bytes_max)),
+            log: Arc::new(SpaceLog::new(policy.log_lines_per_second)),
             ids: Arc::default(),
-            packages: Arc::clone(&packages),
-            guard: Arc::clone(&guard),
-            policy: Arc::clone(&policy),
-        };
-        let registrar = Arc::new(Registrar::new(
-            services,
-            Arc::clone(&routes),
-            link.clone(),
-            Arc::clone(reset_link),
-            addresses.clone(),
-            folder.clone(),
-        ));
-        Self {
+            packages: Arc::new(packages),
+            guard: Guard::new(options.program.clone()),
             policy,
-            outbox,
-            log,
-            routes,
-            registrar,
+        };
+        let (addresses, folder) = (addresses.clone(), folder.clone());
+        let registrar = Registrar::new(services.clone(), link.clone(), addresses, folder);
+        Self {
+            services,
+            registrar: Arc::new(registrar),
+            link,
             servers: Arc::clone(servers),
             server,
-            packages,
-            guard,
-            link,
         }
     }
 
     /// The work that the agent does once, at its first link.
-    pub fn startup(&self, options: &Options, addresses: &AgentAddresses) -> Startup {
+    fn startup(&self, options: &Options, addresses: &AgentAddresses) -> Startup {
         let folder = &options.working_folder;
         let runner = ScriptRunner {
             program: options.program.clone(),
             addresses: addresses.clone(),
-            packages: Arc::clone(&self.packages),
-            guard: Arc::clone(&self.guard),
-            log: Arc::clone(&self.log),
-            policy: Arc::clone(&self.policy),
+            services: self.services.clone(),
         };
         Startup {
             methods_file: options.methods_file.as_ref().map(|file| folder.join(file)),
@@ -118,8 +93,6 @@ impl Wiring {
             runner: Arc::new(runner),
             registrar: Arc::clone(&self.registrar),
             link: self.link.clone(),
-            log: Arc::clone(&self.log),
-            policy: Arc::clone(&self.policy),
         }
     }
 
@@ -127,25 +100,28 @@ impl Wiring {
     pub fn spawn_background(
         &self,
         options: &Options,
+        addresses: &AgentAddresses,
         file: DiscoveryFile,
         checks: watch::Receiver<HealthCheck>,
     ) -> JoinSet<()> {
-        let (outbox, log) = (&self.outbox, &self.log);
-        let mut background = JoinSet::new();
-        background.spawn(file.keep(self.link.clone(), Arc::clone(&self.servers)));
-        background.spawn(Arc::clone(log).forward(Arc::clone(outbox), self.policy.log_gather));
-        let registrar = Arc::clone(&self.registrar);
-        background.spawn(async move { registrar.keep().await });
+        let Services { outbox, log, .. } = &self.services;
+        let gather = self.services.policy.log_gather;
         let checker = HealthChecker {
             outbox: Arc::clone(outbox),
             link: self.link.clone(),
             check: checks,
             folder: options.working_folder.clone(),
-            guard: Arc::clone(&self.guard),
+            guard: Arc::clone(&self.services.guard),
         };
+        let registrar = Arc::clone(&self.registrar);
+        let packages = Arc::clone(&self.services.packages);
+        let mut background = JoinSet::new();
+        background.spawn(file.follow_link(self.link.clone(), Arc::clone(&self.servers)));
+        background.spawn(Arc::clone(log).forward(Arc::clone(outbox), gather));
+        background.spawn(async move { registrar.restore_on_each_link().await });
         background.spawn(checker.run());
-        let packages = Arc::clone(&self.packages);
-        background.spawn(async move { packages.keep().await });
+        background.spawn(async move { packages.refresh_on_each_link().await });
+        background.spawn(self.startup(options, addresses).run());
         background
     }
 
@@ -156,11 +132,12 @@ impl Wiring {
         api: SpaceApi,
         stop: &CancellationToken,
     ) -> JoinSet<()> {
+        let policy = &self.services.policy;
         let packages = Arc::new(PackageRoute {
-            packages: Arc::clone(&self.packages),
-            within: self.policy.packages_answer,
+            packages: Arc::clone(&self.services.packages),
+            within: policy.packages_answer,
         });
-        let grace = self.policy.shutdown_close;
+        let grace = policy.shutdown_close;
         let events = Arc::clone(&api.events);
         let mut listeners = JoinSet::new();
         listeners.spawn(serve_loopback(tcp, events, packages, stop.clone(), grace));

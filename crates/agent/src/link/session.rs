@@ -43,7 +43,7 @@ pub async fn run(
     let end = tokio::select! {
         end = &mut reading => end,
         end = &mut writing => end,
-        () = link.reset.notified() => End::Lost("the agent reset the link".to_owned()),
+        () = link.registrar.reset_link.notified() => End::Lost("the agent reset the link".to_owned()),
         () = finish.cancelled() => End::Finished,
     };
     if matches!(end, End::Finished) {
@@ -99,7 +99,7 @@ async fn read(
                 Ok(frame) => frame,
                 Err(error) => return End::Lost(format!("the server sent a bad frame: {error}")),
             };
-            if let Some(reason) = take(link, number, frame) {
+            if let Some(reason) = handle(link, number, frame) {
                 return End::Goodbye(reason);
             }
         }
@@ -112,35 +112,33 @@ async fn read(
 }
 
 /// Handles one frame. Returns the reason if the frame ends the link.
-fn take(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
+fn handle(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
     let caller = Caller {
         link: number,
         frame: frame.id,
     };
+    let routes = &link.registrar.routes;
     match frame.kind {
-        FrameKind::Call => link.routes.call(caller, frame.payload, false),
-        FrameKind::UserCall => link.routes.call(caller, frame.payload, true),
-        FrameKind::Notify => link.routes.notify(frame.payload, false),
-        FrameKind::UserNotify => link.routes.notify(frame.payload, true),
-        FrameKind::Cancel => link.routes.cancel(caller),
+        FrameKind::Call => routes.call(caller, frame.payload, false),
+        FrameKind::UserCall => routes.call(caller, frame.payload, true),
+        FrameKind::Notify => routes.notify(frame.payload, false),
+        FrameKind::UserNotify => routes.notify(frame.payload, true),
+        FrameKind::Cancel => routes.cancel(caller),
         FrameKind::Ping => link.outbox.pong(),
-        FrameKind::Control => return take_control(link, &frame),
+        FrameKind::Control => return handle_control(link, &frame),
         FrameKind::Pong => {}
         kind => tracing::debug!(?kind, "the server sent a frame that only agents send"),
     }
     None
 }
 
-fn take_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
+fn handle_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
     match serde_json::from_slice(&frame.payload) {
         Ok(Control::Goodbye { reason }) => return Some(reason),
         Ok(Control::HealthCheckChanged { health_check }) => {
             link.health_check.send_replace(health_check);
         }
-        Ok(Control::Displaced { methods }) => {
-            // Without a receiver, the agent is stopping.
-            let _ = link.displaced.send(methods);
-        }
+        Ok(Control::Displaced { methods }) => link.registrar.remove_displaced(methods),
         Ok(answer) => {
             if !link.outbox.answered(frame.id, answer) {
                 tracing::debug!(id = frame.id, "the server answered an unknown request");

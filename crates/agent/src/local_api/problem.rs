@@ -42,35 +42,26 @@ impl IntoResponse for Failure {
 
 impl From<RegistrationError> for Failure {
     fn from(error: RegistrationError) -> Self {
-        let detail = error.to_string();
-        let refused = StatusCode::UNPROCESSABLE_ENTITY;
-        match error {
-            RegistrationError::NotLinked(_) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_linked", detail)
-            }
+        let (status, code) = match &error {
+            RegistrationError::NotLinked(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_linked"),
             RegistrationError::LinkLost | RegistrationError::TimedOut => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "link_lost", detail)
+                (StatusCode::SERVICE_UNAVAILABLE, "link_lost")
             }
-            RegistrationError::Stopping => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "agent_stopping", detail)
-            }
-            RegistrationError::RelativePath(_) => {
-                Self::new(StatusCode::BAD_REQUEST, "relative_path", detail)
-            }
-            RegistrationError::Contents => {
-                Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
-            }
-            RegistrationError::UnknownLocalName(_) => {
-                Self::new(StatusCode::NOT_FOUND, "method_not_found", detail)
-            }
+            RegistrationError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "agent_stopping"),
+            RegistrationError::RelativePath(_) => (StatusCode::BAD_REQUEST, "relative_path"),
+            RegistrationError::Contents => (StatusCode::BAD_REQUEST, "invalid_request"),
+            RegistrationError::UnknownLocalName(_) => (StatusCode::NOT_FOUND, "method_not_found"),
             RegistrationError::Refused(problem) if problem.status == 409 => {
-                Self::new(StatusCode::CONFLICT, "registration_conflict", detail)
+                (StatusCode::CONFLICT, "registration_conflict")
             }
             RegistrationError::Refused(_)
             | RegistrationError::File(_)
             | RegistrationError::ScriptText(_)
             | RegistrationError::Command(_)
-            | RegistrationError::Start(_) => Self::new(refused, "registration_refused", detail),
-        }
+            | RegistrationError::Start(_) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "registration_refused")
+            }
+        };
+        Self::new(status, code, error.to_string())
     }
 }

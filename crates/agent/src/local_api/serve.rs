@@ -11,7 +11,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    net::{TcpListener, UnixListener, UnixStream},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -26,49 +26,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after a failed accept, which usually means that no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A listener that chooses the router for each connection.
-trait Accept: Send {
-    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
-
-    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Router)>> + Send;
-}
-
-struct Loopback {
-    listener: TcpListener,
-    router: Router,
-}
-
-struct Socket {
-    listener: UnixListener,
-    router: Router,
-    /// Answers connections of other users.
-    refusal: Router,
-}
-
-impl Accept for Loopback {
-    type Stream = TcpStream;
-
-    async fn accept(&self) -> io::Result<(TcpStream, Router)> {
-        let (stream, _) = self.listener.accept().await?;
-        stream.set_nodelay(true)?;
-        Ok((stream, self.router.clone()))
-    }
-}
-
-impl Accept for Socket {
-    type Stream = UnixStream;
-
-    async fn accept(&self) -> io::Result<(UnixStream, Router)> {
-        let (stream, _) = self.listener.accept().await?;
-        let router = if is_allowed(&stream) {
-            &self.router
-        } else {
-            &self.refusal
-        };
-        Ok((stream, router.clone()))
-    }
-}
-
 /// Serves loopback TCP until `stop` is cancelled. Open requests then have `grace` to finish.
 pub async fn serve_loopback(
     listener: TcpListener,
@@ -77,23 +34,30 @@ pub async fn serve_loopback(
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let router = loopback::router(events, packages);
-    serve(Loopback { listener, router }, stop, grace).await;
+    let (listener, router) = (&listener, &loopback::router(events, packages));
+    let accept = || async move {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        io::Result::Ok((stream, router.clone()))
+    };
+    serve(accept, stop, grace).await;
 }
 
-/// Serves the Unix socket in the same way.
+/// Serves the Unix socket in the same way. Refuses connections of other users.
 pub async fn serve_socket(
     listener: UnixListener,
     api: Arc<SpaceApi>,
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let socket = Socket {
-        listener,
-        router: space::router(api),
-        refusal: Router::new().fallback(foreign_user),
+    let (listener, router) = (&listener, &space::router(api));
+    let refusal = &Router::new().fallback(foreign_user);
+    let accept = || async move {
+        let (stream, _) = listener.accept().await?;
+        let router = if is_allowed(&stream) { router } else { refusal };
+        io::Result::Ok((stream, router.clone()))
     };
-    serve(socket, stop, grace).await;
+    serve(accept, stop, grace).await;
 }
 
 fn is_allowed(stream: &UnixStream) -> bool {
@@ -121,11 +85,16 @@ async fn foreign_user() -> Failure {
     )
 }
 
-async fn serve(listener: impl Accept, stop: CancellationToken, grace: Duration) {
+/// `accept` returns the next connection and its router.
+async fn serve<S, A>(accept: impl Fn() -> A, stop: CancellationToken, grace: Duration)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    A: Future<Output = io::Result<(S, Router)>>,
+{
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            accepted = accept() => match accepted {
                 Ok((stream, router)) => {
                     connections.spawn(serve_connection(stream, router, stop.clone()));
                 }

@@ -1,13 +1,15 @@
 //! The file of the Unix socket: private to the agent's user, and removed when the agent ends.
 
 use std::{
-    env, fs,
-    hash::{DefaultHasher, Hash, Hasher},
-    io,
-    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
+    env, fs, io,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{FileTypeExt, MetadataExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest, Sha256};
 use svc_protocol::agent_api::FOLDER;
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
@@ -35,14 +37,15 @@ pub enum SocketError {
     Io { path: String, source: io::Error },
 }
 
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> SocketError {
+    let path = path.display().to_string();
+    move |source| SocketError::Io { path, source }
+}
+
 /// `.svc/agent.sock`, or a shorter path elsewhere if that path is too long for a socket.
 pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError> {
     let folder = working_folder.join(FOLDER);
     let path = folder.join("agent.sock");
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        move |source| SocketError::Io { path, source }
-    };
     if path.as_os_str().len() <= PATH_BYTES_MAX {
         private::create_folder(&folder).map_err(failed(&path))?;
         return Ok(path);
@@ -55,9 +58,14 @@ pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError
     if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
         return Err(SocketError::ForeignFolder(folder.display().to_string()));
     }
-    let mut hasher = DefaultHasher::new();
-    working_folder.hash(&mut hasher);
-    Ok(folder.join(format!("{:016x}.sock", hasher.finish())))
+    Ok(folder.join(socket_name(working_folder)))
+}
+
+/// A short name for the socket of a folder. The same in every version of svc.
+pub fn socket_name(working_folder: &Path) -> String {
+    let digest = Sha256::digest(working_folder.as_os_str().as_bytes());
+    let start = digest.first_chunk().expect("a digest has 32 bytes");
+    format!("{:016x}.sock", u64::from_be_bytes(*start))
 }
 
 /// The path of the bound socket. Dropping this value removes the file.
@@ -66,19 +74,14 @@ pub struct SocketFile(PathBuf);
 
 impl SocketFile {
     pub async fn bind(path: &Path) -> Result<(UnixListener, Self), SocketError> {
-        let shown = || path.display().to_string();
         if path.as_os_str().len() > PATH_BYTES_MAX {
-            return Err(SocketError::TooLong(shown()));
+            return Err(SocketError::TooLong(path.display().to_string()));
         }
-        let failed = |source| SocketError::Io {
-            path: shown(),
-            source,
-        };
         remove_stale(path).await?;
-        let listener = UnixListener::bind(path).map_err(failed)?;
+        let listener = UnixListener::bind(path).map_err(failed(path))?;
         let file = Self(path.to_owned());
         // Before this call, the private folder and the check of each peer's user protect the socket.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))?;
         Ok((listener, file))
     }
 }
@@ -96,23 +99,19 @@ impl Drop for SocketFile {
 /// Removes the socket of an agent that was killed. Fails if an agent answers on the socket.
 async fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let shown = || path.display().to_string();
-    let failed = |source| SocketError::Io {
-        path: shown(),
-        source,
-    };
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(path)(error)),
     };
     if !found.file_type().is_socket() {
         return Err(SocketError::NotASocket(shown()));
     }
     match UnixStream::connect(path).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(failed)
+            fs::remove_file(path).map_err(failed(path))
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(failed(path)(error)),
         Ok(_) => Err(SocketError::InUse(shown())),
     }
 }

@@ -31,8 +31,8 @@ use crate::{
 };
 
 /// Maximum size of the body of `POST /registration`. It contains the registration file as a JSON
-/// string, in which every byte of the file may need an escape.
-const REGISTRATION_BODY_MAX: usize = 2 * FILE_BYTES_MAX + 64 * 1024;
+/// string, in which the escape of a byte may have six characters, such as `\u0001`.
+const REGISTRATION_BODY_MAX: usize = 6 * FILE_BYTES_MAX + 64 * 1024;
 
 /// State of the routes.
 pub struct SpaceApi {

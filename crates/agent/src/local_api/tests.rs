@@ -13,7 +13,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::UnixStream,
-    sync::{Notify, watch},
+    sync::watch,
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
@@ -25,8 +25,7 @@ use crate::{
     method_server::Services,
     outbox::Outbox,
     packages::Packages,
-    policy::Policy,
-    registration::{AgentAddresses, Registrar, Routes},
+    registration::{AgentAddresses, Registrar},
     server_api::ServerApi,
     servers::Servers,
 };
@@ -80,8 +79,6 @@ struct Unlinked {
 async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
     let path = default_socket_path(folder).expect("a path");
     let (listener, file) = SocketFile::bind(&path).await.expect("binds");
-    let policy = Arc::new(Policy::default());
-    let outbox = Arc::new(Outbox::new(1_000));
     let (status, link) = watch::channel(LinkStatus::default());
     let addresses = AgentAddresses {
         url: "http://127.0.0.1:1".into(),
@@ -90,20 +87,13 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
     let servers = servers(server_urls);
     let services = Services {
         packages: packages(folder, &servers, link.clone()),
-        outbox: Arc::clone(&outbox),
+        outbox: Arc::new(Outbox::new(1_000)),
         log: Arc::new(SpaceLog::new(100)),
         ids: Arc::default(),
         guard: crate::guard::Guard::absent(),
-        policy: Arc::clone(&policy),
+        policy: Arc::default(),
     };
-    let registrar = Registrar::new(
-        services,
-        Arc::new(Routes::new(outbox)),
-        link.clone(),
-        Arc::new(Notify::new()),
-        addresses.clone(),
-        folder.to_owned(),
-    );
+    let registrar = Registrar::new(services, link.clone(), addresses.clone(), folder.to_owned());
     let shutdown = CancellationToken::new();
     let api = Arc::new(SpaceApi {
         registrar: Arc::new(registrar),

@@ -94,13 +94,13 @@ struct Waiting {
 
 /// Limits on calls of one method server.
 pub struct Limits {
-    /// Most calls in flight: 1 in serial mode, `max_in_flight` otherwise.
+    /// The maximum number of calls in flight: 1 in serial mode, `max_in_flight` otherwise.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
     /// An unanswered call counts as lost this long after its timeout, if calls in flight are
     /// limited.
     pub overdue_after: Duration,
-    /// Most bytes that may wait. A user may occupy as many as are still free.
+    /// The maximum number of bytes that may wait. A user may occupy as many as are still free.
     pub waiting_bytes_max: usize,
 }
 

@@ -156,7 +156,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn pieces_never_matter(
+        fn lines_do_not_depend_on_how_the_input_is_split(
             input in prop::collection::vec(prop::sample::select(b"ab\n".to_vec()), 0..200),
             piece in 1usize..50,
             max in 1usize..20,

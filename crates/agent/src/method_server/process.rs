@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use svc_protocol::jsonrpc::LINE_BYTES_MAX;
 use thiserror::Error;
 use tokio::{
@@ -29,7 +29,7 @@ use super::{
     shared::{Shared, Stdin},
     stdin,
 };
-use crate::{guard::WatchedGroup, packages::PythonPath, policy::Policy};
+use crate::{child::ProcessGroup, packages::PythonPath, policy::Policy};
 
 /// Lines of stderr shown after a failed start.
 const TAIL_LINES: usize = 20;
@@ -52,20 +52,18 @@ fn tail(stderr: &[String]) -> String {
 }
 
 pub struct Process {
+    /// `None` after the group was killed: its id may then belong to other processes. Dropped before
+    /// `child`, which reaps the leader.
+    group: Option<ProcessGroup>,
     child: Child,
-    group: Pid,
     /// Read stdout and stderr, and write stdin.
     tasks: JoinSet<()>,
     /// Cancelled when stdout ends or writing stdin fails: the process cannot answer calls.
     broken: CancellationToken,
     stderr_tail: Arc<Mutex<VecDeque<String>>>,
     stop_output: Duration,
-    /// The group was killed and the process reaped. Its id may belong to another process.
-    gone: bool,
     /// Keeps the files of the Python packages while the process runs.
     _packages: PythonPath,
-    /// The guard ends the group if the agent is killed.
-    _watched: WatchedGroup,
 }
 
 impl Process {
@@ -75,11 +73,7 @@ impl Process {
         packages.put(&mut command);
         let mut child = command.spawn().map_err(StartError::Spawn)?;
         let id = child.id().expect("a child just spawned has an id");
-        let group = i32::try_from(id)
-            .ok()
-            .and_then(Pid::from_raw)
-            .expect("process ids are positive");
-        let watched = shared.services.guard.watch(id);
+        let group = ProcessGroup::led_by(&child, &shared.services.guard);
         let stdin = child.stdin.take().expect("stdin is piped");
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");
@@ -104,15 +98,13 @@ impl Process {
             Arc::clone(&stderr_tail),
         ));
         Ok(Self {
-            child,
             group,
+            child,
             tasks,
             broken,
             stderr_tail,
             stop_output: shared.services.policy.stop_output,
-            gone: false,
             _packages: packages,
-            _watched: watched,
         })
     }
 
@@ -141,9 +133,8 @@ impl Process {
     /// [`Shared::process_down`] first, which closes stdin.
     pub async fn end(&mut self) -> String {
         let was_broken = self.broken.is_cancelled();
-        self.signal(Signal::KILL);
+        self.group = None;
         let status = self.child.wait().await;
-        self.gone = true;
         let reading = async { while self.tasks.join_next().await.is_some() {} };
         // With a time limit: a process that left the group may hold a pipe open.
         if timeout(self.stop_output, reading).await.is_err() {
@@ -163,25 +154,17 @@ impl Process {
     /// exit in time, sends SIGTERM. Finally kills the whole group.
     pub async fn stop(&mut self, policy: &Policy) {
         if timeout(policy.stop_stdin, self.child.wait()).await.is_err() {
-            self.signal(Signal::TERM);
+            if let Some(group) = &self.group {
+                group.signal(Signal::TERM);
+            }
             if timeout(policy.stop_term, self.child.wait()).await.is_err() {
-                tracing::warn!(group = ?self.group, "a method server ignores SIGTERM and is killed");
+                tracing::warn!(
+                    group = self.child.id(),
+                    "a method server ignores SIGTERM and is killed"
+                );
             }
         }
         self.end().await;
-    }
-
-    fn signal(&self, signal: Signal) {
-        // An error means that the group has ended.
-        let _ = kill_process_group(self.group, signal);
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if !self.gone {
-            self.signal(Signal::KILL);
-        }
     }
 }
 

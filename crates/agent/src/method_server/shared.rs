@@ -18,8 +18,6 @@ use super::{
     Services, Setup,
     calls::{CallTable, Effects, Line, Pipe, ReportOutcome, Take},
 };
-use crate::outbox::Caller;
-
 pub struct Shared {
     pub setup: Setup,
     pub services: Services,
@@ -57,14 +55,6 @@ pub enum TakeLines {
 }
 
 impl Shared {
-    pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
-        let now = Instant::now();
-        self.with(|inner| {
-            let effects = &mut inner.effects;
-            inner.table.enqueue(user, caller, json, now, effects);
-        });
-    }
-
     /// Moves the next lines to the writer that `work` wakes. If there are none, wakes the writer
     /// later.
     pub fn take_lines(&self, work: &Arc<Notify>, pipe: Pipe, lines: &mut Vec<Line>) -> TakeLines {
@@ -91,11 +81,7 @@ impl Shared {
             }
             None => return self.handle_other_line(line),
         };
-        let payload = line.slice_ref(payload.as_bytes());
-        let known = self.with(|inner| {
-            let effects = &mut inner.effects;
-            inner.table.answer(id, kind, payload, effects)
-        });
+        let known = self.answer(id, kind, line.slice_ref(payload.as_bytes()));
         if !known && id < self.services.ids.load(Ordering::Relaxed) {
             tracing::debug!(
                 id,
@@ -109,16 +95,15 @@ impl Shared {
         None
     }
 
+    /// Answers a call. Returns `false` if no sent call has this id.
+    fn answer(&self, id: u64, kind: FrameKind, payload: Bytes) -> bool {
+        self.with(|inner| inner.table.answer(id, kind, payload, &mut inner.effects))
+    }
+
     /// A response that violates JSON-RPC: its caller gets an error at once.
     fn invalid_response(&self, id: u64, fault: ResponseFault, line: &Bytes) {
         let error = RpcError::InvalidResponse(fault).to_object().to_bytes();
-        let known = self.with(|inner| {
-            let effects = &mut inner.effects;
-            inner
-                .table
-                .answer(id, FrameKind::Error, error.into(), effects)
-        });
-        if known {
+        if self.answer(id, FrameKind::Error, error.into()) {
             let why = fault.message();
             self.services.log.agent(&format!("call {id} failed: {why}"));
         } else {

@@ -21,7 +21,7 @@ const PYTHONPATH: &str = "PYTHONPATH";
 /// One archive. Its file is written at the first call of [`Self::file`], and removed when the
 /// archive and all holders of the file are dropped.
 pub struct Package {
-    archive: Archive,
+    pub archive: Archive,
     path: PathBuf,
     file: Mutex<Option<Arc<PackageFile>>>,
 }
@@ -36,14 +36,6 @@ impl Package {
             path,
             file: Mutex::default(),
         }
-    }
-
-    pub fn archive(&self) -> Archive {
-        self.archive.clone()
-    }
-
-    pub fn etag(&self) -> &str {
-        &self.archive.etag
     }
 
     /// The file of the archive. Logs a warning and returns `None` if the file cannot be written.
@@ -84,13 +76,9 @@ impl Drop for PackageFile {
 }
 
 /// The files of a program's packages. They exist as long as this value.
-pub struct PythonPath(Vec<Arc<PackageFile>>);
+pub struct PythonPath(pub Vec<Arc<PackageFile>>);
 
 impl PythonPath {
-    pub fn new(files: Vec<Arc<PackageFile>>) -> Self {
-        Self(files)
-    }
-
     /// Sets the command's `PYTHONPATH`: the value that the command already has, or else the agent's
     /// own value, followed by the packages.
     pub fn put(&self, command: &mut Command) {

@@ -4,11 +4,10 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use svc_core::registration::{CheckedRegistration, Mode, Registration};
-use svc_link::{Register, SpaceIdentity};
+use svc_link::SpaceIdentity;
 use svc_protocol::{
     agent_api::{FOLDER, RegisterFile, Registered},
     registration_file,
@@ -19,7 +18,7 @@ use crate::method_server::{Launch, MethodServer, Setup};
 
 impl Registrar {
     pub(super) async fn register_now(
-        &self,
+        self: &Arc<Self>,
         file: &RegisterFile,
     ) -> Result<Registered, RegistrationError> {
         let mut change = self.open_change().await?;
@@ -31,35 +30,28 @@ impl Registrar {
             .start(&checked, &folder, &space, old.as_deref())
             .await?;
         change.generation += 1;
-        let generation = change.generation;
-        let asked = Register {
+        let mut current = CurrentRegistration {
             registration,
-            generation,
-            replace_conflicting: file.replace_conflicting,
+            names: names(&checked),
+            generation: change.generation,
             place: None,
+            server: Arc::clone(&server),
         };
+        let methods = current.canonical_names();
         // Before asking the server: calls may follow its answer at once.
-        self.routes.add(generation, Arc::clone(&server));
-        let accepted = match self.ask(&asked).await {
+        self.routes.add(current.generation, Arc::clone(&server));
+        let accepted = match self.ask(&mut current, file.replace_conflicting).await {
             Ok(accepted) => accepted,
             Err(error) => {
-                self.routes.remove(generation);
+                self.routes.remove(current.generation);
                 server.stop().await;
                 return Err(error);
             }
         };
-        let names = names(&checked);
-        let methods: Vec<_> = names.iter().map(|(name, _)| name.clone()).collect();
         let mut warnings = checked.warnings;
-        warnings.extend(accepted.warnings);
+        warnings.extend(accepted);
         warnings.dedup();
-        let current = CurrentRegistration {
-            registration: asked.registration,
-            names,
-            generation,
-            place: accepted.place,
-            server: Arc::clone(&server),
-        };
+        let generation = current.generation;
         self.replace(&mut change, Some(current), link);
         *self.last_file.lock() = Some(PathBuf::from(&file.path));
         server.make_current();
@@ -102,10 +94,7 @@ impl Registrar {
             definition.mode == Mode::Serial || old.is_some_and(|old| old.mode() == Mode::Serial);
         let setup = Setup {
             launch: Launch::new(definition, folder, self.addresses.env(space))?,
-            command: shown_command(&definition.command, &definition.args),
-            mode: definition.mode,
-            max_in_flight: definition.max_in_flight,
-            timeout: Duration::from_secs(definition.timeout.into()),
+            definition: definition.clone(),
             held: serial,
         };
         let server = MethodServer::start(setup, services.clone()).await?;
@@ -114,9 +103,8 @@ impl Registrar {
 
     /// Lets a replaced method server finish its calls, then stops it. A held successor is released
     /// as soon as the old one has no more calls.
-    fn retire(&self, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
-        let routes = Arc::clone(&self.routes);
-        let stopping = self.stopping.clone();
+    fn retire(self: &Arc<Self>, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
+        let registrar = Arc::clone(self);
         old.mark_replaced();
         self.tasks.spawn(async move {
             let drained = async {
@@ -126,7 +114,7 @@ impl Registrar {
             };
             tokio::select! {
                 () = drained => {}
-                () = stopping.cancelled() => {}
+                () = registrar.stopping.cancelled() => {}
             }
             if old.is_idle() {
                 successor.release();
@@ -135,7 +123,7 @@ impl Registrar {
                 old.stop().await;
                 successor.release();
             }
-            routes.remove_server(&old);
+            registrar.routes.remove_server(&old);
         });
     }
 }
@@ -177,11 +165,4 @@ fn names(checked: &CheckedRegistration) -> Vec<(String, String)> {
         .iter()
         .map(|method| (method.name.to_string(), method.local_name.clone()))
         .collect()
-}
-
-fn shown_command(command: &str, args: &[String]) -> String {
-    std::iter::once(command)
-        .chain(args.iter().map(String::as_str))
-        .collect::<Vec<_>>()
-        .join(" ")
 }

@@ -52,7 +52,7 @@ impl Routes {
     /// `names_user`: the payload holds the number of the user. An older server sends none.
     pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {
-            Some((server, user, json)) => server.call(user, caller, json),
+            Some((server, user, json)) => server.enqueue(user, Some(caller), json),
             None => self
                 .outbox
                 .answer(caller, FrameKind::Unavailable, Bytes::new()),
@@ -61,7 +61,7 @@ impl Routes {
 
     pub fn notify(&self, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {
-            Some((server, user, json)) => server.notify(user, json),
+            Some((server, user, json)) => server.enqueue(user, None, json),
             None => tracing::info!("dropped a notification for a method server that has ended"),
         }
     }

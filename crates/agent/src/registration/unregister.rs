@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use svc_link::{Control, Register};
+use svc_link::Control;
 use svc_protocol::agent_api::Unregistered;
-use tokio::sync::mpsc;
 
 use super::{Change, CurrentRegistration, Registrar, RegistrationError};
+use crate::method_server::MethodServer;
 
 impl Registrar {
     pub(super) async fn unregister_now(
@@ -34,7 +34,7 @@ impl Registrar {
         if remaining.is_empty() {
             self.remove_all(&mut change, link).await?;
         } else {
-            self.reduce(&mut change, remaining, link).await?;
+            self.reduce(&mut change, &remaining, link).await?;
         }
         Ok(answer)
     }
@@ -44,41 +44,22 @@ impl Registrar {
     async fn reduce(
         &self,
         change: &mut Change,
-        remaining: Vec<(String, String)>,
+        remaining: &[(String, String)],
         link: u64,
     ) -> Result<(), RegistrationError> {
-        let generation = change.generation + 1;
         let Some(current) = change.current.as_ref() else {
             return Ok(());
         };
-        let mut registration = current.registration.clone();
-        let mut kept = current.names.iter().map(|name| remaining.contains(name));
-        registration
-            .methods
-            .retain(|_| kept.next().unwrap_or_default());
-        let asked = Register {
-            registration,
-            generation,
-            replace_conflicting: false,
-            place: Some(current.place),
-        };
-        let server = Arc::clone(&current.server);
-        self.routes.add(generation, Arc::clone(&server));
-        change.generation = generation;
-        let accepted = match self.ask(&asked).await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                self.routes.remove(generation);
-                return Err(error);
-            }
-        };
-        let reduced = CurrentRegistration {
-            registration: asked.registration,
-            names: remaining,
-            generation,
-            place: accepted.place,
-            server,
-        };
+        change.generation += 1;
+        let mut reduced = current.clone();
+        reduced.keep_methods(|name| remaining.contains(name));
+        reduced.generation = change.generation;
+        self.routes
+            .add(reduced.generation, Arc::clone(&reduced.server));
+        if let Err(error) = self.ask(&mut reduced, false).await {
+            self.routes.remove(reduced.generation);
+            return Err(error);
+        }
         let server = Arc::clone(&reduced.server);
         self.replace(change, Some(reduced), link);
         // The server assumes a running method server after a registration. Report the real state.
@@ -87,47 +68,60 @@ impl Registrar {
     }
 
     /// Removes methods that another space has taken over. A registration that still had them would be
-    /// refused on the next link. Runs until the link ends.
-    pub async fn remove_displaced(&self, mut taken_over: mpsc::UnboundedReceiver<Vec<String>>) {
-        while let Some(methods) = taken_over.recv().await {
-            let mut change = self.change.lock().await;
-            let Some(mut current) = change.current.take() else {
-                continue;
-            };
-            let mut kept = current
-                .names
-                .iter()
-                .map(|(name, _)| !methods.contains(name));
-            current
-                .registration
-                .methods
-                .retain(|_| kept.next().unwrap_or_default());
-            current.names.retain(|(name, _)| !methods.contains(name));
-            tracing::warn!(
-                ?methods,
-                "another space has taken over methods of this space"
-            );
-            let link = change.accepted_on.unwrap_or_default();
-            if current.names.is_empty() {
-                self.replace(&mut change, None, link);
-                current.server.stop().await;
-                self.routes.remove_server(&current.server);
-            } else {
-                self.replace(&mut change, Some(current), link);
-            }
+    /// refused on the next link.
+    pub fn remove_displaced(self: &Arc<Self>, methods: Vec<String>) {
+        let registrar = Arc::clone(self);
+        self.tasks
+            .spawn(async move { registrar.remove_displaced_now(&methods).await });
+    }
+
+    async fn remove_displaced_now(&self, methods: &[String]) {
+        let mut change = self.change.lock().await;
+        let Some(mut current) = change.current.take() else {
+            return;
+        };
+        tracing::warn!(
+            ?methods,
+            "another space has taken over methods of this space"
+        );
+        current.keep_methods(|(name, _)| !methods.contains(name));
+        let link = change.accepted_on.unwrap_or_default();
+        if current.names.is_empty() {
+            self.replace(&mut change, None, link);
+            self.end(&current.server).await;
+        } else {
+            self.replace(&mut change, Some(current), link);
         }
     }
 
     async fn remove_all(&self, change: &mut Change, link: u64) -> Result<(), RegistrationError> {
-        self.request(&Control::Unregister).await?;
+        match self.request(&Control::Unregister).await? {
+            Control::Unregistered => {}
+            other => return Err(self.unexpected_answer(&other)),
+        }
         let old = change.current.take();
         self.replace(change, None, link);
         if let Some(old) = old {
-            old.server.drain(self.services.policy.shutdown_drain).await;
-            old.server.stop().await;
-            self.routes.remove_server(&old.server);
+            self.end(&old.server).await;
             tracing::info!("unregistered");
         }
         Ok(())
+    }
+
+    /// Lets a method server without methods finish its calls, then stops it.
+    async fn end(&self, server: &Arc<MethodServer>) {
+        server.drain(self.services.policy.shutdown_drain).await;
+        server.stop().await;
+        self.routes.remove_server(server);
+    }
+}
+
+impl CurrentRegistration {
+    fn keep_methods(&mut self, is_kept: impl Fn(&(String, String)) -> bool) {
+        let mut kept = self.names.iter().map(&is_kept);
+        self.registration
+            .methods
+            .retain(|_| kept.next().unwrap_or_default());
+        self.names.retain(is_kept);
     }
 }

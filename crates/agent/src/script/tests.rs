@@ -33,10 +33,14 @@ impl Bench {
                 url: "http://127.0.0.1:9".into(),
                 socket: "/run/agent.sock".into(),
             },
-            packages: packages(folder.path(), &nowhere, link),
-            guard: Guard::absent(),
-            log: Arc::new(SpaceLog::new(100)),
-            policy: Arc::default(),
+            services: Services {
+                packages: packages(folder.path(), &nowhere, link),
+                outbox: Arc::new(Outbox::new(1_000)),
+                log: Arc::new(SpaceLog::new(100)),
+                ids: Arc::default(),
+                guard: Guard::absent(),
+                policy: Arc::default(),
+            },
         };
         Self { folder, runner }
     }
@@ -58,7 +62,7 @@ impl Bench {
     async fn lines(&self) -> Vec<String> {
         let outbox = Arc::new(Outbox::new(100_000));
         let mut frames = outbox.open(1, true);
-        let log = Arc::clone(&self.runner.log);
+        let log = Arc::clone(&self.runner.services.log);
         let forwarding = tokio::spawn(log.forward(outbox, Duration::ZERO));
         let frame = frames.next().await;
         forwarding.abort();

@@ -208,6 +208,48 @@ async fn one_method_can_be_unregistered_and_the_last_one_stops_the_process() {
 }
 
 #[tokio::test]
+async fn an_unexpected_answer_to_unregister_keeps_the_registration() {
+    let server = FakeServer::start().await;
+    let (agent, mut link) = registered(&server).await;
+    let client = agent.client();
+    let unregistering = tokio::spawn(async move { client.unregister(None).await });
+    let (id, asked) = link.request().await;
+    assert_eq!(asked, Control::Unregister);
+    let problem = Problem::new(500, "failed", "Error", "the server failed");
+    link.control(id, &Control::RegisterRefused { problem })
+        .await;
+    let outcome = unregistering.await.expect("runs");
+    let error = outcome.expect_err("nothing was unregistered");
+    assert_eq!(error.problem_code(), Some("link_lost"), "{error}");
+    let mut link = server.link().await;
+    let register = link.accept_registration(7).await;
+    assert_eq!((register.generation, register.place), (1, Some(7)));
+    link.call(1, 1, "a").await;
+    assert_eq!(link.answer().await, (1, FrameKind::Result, "1".into()));
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn a_method_server_whose_methods_were_taken_over_finishes_its_calls() {
+    let server = FakeServer::start().await;
+    let text = methods("1", "concurrent").replace("do id=", "do sleep 0.3; id=");
+    let agent = TestAgent::start(&server.url(), Some(&text));
+    let mut link = server.link().await;
+    link.accept_registration(1).await;
+    link.call(1, 1, "a").await;
+    let methods = vec!["lab.a".to_owned(), "b".to_owned()];
+    link.control(0, &Control::Displaced { methods }).await;
+    assert_eq!(link.answer().await, (1, FrameKind::Result, "1".into()));
+    let client = agent.client();
+    eventually("the method server is gone", async || {
+        let status = client.status().await.expect("a status");
+        status.method_server.is_none()
+    })
+    .await;
+    agent.stop().await;
+}
+
+#[tokio::test]
 async fn a_failed_startup_registration_never_stops_the_agent() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), Some("not toml"));

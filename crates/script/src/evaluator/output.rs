@@ -7,7 +7,7 @@ use monty_types::{MontyException, PrintWriter, PrintWriterCallback};
 use super::watch::Watch;
 use crate::{Host, Stream};
 
-/// Most bytes of an unfinished line that are held back.
+/// The maximum size of an unfinished line that is held back.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
 /// The unfinished line of each stream.

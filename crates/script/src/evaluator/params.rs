@@ -7,7 +7,7 @@
 use jiter::JsonValue;
 use monty_types::MontyObject;
 
-/// Most bytes of a small text.
+/// The maximum size of a small text.
 const SMALL_BYTES: usize = 8 * 1024;
 
 /// The value of a small text. `None` for a large or invalid one, which the engine then handles.

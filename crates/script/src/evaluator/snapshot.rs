@@ -12,7 +12,7 @@ use super::{
     pack::{pack, unpack},
     texts::Texts,
 };
-use crate::{ErrorKind, ScriptError, Setting};
+use crate::{ScriptError, Setting};
 
 /// An evaluator as bytes. Keep them in memory only, because they are not authenticated.
 #[derive(Clone)]
@@ -32,12 +32,16 @@ struct EvaluatorState {
 
 impl Evaluator {
     pub fn snapshot(&self) -> Result<Snapshot, ScriptError> {
-        let unfit = |error| broken(format!("cannot take a snapshot of the evaluator: {error}"));
+        let unfit = |error| {
+            ScriptError::worker(format!("cannot take a snapshot of the evaluator: {error}"))
+        };
         let engine = pack(self.engine()?).map_err(unfit)?;
         // Check once that the snapshot can be restored: every request relies on it.
         let thawed: MontyRepl = unpack(&engine).map_err(unfit)?;
         if pack(&thawed).map_err(unfit)?.len() != engine.len() {
-            return Err(broken("the snapshot of the evaluator is incomplete"));
+            return Err(ScriptError::worker(
+                "the snapshot of the evaluator is incomplete",
+            ));
         }
         Ok(Snapshot {
             engine: engine.into(),
@@ -52,8 +56,9 @@ impl Evaluator {
 
     /// A fresh evaluator with everything that the snapshot contains.
     pub fn restore(snapshot: &Snapshot) -> Result<Self, ScriptError> {
-        let engine = unpack(&snapshot.engine)
-            .map_err(|error| broken(format!("cannot restore the snapshot: {error}")))?;
+        let engine = unpack(&snapshot.engine).map_err(|error| {
+            ScriptError::worker(format!("cannot restore the snapshot: {error}"))
+        })?;
         Ok(Self {
             engine: Some(Box::new(engine)),
             setting: Arc::clone(&snapshot.rest.setting),
@@ -84,19 +89,15 @@ impl Snapshot {
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ScriptError> {
-        let cut_off = || broken("the snapshot is cut off");
+        let cut_off = || ScriptError::worker("the snapshot is cut off");
         let (length, after) = bytes.split_first_chunk::<8>().ok_or_else(cut_off)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut_off())?;
         let (rest, engine) = after.split_at_checked(length).ok_or_else(cut_off)?;
         let rest = serde_json::from_slice(rest)
-            .map_err(|error| broken(format!("cannot read the snapshot: {error}")))?;
+            .map_err(|error| ScriptError::worker(format!("cannot read the snapshot: {error}")))?;
         Ok(Self {
             engine: engine.into(),
             rest: Arc::new(rest),
         })
     }
-}
-
-fn broken(message: impl Into<String>) -> ScriptError {
-    ScriptError::bare(ErrorKind::Worker, message)
 }

@@ -15,7 +15,7 @@ use monty_types::{
 
 use super::{exception, io_exception, scan};
 
-/// Most bytes of a file. The engine reads whole files.
+/// The maximum size of a file that is read. The engine reads whole files.
 const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 type Answer = Result<MontyObject, MontyException>;

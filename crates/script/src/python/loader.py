@@ -132,7 +132,7 @@ def invoke(name, handler, params):
         reason = str(error)
         if reason.startswith(not_finite):
             reason = not_finite
-    raise TypeError("`" + name + "` returned what JSON cannot hold: " + reason)
+    raise TypeError("`" + name + "` returned a value that JSON cannot represent: " + reason)
 
 
 def call(operation, argument=None):

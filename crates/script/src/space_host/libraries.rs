@@ -7,12 +7,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use svc_protocol::api::ScriptOwner;
+use svc_client::Client;
+use svc_protocol::api::{PageQuery, ScriptKind, ScriptOwner, ScriptQuery};
 
-use super::server::Servers;
 use crate::{Exception, Raise, SOURCE_BYTES_MAX, Source};
 
-/// Most pages of libraries that are read: far more than exist.
+/// Libraries per page. With sources of 256 KiB, a page fits into
+/// [`ANSWER_BYTES_MAX`](super::server::ANSWER_BYTES_MAX).
+const PAGE: u32 = 16;
+/// The maximum number of pages that are read: far more than exist.
 const PAGES_MAX: usize = 100;
 
 pub(super) struct Libraries {
@@ -63,11 +66,11 @@ impl Libraries {
     pub(super) async fn find_stored(
         &mut self,
         module: &str,
-        servers: &Servers,
+        client: &Client,
     ) -> Result<Option<Source>, Raise> {
         let stored = match &mut self.stored {
             Some(stored) => stored,
-            none => none.insert(read_stored(module, servers).await?),
+            none => none.insert(read_stored(module, client).await?),
         };
         Ok(stored.get(module).map(|text| Source {
             file: format!("<library {module}>"),
@@ -77,33 +80,35 @@ impl Libraries {
 }
 
 /// Every library by its name. A library of the owner replaces a global one.
-async fn read_stored(module: &str, servers: &Servers) -> Result<HashMap<String, String>, Raise> {
-    let mut stored: HashMap<String, (ScriptOwner, String)> = HashMap::new();
-    let mut cursor: Option<String> = None;
+async fn read_stored(module: &str, client: &Client) -> Result<HashMap<String, String>, Raise> {
+    let mut stored = HashMap::new();
+    let query = ScriptQuery {
+        kind: Some(ScriptKind::Library),
+        ..ScriptQuery::default()
+    };
+    let mut page = PageQuery {
+        limit: Some(PAGE),
+        cursor: None,
+    };
     for _ in 0..PAGES_MAX {
-        let page = servers.libraries(cursor.as_deref()).await;
-        let page = page.map_err(|error| {
+        let found = client.scripts(&page, &query).await.map_err(|error| {
             let text = format!(
                 "No module named '{module}' beside the script, and the stored libraries cannot be \
                  read: {error}"
             );
             Raise::new(Exception::ModuleNotFoundError, text)
         })?;
-        for script in page.scripts {
-            let own = script.owner == ScriptOwner::User;
-            if own || !stored.contains_key(&script.name) {
-                stored.insert(script.name, (script.owner, script.source));
+        for script in found.scripts {
+            if script.owner == ScriptOwner::User || !stored.contains_key(&script.name) {
+                stored.insert(script.name, script.source);
             }
         }
-        if page.next_cursor.is_none() || page.next_cursor == cursor {
+        if found.next_cursor.is_none() || found.next_cursor == page.cursor {
             break;
         }
-        cursor = page.next_cursor;
+        page.cursor = found.next_cursor;
     }
-    Ok(stored
-        .into_iter()
-        .map(|(name, (_, source))| (name, source))
-        .collect())
+    Ok(stored)
 }
 
 /// The text of a file. Fails if a link leads out of the folder.

@@ -20,7 +20,7 @@ use crate::{
     worker::{WORKER_VARIABLES, without_memory_limit},
 };
 
-/// Most bytes of each output stream.
+/// The maximum size of each output stream.
 const STREAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The argument of the operation `process`.

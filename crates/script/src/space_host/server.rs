@@ -1,18 +1,17 @@
 //! Sends operations to the space's agent if there is one, else to the server.
 
+use std::path::PathBuf;
+
 use http::{HeaderMap, Method};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use svc_client::{AgentClient, Client, Error, Policy, Target};
 use svc_protocol::{api, env};
 
-use super::AgentAccess;
 use crate::{Exception, Raise};
 
-/// Most bytes of a response.
-const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Libraries per page. With sources of 256 KiB, a page fits into [`ANSWER_BYTES_MAX`].
-const PAGE: u32 = 16;
+/// The maximum size of a response.
+pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Has a longer timeout, because a call may take as long as its method.
 const CALL_PATH: &str = "/api/methods/call";
 /// An endless response, which a script cannot read.
@@ -37,8 +36,8 @@ pub(super) struct Answer {
 }
 
 impl Servers {
-    pub(super) fn new(agent: Option<AgentAccess>) -> Self {
-        let agent = agent.map(|AgentAccess { socket }| {
+    pub(super) fn new(agent_socket: Option<PathBuf>) -> Self {
+        let agent = agent_socket.map(|socket| {
             let policy = Policy {
                 answer_bytes_max: ANSWER_BYTES_MAX,
                 ..Policy::default()
@@ -56,11 +55,6 @@ impl Servers {
 
     pub(super) fn set_server(&mut self, client: Client) {
         self.server = Some(client);
-    }
-
-    /// Whether there is an agent or a server.
-    pub(super) fn has_any(&self) -> bool {
-        self.agent.is_some() || self.server.is_some()
     }
 
     pub(super) fn agent_for_methods(&self) -> Result<&AgentClient, Raise> {
@@ -111,33 +105,8 @@ impl Servers {
         body_of(&answer.body).map(|body| Ok(Answer { status, body }))
     }
 
-    /// One page of the libraries that the owner may use.
-    pub(super) async fn libraries(&self, cursor: Option<&str>) -> Result<api::Scripts, Error> {
-        let Some(client) = self.client() else {
-            return Ok(api::Scripts {
-                scripts: Vec::new(),
-                next_cursor: None,
-            });
-        };
-        let mut path = format!("/api/scripts?kind=library&limit={PAGE}");
-        if let Some(cursor) = cursor {
-            path.push_str("&cursor=");
-            path.push_str(cursor);
-        }
-        let none = HeaderMap::new();
-        let answer = client
-            .send_raw(Method::GET, &path, none, None, None)
-            .await?;
-        if !answer.status.is_success() {
-            return Err(client.problem(answer.status, &answer.body));
-        }
-        serde_json::from_slice(&answer.body).map_err(|error| Error::Unexpected {
-            target: client.target().to_string(),
-            why: format!("the list of libraries cannot be read: {error}"),
-        })
-    }
-
-    fn client(&self) -> Option<&Client> {
+    /// The server's API, through the agent if there is one.
+    pub(super) fn client(&self) -> Option<&Client> {
         let agent = self.agent.as_ref().map(|agent| &agent.api);
         agent.or(self.server.as_ref())
     }

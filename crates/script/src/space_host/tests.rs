@@ -69,7 +69,7 @@ fn with_agent(
             .expect("answered");
         }
     });
-    let agent = Some(AgentAccess { socket });
+    let agent = Some(socket);
     let host = SpaceHost::new(folder.join("main.py"), agent);
     (host, questions)
 }
@@ -142,7 +142,7 @@ fn stored_libraries_are_read_once_and_those_of_the_owner_win() {
                 200,
                 page(
                     &[script("both", "user", "own"), script("near", "user", "far")],
-                    Some("c1"),
+                    Some("c&1"),
                 ),
             ),
             (
@@ -169,8 +169,8 @@ fn stored_libraries_are_read_once_and_those_of_the_owner_win() {
     assert_eq!(
         heads,
         [
-            "GET /api/scripts?kind=library&limit=16 HTTP/1.1",
-            "GET /api/scripts?kind=library&limit=16&cursor=c1 HTTP/1.1"
+            "GET /api/scripts?limit=16&kind=library HTTP/1.1",
+            "GET /api/scripts?limit=16&cursor=c%261&kind=library HTTP/1.1"
         ]
     );
 }

@@ -22,10 +22,7 @@ use super::{
     gauge::Gauge,
     protocol::{FromWorker, Probe, SANDBOX_FRAME_BYTES_MAX, SPACE_FRAME_BYTES_MAX, ToWorker},
 };
-use crate::{
-    AgentAccess, ErrorKind, Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost,
-    check_for_server,
-};
+use crate::{Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost, check_for_server};
 
 /// Stack of the thread for a user's handlers, for recursion in the engine.
 const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
@@ -155,7 +152,9 @@ impl Child {
                 self.invoke(&handler, &params)
             }
             (_, ToWorker::Probe) => Ok(Some(probe())),
-            _ => Err(broken("this kind of worker does not support this work")),
+            _ => Err(ScriptError::worker(
+                "this kind of worker does not support this work",
+            )),
         }
     }
 
@@ -166,17 +165,15 @@ impl Child {
         function: Option<&str>,
         params: &str,
     ) -> Result<Option<String>, ScriptError> {
-        let mut host = PipeHost::new(&mut self.pipe);
-        let done = self.gauge.measure(|| {
+        let mut host = PipeHost(&mut self.pipe);
+        self.gauge.measure(|| {
             let mut evaluator = Evaluator::new(setting);
             evaluator.share_time();
             evaluator.run(script, &mut host)?;
             function
                 .map(|function| evaluator.call(&format!("__main__.{function}"), params, &mut host))
                 .transpose()
-        });
-        host.finish();
-        done
+        })
     }
 
     fn load(
@@ -187,12 +184,9 @@ impl Child {
     ) -> Result<Option<String>, ScriptError> {
         let bytes = STANDARD
             .decode(snapshot)
-            .map_err(|error| broken(format!("the snapshot is damaged: {error}")))?;
-        let agent = agent_socket.map(|socket| AgentAccess {
-            socket: PathBuf::from(socket),
-        });
+            .map_err(|error| ScriptError::worker(format!("the snapshot is damaged: {error}")))?;
         let snapshot = Snapshot::from_bytes(&bytes)?;
-        let mut host = SpaceHost::new(PathBuf::from(script), agent).in_worker();
+        let mut host = SpaceHost::new(script.into(), agent_socket.map(PathBuf::from)).in_worker();
         if let Some(server) = server_of_environment() {
             host = host.with_server(server);
         }
@@ -207,16 +201,18 @@ impl Child {
 
     fn invoke(&mut self, handler: &str, params: &str) -> Result<Option<String>, ScriptError> {
         let Some(loaded) = &mut self.loaded else {
-            return Err(broken("no snapshot was loaded"));
+            return Err(ScriptError::worker("no snapshot was loaded"));
         };
         let mut evaluator = match loaded.next.take() {
             Some(next) => next,
             None => Evaluator::restore(&loaded.snapshot)?,
         };
-        let mut host = PrintingHost::new(&mut loaded.host, &mut self.pipe);
+        let mut host = PrintingHost {
+            host: &mut loaded.host,
+            pipe: &mut self.pipe,
+        };
         let call = || evaluator.call(handler, params, &mut host).map(Some);
         let done = self.gauge.measure(call);
-        host.finish();
         loaded.spent = Some(evaluator);
         done
     }
@@ -266,8 +262,4 @@ fn probe() -> String {
         start_process: Command::new("/bin/sh").args(["-c", ":"]).status().is_ok(),
     };
     serde_json::to_string(&probe).unwrap_or_default()
-}
-
-fn broken(text: impl Into<String>) -> ScriptError {
-    ScriptError::bare(ErrorKind::Worker, text)
 }

@@ -16,7 +16,7 @@ use super::{child::Role, gauge::Usage};
 /// Address space in addition to a script's memory: the stack of its thread, and memory that the
 /// allocator reserves in advance.
 const HEADROOM_BYTES: usize = 192 * 1024 * 1024;
-/// Most open files of a sandboxed worker: three pipes, the gauge, and some spare.
+/// The maximum number of open files of a sandboxed worker: three pipes, the gauge, and some spare.
 const FILES_MAX: u64 = 16;
 
 /// Sets every limit. Returns a warning if this machine lacks one. `now` is the current usage of the

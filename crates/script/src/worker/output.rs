@@ -3,9 +3,9 @@
 use super::protocol::FromWorker;
 use crate::Stream;
 
-/// Most bytes of output in one run.
+/// The maximum size of the output of one run.
 pub(super) const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
-/// Most bytes of an unfinished line that are held back.
+/// The maximum size of an unfinished line that is held back.
 const PIECE_BYTES_MAX: usize = 4 * 1024;
 /// Lines that are sent at once. Later lines are collected into pieces, so that a million short lines
 /// are not a million messages.

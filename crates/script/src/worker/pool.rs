@@ -19,7 +19,7 @@ use self::idle::Idle;
 use super::{
     NoHost, Program, WorkTimeout, Worker, WorkerEnvironment, protocol::ToWorker, self_test,
 };
-use crate::{ErrorKind, Raise, ScriptError, Setting, Source};
+use crate::{Raise, ScriptError, Setting, Source};
 
 /// The end of an output that was cut.
 const CUT: &str = "\n[cut]";
@@ -27,13 +27,13 @@ const CUT: &str = "\n[cut]";
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
     pub program: Program,
-    /// Most scripts that run at the same time.
+    /// The maximum number of scripts that run at the same time.
     pub workers_max: usize,
     /// How long an idle worker waits for the next script of its owner.
     pub idle: Duration,
     /// A script that does not stop at its time limit is killed this much later.
     pub kill_after: Duration,
-    /// Most bytes of output that are kept.
+    /// The maximum size of the output that is kept.
     pub output_max: usize,
 }
 
@@ -262,10 +262,7 @@ impl CappedOutput {
 }
 
 fn closed() -> ScriptError {
-    ScriptError::bare(
-        ErrorKind::Worker,
-        "scripts are not run any more: svc is stopping",
-    )
+    ScriptError::worker("scripts are not run any more: svc is stopping")
 }
 
 #[cfg(test)]

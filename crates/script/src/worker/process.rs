@@ -85,7 +85,7 @@ pub struct Worker {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// Most bytes of one frame.
+    /// The maximum size of a frame.
     bytes_max: usize,
     stderr: StderrTail,
     warning: Option<String>,
@@ -101,7 +101,7 @@ impl Worker {
     ) -> Result<Self, ScriptError> {
         let failed = |error: io::Error| {
             let path = program.path.display();
-            dead(format!(
+            ScriptError::worker(format!(
                 "cannot start a process for scripts (`{path}`): {error}"
             ))
         };
@@ -128,13 +128,13 @@ impl Worker {
             }
             Ok(Err(ExchangeEnd::Closed)) => Err(worker.explain_end(None).await),
             // Dropping the worker kills it.
-            Ok(_) => Err(dead(
+            Ok(_) => Err(ScriptError::worker(
                 "a process for scripts sent an unexpected first message",
             )),
             Err(_) => {
                 worker.kill().await;
                 let seconds = START_TIMEOUT.as_secs();
-                Err(dead(format!(
+                Err(ScriptError::worker(format!(
                     "a process for scripts was not ready within {seconds} s"
                 )))
             }
@@ -191,11 +191,11 @@ impl Worker {
             Err(ExchangeEnd::Unsendable(error)) => {
                 // Nothing was sent, so the worker is still usable.
                 self.busy = false;
-                Err(dead(error.to_string()))
+                Err(ScriptError::worker(error.to_string()))
             }
             Err(ExchangeEnd::InvalidMessage(error)) => {
                 self.kill().await;
-                Err(dead(format!(
+                Err(ScriptError::worker(format!(
                     "the process of the script was killed: its message could not be read ({error})"
                 )))
             }
@@ -301,8 +301,10 @@ impl Worker {
         }
         let how = status.map_or("does not end".to_owned(), |status| status.to_string());
         match end.line {
-            Some(line) => dead(format!("the process of the script ended ({how}): {line}")),
-            None => dead(format!("the process of the script ended ({how})")),
+            Some(line) => {
+                ScriptError::worker(format!("the process of the script ended ({how}): {line}"))
+            }
+            None => ScriptError::worker(format!("the process of the script ended ({how})")),
         }
     }
 }
@@ -373,8 +375,4 @@ fn out_of_memory(memory_bytes: Option<usize>) -> ScriptError {
         None => "the script used more memory than allowed".to_owned(),
     };
     ScriptError::bare(ErrorKind::MemoryLimit, text)
-}
-
-fn dead(text: impl Into<String>) -> ScriptError {
-    ScriptError::bare(ErrorKind::Worker, text)
 }

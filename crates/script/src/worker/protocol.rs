@@ -10,9 +10,9 @@ use svc_protocol::jsonrpc::Progress;
 
 use crate::{Raise, ScriptError, Setting, Source, Stream};
 
-/// Most bytes of a frame of a worker for the user's own handlers. A snapshot is one frame.
+/// The maximum size of a frame of a worker for the user's own handlers. A snapshot is one frame.
 pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Most bytes of a frame of a sandboxed worker. The server holds a whole frame of each in memory.
+/// The same for a sandboxed worker. The server holds a whole frame of each in memory.
 pub const SANDBOX_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the length in front of a frame.
 pub const LENGTH_BYTES: usize = 4;

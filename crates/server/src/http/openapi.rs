@@ -289,7 +289,8 @@ fn scopes_of(route: &Route) -> Vec<&'static str> {
         scopes.permit(route.method.as_str(), route.path)
     };
     Scope::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(opens)
         .map(Scope::as_str)
         .collect()

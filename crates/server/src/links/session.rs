@@ -193,10 +193,7 @@ async fn write(
 }
 
 async fn refuse(sink: &mut FrameSink<AgentIo>, refusal: Refusal) {
-    debug!(
-        code = refusal.code.as_str(),
-        "link refused: {}", refusal.detail
-    );
+    debug!(code = ?refusal.code, "link refused: {}", refusal.detail);
     svc_link::refuse(sink, refusal).await;
 }
 

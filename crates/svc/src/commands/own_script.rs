@@ -9,8 +9,8 @@ use std::{
 };
 
 use svc_script::{
-    Abilities, AgentAccess, ErrorKind, Flavour, Host, Limits, Raise, SOURCE_BYTES_MAX, ScriptError,
-    Setting, Source, SpaceHost, Stream,
+    Abilities, ErrorKind, Flavour, Host, Limits, Raise, SOURCE_BYTES_MAX, ScriptError, Setting,
+    Source, SpaceHost, Stream,
 };
 
 use crate::{
@@ -75,10 +75,7 @@ impl OwnScript {
         environment: &Environment,
     ) -> Result<SpaceHost, Failure> {
         let agent = find_agent_socket(context, environment);
-        let host = SpaceHost::new(
-            self.path.clone(),
-            agent.map(|socket| AgentAccess { socket }),
-        );
+        let host = SpaceHost::new(self.path.clone(), agent);
         match (context::to_server(context, environment), context) {
             (Ok(connection), _) => Ok(host.with_server(connection.client)),
             // Most scripts need no server. An operation that needs one raises an error.

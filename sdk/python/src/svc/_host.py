@@ -82,7 +82,8 @@ def _emit(argument: Any) -> Any:
 
 def _api(argument: Any) -> Any:
     path = argument["path"]
-    seconds = CALL_SECONDS if path == "/api/methods/call" else ANSWER_SECONDS
+    is_call = path.split("?")[0] == "/api/methods/call"
+    seconds = CALL_SECONDS if is_call else ANSWER_SECONDS
     peer = _find_agent() or _server("svc.api")
     answer = peer.ask(argument["method"], path, argument.get("body"), seconds)
     return {"status": answer.status, "body": answer.body}
@@ -104,7 +105,7 @@ def _progress(argument: Any) -> None:
 
 
 def _rpc_error(argument: Any) -> NoReturn:
-    # Fail here, in the handler, if JSON cannot hold the data.
+    # Fail here, in the handler, if JSON cannot represent the data.
     json.dumps(argument, allow_nan=False)
     raise RpcError(argument["code"], argument["message"], argument["data"])
 

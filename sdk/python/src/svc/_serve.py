@@ -20,14 +20,14 @@ from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
 
 from svc import _host
 
-# Most bytes of a request or an answer. The agent discards longer lines.
+# The maximum size of a request or an answer. The agent discards longer lines.
 LINE_BYTES_MAX = 16 * 1024 * 1024
-# Most bytes around a result in its line.
+# The maximum size of the text around a result in its line.
 ENVELOPE_BYTES = 1024
 # Handlers mostly wait: for files, for other services.
 THREADS = 32
-# Most requests that are read but not answered. Further requests wait in the agent, where users
-# take turns.
+# The maximum number of requests that are read but not answered. Further requests wait in the
+# agent, where users take turns.
 WAITING_MAX = 2 * THREADS
 # Every batch is refused. A larger one than this is refused for its size.
 BATCH_MAX = 1_000
@@ -216,7 +216,7 @@ def _encode(handler: str, result: Any) -> bytes:
         data = {"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}
         said = f"the result has {len(text)} bytes; at most {LINE_BYTES_MAX} are allowed"
         raise _host.RpcError(-32603, said, data)
-    raise TypeError(f"`{handler}` returned what JSON cannot hold: {said}")
+    raise TypeError(f"`{handler}` returned a value that JSON cannot represent: {said}")
 
 
 def _response(member: str, outcome: Any, id: Any) -> bytes:

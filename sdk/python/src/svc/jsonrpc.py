@@ -32,7 +32,7 @@ from typing import Any, Dict, NoReturn, Optional
 
 from svc import _host
 
-# Most characters of a message, so that a report always fits into its limit of 4 KiB.
+# The maximum length of a message, so that a report always fits into its limit of 4 KiB.
 MESSAGE_MAX = 500
 
 

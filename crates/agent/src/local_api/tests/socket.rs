@@ -2,10 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use svc_protocol::registration_file::FILE_BYTES_MAX;
 use tokio::net::UnixListener;
 
 use super::*;
-use crate::local_api::socket::{default_socket_path, may_connect};
+use crate::local_api::socket::{default_socket_path, may_connect, socket_name};
 
 #[tokio::test]
 async fn the_socket_is_private_answers_and_explains_errors() {
@@ -24,8 +25,12 @@ async fn the_socket_is_private_answers_and_explains_errors() {
     );
     let file = r#"{"path":"/x/m.toml","text":""}"#;
     let wrong = r#"{"path":"/x/m.py","registration":{"server":{"command":"x","timeout":"1"}}}"#;
+    // Every byte of the largest file may need an escape of six characters.
+    let escaped = "\\u0001".repeat(FILE_BYTES_MAX);
+    let large = format!(r#"{{"path":"/x/m.toml","text":"{escaped}"}}"#);
     let cases = [
         ("POST", "/registration", file, 503, "not_linked"),
+        ("POST", "/registration", large.as_str(), 503, "not_linked"),
         (
             "POST",
             "/registration",
@@ -88,6 +93,8 @@ fn a_deep_folder_gets_a_short_socket_path() {
     assert!(path.as_os_str().len() <= 100, "{}", path.display());
     assert!(!path.starts_with(&deep));
     assert_eq!(path, default_socket_path(&deep).expect("a path"));
+    let name = socket_name(Path::new("/home/ann/lab"));
+    assert_eq!(name, "7f147621b21ec57f.sock", "the same in every version");
 }
 
 #[test]

@@ -74,15 +74,6 @@ fn cut_off() -> Error {
     Error::new("the bytes end too early")
 }
 
-/// Methods that need no hint from the visitor: the tag says the kind of the value.
-macro_rules! as_any {
-    ($($method:ident),*) => {$(
-        fn $method<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Error> {
-            self.deserialize_any(visitor)
-        }
-    )*};
-}
-
 impl<'a> Deserializer<'a> for &mut Reader<'a> {
     type Error = Error;
 
@@ -153,63 +144,12 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
         }
     }
 
-    fn deserialize_unit_struct<V: Visitor<'a>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
+    // The other kinds need no hint from the visitor: the tag says the kind of the value.
+    serde::forward_to_deserialize_any! {
+        <V: Visitor<'a>>
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
     }
-
-    fn deserialize_tuple<V: Visitor<'a>>(
-        self,
-        _length: usize,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'a>>(
-        self,
-        _name: &'static str,
-        _length: usize,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    fn deserialize_struct<V: Visitor<'a>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_any(visitor)
-    }
-
-    as_any!(
-        deserialize_bool,
-        deserialize_i8,
-        deserialize_i16,
-        deserialize_i32,
-        deserialize_i64,
-        deserialize_u8,
-        deserialize_u16,
-        deserialize_u32,
-        deserialize_u64,
-        deserialize_f32,
-        deserialize_f64,
-        deserialize_char,
-        deserialize_str,
-        deserialize_string,
-        deserialize_bytes,
-        deserialize_byte_buf,
-        deserialize_unit,
-        deserialize_seq,
-        deserialize_map,
-        deserialize_identifier,
-        deserialize_ignored_any
-    );
 }
 
 /// The rest of a list, of fields or of a map.

@@ -147,7 +147,7 @@ fn a_result_that_is_not_json_is_an_error_with_the_handlers_name() {
             .expect_err("no JSON");
         assert!(
             error.message.starts_with(&format!(
-                "TypeError: `{handler}` returned what JSON cannot hold: "
+                "TypeError: `{handler}` returned a value that JSON cannot represent: "
             )),
             "{}",
             error.message

@@ -6,44 +6,18 @@ use svc_protocol::jsonrpc::Progress;
 use super::pipe::Pipe;
 use crate::{
     Exception, Host, Raise, Source, SpaceHost, Stream,
-    worker::{
-        output::Output,
-        protocol::{FromWorker, ToWorker},
-    },
+    worker::protocol::{FromWorker, ToWorker},
 };
 
 /// The host of sandboxed scripts: forwards every operation to the parent.
-pub(super) struct PipeHost<'a> {
-    pipe: &'a mut Pipe,
-    output: Output,
-}
-
-impl<'a> PipeHost<'a> {
-    pub(super) fn new(pipe: &'a mut Pipe) -> Self {
-        Self {
-            pipe,
-            output: Output::new(),
-        }
-    }
-
-    /// Sends the remaining output.
-    pub(super) fn finish(self) {
-        let Self { pipe, mut output } = self;
-        pipe.send_or_end(output.take());
-    }
-
-    fn ask(&mut self, question: &FromWorker) -> Result<ToWorker, Raise> {
-        self.pipe.send_or_end(self.output.take());
-        self.pipe.ask(question)
-    }
-}
+pub(super) struct PipeHost<'a>(pub(super) &'a mut Pipe);
 
 impl Host for PipeHost<'_> {
     fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
         let question = FromWorker::Library {
             module: module.to_owned(),
         };
-        match self.ask(&question)? {
+        match self.0.ask(&question)? {
             ToWorker::LibraryAnswer(Ok(source)) => Ok(source),
             _ => Err(no_answer()),
         }
@@ -54,42 +28,24 @@ impl Host for PipeHost<'_> {
             operation: operation.to_owned(),
             argument: argument.to_owned(),
         };
-        match self.ask(&question)? {
+        match self.0.ask(&question)? {
             ToWorker::Answer(Ok(Some(answer))) => Ok(answer),
             _ => Err(no_answer()),
         }
     }
 
     fn print(&mut self, stream: Stream, text: &str) {
-        let now = self.output.print(stream, text);
-        self.pipe.send_or_end(now.into_iter().flatten());
+        self.0.print(stream, text);
     }
 }
 
 /// The host of a space, with output and progress reports sent to the parent.
 pub(super) struct PrintingHost<'a> {
-    host: &'a mut SpaceHost,
-    pipe: &'a mut Pipe,
-    output: Output,
+    pub(super) host: &'a mut SpaceHost,
+    pub(super) pipe: &'a mut Pipe,
 }
 
-impl<'a> PrintingHost<'a> {
-    pub(super) fn new(host: &'a mut SpaceHost, pipe: &'a mut Pipe) -> Self {
-        Self {
-            host,
-            pipe,
-            output: Output::new(),
-        }
-    }
-
-    /// Sends the remaining output.
-    pub(super) fn finish(self) {
-        let Self {
-            pipe, mut output, ..
-        } = self;
-        pipe.send_or_end(output.take());
-    }
-
+impl PrintingHost<'_> {
     fn progress(&mut self, argument: &str) -> Result<String, Raise> {
         let progress = Progress::parse(argument.as_bytes()).ok_or_else(|| {
             Raise::new(
@@ -120,8 +76,7 @@ impl Host for PrintingHost<'_> {
     }
 
     fn print(&mut self, stream: Stream, text: &str) {
-        let now = self.output.print(stream, text);
-        self.pipe.send_or_end(now.into_iter().flatten());
+        self.pipe.print(stream, text);
     }
 }
 

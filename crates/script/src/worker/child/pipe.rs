@@ -7,8 +7,11 @@ use std::{
 };
 
 use crate::{
-    ErrorKind, Raise, ScriptError,
-    worker::protocol::{self, FromWorker, ToWorker},
+    ErrorKind, Raise, ScriptError, Stream,
+    worker::{
+        output::Output,
+        protocol::{self, FromWorker, ToWorker},
+    },
 };
 
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -17,8 +20,10 @@ pub(super) struct Pipe {
     input: BufReader<File>,
     /// Not `std::io::stdout`, which would flush at line ends.
     output: File,
-    /// Most bytes of one frame.
+    /// The maximum size of a frame.
     bytes_max: usize,
+    /// What the running script prints.
+    printed: Output,
 }
 
 impl Pipe {
@@ -29,6 +34,7 @@ impl Pipe {
             input: BufReader::with_capacity(BUFFER_BYTES, input.into()),
             output: output.into(),
             bytes_max,
+            printed: Output::new(),
         })
     }
 
@@ -41,16 +47,29 @@ impl Pipe {
             .write_all(&protocol::encode(message, self.bytes_max)?)
     }
 
+    /// Ends a piece of work: sends the remaining output of the script, then the result.
     pub(super) fn send_done(
         &mut self,
         done: Result<Option<String>, ScriptError>,
     ) -> io::Result<()> {
+        self.flush();
+        self.printed = Output::new();
         let encode = |done| protocol::encode(&FromWorker::Done(done), self.bytes_max);
         let frame = encode(done).or_else(|error| {
             let text = format!("ValueError: the result is too large: {error}");
             encode(Err(ScriptError::bare(ErrorKind::Exception, text)))
         })?;
         self.output.write_all(&frame)
+    }
+
+    pub(super) fn print(&mut self, stream: Stream, text: &str) {
+        let messages = self.printed.print(stream, text);
+        self.send_or_end(messages.into_iter().flatten());
+    }
+
+    fn flush(&mut self) {
+        let message = self.printed.take();
+        self.send_or_end(message);
     }
 
     /// Sends messages in the middle of a script. Ends the process if the parent is gone.
@@ -62,6 +81,7 @@ impl Pipe {
 
     /// Sends a request to the parent and waits for the answer.
     pub(super) fn ask(&mut self, question: &FromWorker) -> Result<ToWorker, Raise> {
+        self.flush();
         let frame = protocol::encode(question, self.bytes_max)
             .map_err(|error| Raise::runtime(format!("the argument is too large: {error}")))?;
         or_end(self.output.write_all(&frame));

@@ -4,6 +4,7 @@
 //! their own validator while they read the list.
 
 use serde_json::{Value, json};
+use svc_core::schema::{ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP};
 
 /// Dialects in which the keywords below mean the same to every validator in use.
 const DIALECTS: [&str; 3] = [
@@ -45,24 +46,6 @@ const PLAIN_KEYWORDS: &[&str] = &[
     "uniqueItems",
     "writeOnly",
 ];
-/// Keywords whose value is a schema.
-const SCHEMA_KEYWORDS: &[&str] = &[
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-/// Keywords whose value is a list of schemas.
-const LIST_KEYWORDS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value maps names to schemas.
-const MAP_KEYWORDS: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
 
 /// Makes the root what every client requires: the type `object`, with an object for each property.
 pub fn make_object_root(schema: &mut Value) {
@@ -127,15 +110,15 @@ impl PortableCheck<'_> {
             ("patternProperties", Value::Object(schemas)) => schemas
                 .iter()
                 .all(|(pattern, schema)| is_portable_pattern(pattern) && self.accepts(schema)),
-            ("items", Value::Array(schemas)) => schemas.iter().all(|schema| self.accepts(schema)),
-            ("items", schema) => self.accepts(schema),
-            (key, schema) if SCHEMA_KEYWORDS.contains(&key) => self.accepts(schema),
-            (key, Value::Array(schemas)) if LIST_KEYWORDS.contains(&key) => {
+            // Newer dialects do not have this keyword.
+            ("dependencies", _) => false,
+            (key, Value::Array(schemas)) if SCHEMA_LIST.contains(&key) => {
                 schemas.iter().all(|schema| self.accepts(schema))
             }
-            (key, Value::Object(schemas)) if MAP_KEYWORDS.contains(&key) => {
+            (key, Value::Object(schemas)) if SCHEMA_MAP.contains(&key) => {
                 schemas.values().all(|schema| self.accepts(schema))
             }
+            (key, schema) if ONE_SCHEMA.contains(&key) => self.accepts(schema),
             (key, _) => PLAIN_KEYWORDS.contains(&key) || key.starts_with("x-"),
         }
     }

@@ -168,7 +168,7 @@ impl State {
         let mut conflicting = Vec::new();
         for (definition, _) in &publication.methods {
             if let Some(entry) = namespace.methods.get(&definition.name)
-                && !entry.definition.is_identical(definition)
+                && entry.definition != *definition
                 && let others = others_of(entry)
                 && let Some(other) = others.first()
             {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::registration::Registration;
-use svc_link::{Control, Frame, FrameKind, VERSION};
+use svc_link::{Control, Frame, FrameKind, RefusalCode, VERSION};
 use svc_testkit::{
     RawLink, TestServer, TestSpace, TestUser, error_code, fixture, resident_mib, result,
 };
@@ -85,7 +85,7 @@ async fn another_version_is_refused_by_name() {
     let Control::Refused(refusal) = link.hello(&[VERSION + 98]).await else {
         panic!("not refused");
     };
-    assert_eq!(refusal.code.as_str(), "version");
+    assert_eq!(refusal.code, RefusalCode::Version);
     assert!(
         !refusal.retry && refusal.detail.contains("99"),
         "{refusal:?}"

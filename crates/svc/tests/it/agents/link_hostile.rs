@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use svc_core::registration::Registration;
-use svc_link::{Control, Frame, FrameKind, Goodbye, Register, VERSION, put_frame};
+use svc_link::{Control, Frame, FrameKind, Goodbye, RefusalCode, Register, VERSION, put_frame};
 use svc_testkit::{
     RawLink, TestServer, TestSpace, TestUser, error_code, fixture, peak_resident_mib, resident_mib,
     result,
@@ -160,7 +160,7 @@ async fn a_token_revoked_between_upgrade_and_hello_opens_no_link() {
     let (mut link, _) = revoked_before_hello(&server, &space).await;
     let heard = insist(&mut link).await;
     let refused = |said: &Control| {
-        matches!(said, Control::Refused(refusal) if refusal.code.as_str() == "unauthorized" && !refusal.retry)
+        matches!(said, Control::Refused(refusal) if refusal.code == RefusalCode::Unauthorized && !refusal.retry)
             || matches!(
                 said,
                 Control::Goodbye {

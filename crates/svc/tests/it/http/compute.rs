@@ -231,4 +231,7 @@ async fn queries_are_limited_in_bytes_and_in_words() {
         .await;
         assert!(told.contains("8192"), "{told}");
     }
+    let call = format!("/api/methods/call?q={}", words(12_000));
+    let refused = ann.post(&call, "{}").await.expect(400);
+    assert_eq!(refused.code(), "query_too_long");
 }

@@ -116,13 +116,13 @@ const EXPECTED: &[(&str, &str, &str)] = &[
 ];
 
 /// An id that no record has.
-const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "01890000-0000-7000-8000-000000000000";
 
 /// Replaces the placeholders in a path of the table. The response of an accepted event stream would
 /// never end, so the path of the stream gets an invalid pattern, which the server rejects with an
 /// error.
 fn concrete(path: &str) -> String {
-    let path = path.replace("{id}", NOBODY).replace("{n}", "1");
+    let path = path.replace("{id}", UNKNOWN_ID).replace("{n}", "1");
     let path = path.replace("{*path}", "nowhere");
     if path.ends_with("/stream") {
         format!("{path}?pattern=**")

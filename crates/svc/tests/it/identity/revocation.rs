@@ -14,7 +14,7 @@ use tokio::{
 use crate::SOON;
 
 /// An id that no record has.
-const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "01890000-0000-7000-8000-000000000000";
 
 /// `hold` reports its progress and returns once the file `go` exists.
 const METHOD_SERVER: &str = r#"
@@ -151,7 +151,7 @@ async fn s5_a_body_that_arrives_after_the_revocation_changes_nothing() {
     let mallory = server.user_with("mallory", &["admin"], &[]).await;
     let (mut wrong, mut waited) = (Vec::new(), 0);
     for (method, path, needs) in changing_routes(&server).await {
-        let concrete = path.replace("{id}", NOBODY).replace("{n}", "1");
+        let concrete = path.replace("{id}", UNKNOWN_ID).replace("{n}", "1");
         for how in [
             Revocation::Deactivate,
             Revocation::DeleteToken,

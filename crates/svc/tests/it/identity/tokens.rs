@@ -2,6 +2,10 @@
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, error_code, fixture, method, result};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream},
+    net::TcpStream,
+};
 
 /// Statuses of the routes that scopes name, in a fixed order.
 async fn reach(user: &TestUser) -> [u16; 5] {
@@ -333,4 +337,55 @@ async fn s5_revoking_a_token_revokes_the_tokens_created_with_it() {
     assert_eq!(revoked.len(), 4);
     let with_parent = |entry: &&Value| entry["detail"]["revoked_with"] == record["id"];
     assert_eq!(revoked.iter().filter(with_parent).count(), 3);
+}
+
+/// Makes a call over an open connection; returns the status of the answer.
+async fn call_over(connection: &mut BufStream<TcpStream>, host: &str, token: &str) -> String {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"missing"}"#;
+    let request = format!(
+        "POST /api/methods/call HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    connection.write_all(request.as_bytes()).await.unwrap();
+    connection.flush().await.unwrap();
+    let (mut status, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        connection.read_line(&mut line).await.unwrap();
+        match line.trim().split_once(' ') {
+            Some(("HTTP/1.1", rest)) => rest[..3].clone_into(&mut status),
+            Some(("content-length:", bytes)) => length = bytes.parse().unwrap(),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    connection.read_exact(&mut vec![0; length]).await.unwrap();
+    status
+}
+
+#[tokio::test]
+async fn s5_each_call_over_a_connection_has_the_power_of_its_own_token() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let record = ann.new_token(&["methods"]).await;
+    let first = record["token"].as_str().unwrap();
+    let other = bob.new_token(&["mcp"]).await;
+    let other = other["token"].as_str().unwrap();
+    let host = server.address().to_string();
+    let mut connection = BufStream::new(TcpStream::connect(server.address()).await.unwrap());
+    for (token, expected) in [
+        (first, "200"),
+        (first, "200"),
+        (other, "403"),
+        (first, "200"),
+        (&first[..first.len() - 1], "401"),
+        ("", "401"),
+        (first, "200"),
+    ] {
+        let status = call_over(&mut connection, &host, token).await;
+        assert_eq!(status, expected, "{token}");
+    }
+    let path = format!("/api/tokens/{}", record["id"].as_str().unwrap());
+    ann.delete(&path).await.expect(204);
+    assert_eq!(call_over(&mut connection, &host, first).await, "401");
 }

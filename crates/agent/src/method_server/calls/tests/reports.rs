@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Most reports of one call in a second.
+/// The maximum number of reports of one call in a second.
 const PER_SECOND_MAX: usize = 20;
 
 impl Bench {

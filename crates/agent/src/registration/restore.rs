@@ -1,13 +1,13 @@
 //! Restores the registration after a lost link.
 
-use svc_link::{Control, Register};
+use svc_link::Control;
 use tokio::time::sleep;
 
 use super::{Registrar, RegistrationError};
 
 impl Registrar {
     /// Registers again on every new link, until the agent links no more.
-    pub async fn keep(&self) {
+    pub async fn restore_on_each_link(&self) {
         let mut link = self.link.clone();
         loop {
             let number = link.borrow_and_update().link;
@@ -54,14 +54,7 @@ impl Registrar {
         let Some(current) = change.current.as_mut() else {
             return Ok(());
         };
-        let again = Register {
-            registration: current.registration.clone(),
-            generation: current.generation,
-            replace_conflicting: false,
-            place: Some(current.place),
-        };
-        let accepted = self.ask(&again).await?;
-        current.place = accepted.place;
+        self.ask(current, false).await?;
         current.server.report();
         tracing::info!(
             generation = current.generation,
