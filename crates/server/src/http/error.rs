@@ -8,6 +8,7 @@ use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use svc_store::{InvalidPage, StoreError};
 
+use super::failures;
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
@@ -32,6 +33,10 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        debug_assert!(
+            failures::is_known(status.as_u16(), code),
+            "`{code}` with status {status} is not in `failures.rs`, so the OpenAPI document lacks it"
+        );
         let title = status.canonical_reason().unwrap_or("Error");
         let problem = Problem::new(status.as_u16(), code, title, detail);
         Self {

@@ -7,6 +7,11 @@ pub type Failure = (u16, &'static str, &'static str);
 macro_rules! failures {
     ($($name:ident = $status:literal $code:literal, $meaning:literal;)*) => {
         $(pub const $name: Failure = ($status, $code, $meaning);)*
+
+        /// Whether the document may contain this code with this status.
+        pub fn is_known(status: u16, code: &str) -> bool {
+            matches!((status, code), $(($status, $code))|*)
+        }
     };
 }
 
