@@ -44,9 +44,21 @@ fn sample(schema: &Value, schemas: &Value, depth: usize) -> Value {
     if let Some(name) = schema["$ref"].as_str().and_then(|at| at.rsplit('/').next()) {
         return sample(&schemas[name], schemas, depth + 1);
     }
-    let given = [&schema["examples"][0], &schema["const"], &schema["enum"][0]];
+    let given = [
+        &schema["examples"][0],
+        &schema["const"],
+        &schema["enum"][0],
+        &schema["default"],
+    ];
     if let Some(given) = given.into_iter().find(|value| !value.is_null()) {
-        return given.clone();
+        // The example of a request may lack members that every answer has.
+        let mut whole = required(schema, schemas, depth);
+        merge(&mut whole, given.clone());
+        return if given.is_object() {
+            whole
+        } else {
+            given.clone()
+        };
     }
     for choices in ["anyOf", "oneOf"] {
         let choices = schema[choices].as_array().into_iter().flatten();
@@ -93,6 +105,16 @@ fn kind(schema: &Value) -> Option<&str> {
     kinds
         .and_then(Value::as_str)
         .or(is_object.then_some("object"))
+}
+
+/// The members that a value must have.
+fn required(schema: &Value, schemas: &Value, depth: usize) -> Value {
+    let mut members = members(schema, schemas, depth);
+    let names = schema["required"].as_array();
+    if let Value::Object(members) = &mut members {
+        members.retain(|name, _| names.is_some_and(|names| names.contains(&json!(name))));
+    }
+    members
 }
 
 fn members(schema: &Value, schemas: &Value, depth: usize) -> Value {
