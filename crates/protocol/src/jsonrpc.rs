@@ -6,6 +6,7 @@ mod progress;
 mod request;
 mod response;
 mod scan;
+pub mod schema;
 
 pub use depth::{JSON_DEPTH_MAX, is_too_deep, nests_deeper_than};
 pub use progress::{Progress, parse_progress_line, progress_line};

@@ -52,6 +52,7 @@ export const ROUTES = [
   { path: '/account', title: 'Account', load: page('account') },
   { path: '/login', title: 'Sign in', load: page('login'), open: true },
   { path: '/setup', title: 'Set up', load: page('setup'), open: true },
+  { path: '/api/docs', title: 'HTTP API', load: page('api-docs'), open: true },
 ];
 
 /** @type {RouteRow} */

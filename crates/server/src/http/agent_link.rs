@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     body::Body,
     extract::{Request, State},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode, header};
 use svc_link::{SUBPROTOCOL, UpgradeError};
@@ -13,6 +13,7 @@ use tracing::debug;
 
 use super::{
     connections::Slot,
+    describe::{Answer, Operation},
     error::{ApiError, ApiResult},
 };
 use crate::{
@@ -24,7 +25,7 @@ pub async fn upgrade(
     State(app): State<App>,
     caller: Caller,
     mut request: Request,
-) -> ApiResult<Response> {
+) -> ApiResult<Upgrade> {
     let Credential::Agent { space_id, .. } = caller.credential else {
         return Err(ApiError::forbidden(
             "agent_denied",
@@ -53,7 +54,23 @@ pub async fn upgrade(
         .header(header::SEC_WEBSOCKET_ACCEPT, accept)
         .header(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)
         .body(Body::empty())
+        .map(Upgrade)
         .map_err(|error| ApiError::bad_request("invalid_handshake", error.to_string()))
+}
+
+/// The answer to a WebSocket handshake.
+pub struct Upgrade(Response);
+
+impl IntoResponse for Upgrade {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Answer for Upgrade {
+    fn describe(operation: &mut Operation) {
+        operation.answer(101, "The connection is a WebSocket now", None);
+    }
 }
 
 fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {

@@ -1,7 +1,9 @@
 //! Extractors for bodies, queries and ids: bounded, strictly typed, with errors that name the
-//! fault.
+//! fault. And the usual answers.
 
 use std::{
+    convert::Infallible,
+    marker::PhantomData,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
@@ -15,7 +17,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header, request::Parts};
+use http::header::ToStrError;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
@@ -26,7 +29,11 @@ use svc_protocol::{
 };
 use svc_store::PageRequest;
 
-use super::{auth::Admission, connections::Slot, error::ApiError};
+use super::{
+    auth::Admission,
+    connections::Slot,
+    error::{ApiError, protect},
+};
 use crate::{
     app::App,
     identity::Caller,
@@ -92,6 +99,10 @@ where
     T: DeserializeOwned + Send + 'static,
 {
     let (mut parts, body) = request.into_parts();
+    if is_empty_post(&parts, &body) {
+        let record = parse_record(b"{}")?;
+        return Ok((parts, record));
+    }
     require_json(&parts.headers)?;
     let (account, bytes_max) = account_of(&parts);
     let reservation = app.bodies.begin(account);
@@ -101,6 +112,13 @@ where
     }
     let record = parse(app, &parts, received.bytes).await?;
     Ok((parts, record))
+}
+
+/// A POST without body and content type means `{}`, so it is accepted where every field is optional.
+fn is_empty_post(parts: &Parts, body: &impl HttpBody) -> bool {
+    parts.method == Method::POST
+        && !parts.headers.contains_key(header::CONTENT_TYPE)
+        && body.is_end_stream()
 }
 
 /// Resolves the caller again if the server had to wait for the body: the credential may have been
@@ -158,6 +176,90 @@ pub struct Created<T>(pub T);
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
         (StatusCode::CREATED, axum::Json(self.0)).into_response()
+    }
+}
+
+/// A JSON answer with status 202.
+pub struct Accepted<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, axum::Json(self.0)).into_response()
+    }
+}
+
+/// Status 204.
+pub struct NoContent;
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+/// A `T` that is JSON already.
+pub struct JsonBytes<T>(Bytes, PhantomData<T>);
+
+impl<T> JsonBytes<T> {
+    pub fn new(json: impl Into<Bytes>) -> Self {
+        Self(json.into(), PhantomData)
+    }
+}
+
+impl<T> IntoResponse for JsonBytes<T> {
+    fn into_response(self) -> Response {
+        let content_type = HeaderValue::from_static("application/json");
+        let mut response = Response::new(self.0.into());
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type);
+        protect(headers);
+        response
+    }
+}
+
+/// An answer that sets cookies.
+pub struct WithCookies<T> {
+    pub cookies: Vec<HeaderValue>,
+    pub answer: T,
+}
+
+impl<T: IntoResponse> IntoResponse for WithCookies<T> {
+    fn into_response(self) -> Response {
+        let mut response = self.answer.into_response();
+        for cookie in self.cookies {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// A request whose body the handler reads; the body is a `T`.
+pub struct RawRequest<T> {
+    pub request: Request,
+    body: PhantomData<T>,
+}
+
+impl<T> FromRequest<App> for RawRequest<T> {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, Infallible> {
+        Ok(Self {
+            request,
+            body: PhantomData,
+        })
+    }
+}
+
+/// The header `Idempotency-Key`; `Err` if it is not text.
+pub struct IdempotencyKey(pub Result<Option<String>, ToStrError>);
+
+impl FromRequestParts<App> for IdempotencyKey {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        let key = parts.headers.get("idempotency-key");
+        let key = key.map(|key| key.to_str().map(str::to_owned));
+        Ok(Self(key.transpose()))
     }
 }
 

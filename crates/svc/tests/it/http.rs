@@ -2,5 +2,7 @@
 
 mod compute;
 mod connections;
+mod empty_posts;
 mod hosts;
+mod openapi;
 mod proxies;

@@ -7,7 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
 use svc_protocol::api::{
-    JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
+    DESCRIPTION_MAX, JsonRpcConfig, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig, SinkType,
+    WebhookConfig,
 };
 use svc_store::sinks::SinkConfig;
 use uuid::Uuid;
@@ -19,11 +20,6 @@ use crate::events::{
     secrets,
     template::{self, Scope, TemplateError},
 };
-
-/// Patterns of one sink.
-const PATTERNS_MAX: usize = 100;
-/// Characters of a description.
-const DESCRIPTION_MAX: usize = 1_000;
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
     check_free_name("event sink", name)?;
