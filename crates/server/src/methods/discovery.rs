@@ -207,6 +207,11 @@ impl Discovery {
         let name = visible_name(caller.user.id, owner.as_owner(), &definition.name).into_owned();
         let able = |p: &&Arc<super::provider::Provider>| p.availability() == Availability::Ready;
         let groups = definition.groups.iter().flatten();
+        let group_names: Vec<_> = groups
+            .clone()
+            .filter(|_| is_own)
+            .filter_map(|group| self.directory.group_name(*group))
+            .collect();
         Some(Method {
             mcp_tool: definition.tool_name.is_some(),
             mcp_tool_name: definition.tool_name.as_ref().map(|_| tool_name(&name)),
@@ -224,19 +229,9 @@ impl Discovery {
                 .first()
                 .filter(|_| is_own)
                 .map(|p| p.local_name.clone()),
-            groups: if is_own {
-                // A deleted group is shown by its id: without it, the list would look empty, which
-                // means "shared with all users".
-                groups
-                    .map(|g| {
-                        self.directory
-                            .group_name(*g)
-                            .unwrap_or_else(|| g.to_string())
-                    })
-                    .collect()
-            } else {
-                Vec::new()
-            },
+            // Without this number, an empty list would look like "shared with all users".
+            deleted_groups: groups.filter(|_| is_own).count() - group_names.len(),
+            groups: group_names,
             events: if is_own {
                 definition.events.iter().map(ToString::to_string).collect()
             } else {

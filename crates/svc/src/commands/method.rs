@@ -6,7 +6,10 @@ mod call_response;
 
 use clap::Subcommand;
 use serde_json::Value;
-use svc_protocol::api::{Method, MethodQuery, Methods};
+use svc_protocol::{
+    api::{Method, MethodQuery, Methods},
+    document,
+};
 
 use super::{Shell, records::ListArgs};
 use crate::{
@@ -56,7 +59,7 @@ async fn list(
         cursor: page.cursor.clone(),
     };
     let bytes = connection.client.methods_raw(&query).await?;
-    let document: Methods = serde_json::from_slice(&bytes).map_err(|error| {
+    let document: Methods = document::read_json(&bytes).map_err(|error| {
         Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
     })?;
     if let (Some(name), 0) = (&name, document.count) {
@@ -70,7 +73,7 @@ async fn list(
         // The unchanged document of the API.
         Format::Json => shell.output.raw(&bytes)?,
         Format::Yaml => {
-            let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            let value: Value = document::read_json(&bytes).map_err(|error| {
                 Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
             })?;
             shell.output.document(&value, || Table::new(&[]))?;
@@ -125,13 +128,22 @@ fn fields(method: &Method) -> Vec<(&'static str, String)> {
         });
         fields.extend([
             ("local_name", or_dash(method.local_name.as_ref())),
-            ("groups", joined(&method.groups)),
+            ("groups", groups(method)),
             ("events", joined(&method.events)),
             ("event_sinks", joined(&method.event_sinks)),
             ("providers", joined(providers)),
         ]);
     }
     fields
+}
+
+fn groups(method: &Method) -> String {
+    let deleted = match method.deleted_groups {
+        0 => None,
+        1 => Some("1 deleted group".to_owned()),
+        n => Some(format!("{n} deleted groups")),
+    };
+    joined(method.groups.iter().chain(&deleted))
 }
 
 fn print_schema(shell: &Shell, name: &str, schema: Option<&Value>) -> Result<(), Failure> {
