@@ -11,7 +11,7 @@ use clap::Subcommand;
 use svc_client::AgentClient;
 use svc_core::{
     SpaceName, UserName,
-    registration::{CheckedRegistration, Registration},
+    registration::{CheckedRegistration, Registration, file_schema},
 };
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status},
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     context,
     exit::{Exit, Failure, Outcome},
-    output::Table,
+    output::{Format, Table},
     prompt,
 };
 
@@ -78,6 +78,10 @@ pub enum Command {
         #[arg(long, default_value = ANY_OWNER)]
         owner: String,
     },
+    /// Print the JSON Schema of the registration file, for editors
+    #[command(before_help = "  svc methods schema > methods.schema.json\n\n\
+                       and as the first line of methods.toml: #:schema ./methods.schema.json")]
+    Schema,
     /// Show the log of the method server and the agent
     #[command(before_help = "  svc methods logs -f")]
     Logs(LogArgs),
@@ -92,6 +96,14 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         } => register(shell, &file, replace_conflicting, quiet).await,
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
         Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
+        Command::Schema => {
+            let schema = file_schema();
+            match shell.output.format {
+                Format::Yaml => shell.output.document(&schema, || Table::new(&[]))?,
+                Format::Table | Format::Json => shell.output.line(format!("{schema:#}"))?,
+            }
+            Ok(Exit::Ok)
+        }
         Command::Logs(args) => {
             let agent = context::find_agent(&shell.environment)?;
             let Status { space_id, .. } = agent.status().await?;

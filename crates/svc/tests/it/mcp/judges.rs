@@ -1,8 +1,8 @@
 //! `/mcp` tested by independent judges: the official conformance suite and public clients. See
 //! `tests/judges`.
 
-mod install;
-mod ugly;
+pub mod install;
+pub mod ugly;
 
 use std::{fs, time::Duration};
 
