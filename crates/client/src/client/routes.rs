@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 use svc_core::SpaceId;
-use svc_protocol::{api, problem::Problem};
+use svc_protocol::{api, document, problem::Problem};
 use uuid::Uuid;
 
 use super::{
@@ -243,7 +243,7 @@ impl Client {
         if status != StatusCode::OK {
             return Err(self.problem(status, &body));
         }
-        serde_json::from_slice(&body).map_err(|error| {
+        document::read_json(&body).map_err(|error| {
             self.transport
                 .unexpected(format!("the answer is not a JSON-RPC response: {error}"))
         })

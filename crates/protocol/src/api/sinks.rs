@@ -91,7 +91,10 @@ pub struct LastDelivery {
 
 /// Patterns as an array, or as one string, separated by commas.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected event patterns: a string such as \"custom.*, space.created\", or an array of strings"
+)]
 pub enum PatternsInput {
     List(Vec<String>),
     Text(String),

@@ -3,7 +3,10 @@
 use clap::ValueEnum;
 use serde_json::Value;
 use svc_core::event::{check_payload, custom_type};
-use svc_protocol::api::{Emit, EmittedEvent};
+use svc_protocol::{
+    api::{Emit, EmittedEvent},
+    document::not_json,
+};
 
 use super::Shell;
 use crate::{
@@ -101,7 +104,7 @@ fn read(r#type: String, payload: &str) -> Result<Emit, Failure> {
     } else {
         serde_json::from_str(payload).map_err(|error| {
             Failure::usage("the payload is not JSON")
-                .why(error)
+                .why(not_json(payload.as_bytes(), &error))
                 .hint("quote it for the shell: svc event <type> '{\"key\": \"value\"}'")
         })?
     };

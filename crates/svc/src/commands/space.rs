@@ -160,8 +160,10 @@ async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Out
         eprintln!("the agent of space `{}` may link again", space.name);
         return Ok(Exit::Ok);
     };
-    let limit = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| Failure::usage(format!("`--timeout {seconds}`: {error}")))?;
+    let limit = Duration::try_from_secs_f64(seconds).map_err(|_| {
+        Failure::usage(format!("`--timeout {seconds}` is not a valid time"))
+            .hint("give a number of seconds, such as 30 or 0.5")
+    })?;
     let begun = Instant::now();
     while begun.elapsed() < limit {
         if client.read_one::<Space>(space.id()).await?.state == State::Deployed {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use svc_protocol::registration_file::place;
+use svc_protocol::{document, registration_file::place};
 
 use crate::exit::{Exit, Failure};
 
@@ -64,13 +64,13 @@ impl Contexts {
                 .why(error));
             }
         };
-        toml::from_str(&text).map_err(|error| {
+        document::read_toml(&text).map_err(|error| {
             // No excerpt: the line may contain a token.
             let mut fault = place(
                 &path.display().to_string(),
                 &text,
-                error.span(),
-                error.message(),
+                error.span,
+                &error.message,
             );
             fault.excerpt = None;
             Failure::new(Exit::Failure, fault.to_string())

@@ -3,4 +3,5 @@
 mod compute;
 mod connections;
 mod hosts;
+mod messages;
 mod proxies;

@@ -31,7 +31,7 @@ async fn the_socket_is_private_answers_and_explains_errors() {
             "/registration",
             wrong,
             422,
-            "the registration is wrong: server.timeout: invalid type",
+            "the registration is wrong: `server.timeout`: expected a whole number from 0 to 4294967295, not the text `1`",
         ),
         ("POST", "/registration", "{}", 400, "invalid_request"),
         ("POST", "/registration", "{", 400, "invalid_request"),

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
-use svc_protocol::api::{
-    JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
+use svc_protocol::{
+    api::{JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig},
+    document::{self, ReadError},
 };
 use svc_store::sinks::SinkConfig;
 use uuid::Uuid;
@@ -121,10 +122,10 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             "the configuration of a sink is changed member by member; send an object",
         ));
     };
-    let unreadable = |error: serde_json::Error| {
+    let unreadable = |error: ReadError| {
         SinkError::invalid(
             "invalid_config",
-            format!("the configuration is not valid for this sink: {error}"),
+            format!("in the configuration of this sink: {error}"),
         )
     };
     match current {
@@ -145,8 +146,8 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 body_template: body_template.clone(),
                 secret: None,
             };
-            let merged = merge(&current, patch).map_err(unreadable)?;
-            let mut merged: WebhookConfig = serde_json::from_value(merged).map_err(unreadable)?;
+            let merged = merge(&current, patch)?;
+            let mut merged: WebhookConfig = document::read_value(merged).map_err(unreadable)?;
             restore_masked(&mut merged.headers, headers)?;
             check_config(webhook_config(merged))
         }
@@ -155,18 +156,18 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 script_id: *script_id,
                 source: source.clone(),
             };
-            let merged = merge(&current, &drop_replaced(patch)).map_err(unreadable)?;
+            let merged = merge(&current, &drop_replaced(patch))?;
             check_config(script_config(
-                serde_json::from_value(merged).map_err(unreadable)?,
+                document::read_value(merged).map_err(unreadable)?,
             ))
         }
         SinkConfig::JsonRpc { body_template } => {
             let current = JsonRpcConfig {
                 body_template: body_template.clone(),
             };
-            let merged = merge(&current, patch).map_err(unreadable)?;
+            let merged = merge(&current, patch)?;
             let JsonRpcConfig { body_template } =
-                serde_json::from_value(merged).map_err(unreadable)?;
+                document::read_value(merged).map_err(unreadable)?;
             check_config(SinkConfig::JsonRpc { body_template })
         }
     }
@@ -292,11 +293,9 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
 }
 
 /// Applies a JSON Merge Patch (RFC 7396).
-fn merge(
-    current: &impl serde::Serialize,
-    patch: &Map<String, Value>,
-) -> Result<Value, serde_json::Error> {
-    let mut merged = serde_json::to_value(current)?;
+fn merge(current: &impl serde::Serialize, patch: &Map<String, Value>) -> Result<Value, SinkError> {
+    let mut merged = serde_json::to_value(current)
+        .map_err(|error| SinkError::Internal(format!("a stored sink is not JSON: {error}")))?;
     merge_into(&mut merged, patch);
     Ok(merged)
 }

@@ -172,6 +172,7 @@ impl Answer {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::new(Exit::Failure, "the server's answer is not valid MCP").why(error)
+fn unreadable(_: serde_json::Error) -> Failure {
+    Failure::new(Exit::Failure, "the server's answer is not valid MCP")
+        .hint("svc whoami shows which server answers")
 }

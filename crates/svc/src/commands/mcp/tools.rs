@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
-use svc_protocol::api::MethodQuery;
+use svc_protocol::{api::MethodQuery, document::not_json};
 
 use super::speak::McpClient;
 use crate::{
@@ -63,8 +63,9 @@ pub async fn call(shell: &Shell, args: Args) -> Outcome {
     let arguments = prompt::argument_or_stdin(args.arguments)?;
     let arguments = check(&arguments)?;
     let within = args.timeout.map(|seconds| {
-        Duration::try_from_secs_f64(seconds).map_err(|error| {
-            Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            Failure::usage(format!("`--timeout {seconds}` is not a valid time"))
+                .hint("give a number of seconds, such as 30 or 0.5")
         })
     });
     let client = McpClient::new(shell.client()?);
@@ -98,7 +99,7 @@ fn check(arguments: &str) -> Result<&str, Failure> {
     }
     serde_json::from_str::<&RawValue>(arguments).map_err(|error| {
         Failure::usage("the arguments are not JSON")
-            .why(error)
+            .why(not_json(arguments.as_bytes(), &error))
             .hint("quote them for the shell: svc mcp call <tool> '{\"key\": \"value\"}'")
     })?;
     if arguments.starts_with('{') {

@@ -52,8 +52,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let within = args
         .timeout
         .map(|seconds| {
-            Duration::try_from_secs_f64(seconds).map_err(|error| {
-                Failure::usage(format!("`--timeout {seconds}` is not a valid time")).why(error)
+            Duration::try_from_secs_f64(seconds).map_err(|_| {
+                Failure::usage(format!("`--timeout {seconds}` is not a valid time"))
+                    .hint("give a number of seconds, such as 30 or 0.5")
             })
         })
         .transpose()?;

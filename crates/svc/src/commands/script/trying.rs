@@ -3,7 +3,10 @@
 use std::io::{self, IsTerminal};
 
 use serde_json::Value;
-use svc_protocol::api::{RunScript, ScriptRunResult};
+use svc_protocol::{
+    api::{RunScript, ScriptRunResult},
+    document::not_json,
+};
 
 use super::{ScriptArg, find};
 use crate::{
@@ -52,7 +55,8 @@ fn parse_params(text: &str) -> Result<Option<Value>, Failure> {
         return Ok(None);
     }
     let refuse = || Failure::usage("the params must be a JSON object");
-    let params: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
+    let params: Value = serde_json::from_str(text)
+        .map_err(|error| refuse().why(not_json(text.as_bytes(), &error)))?;
     if params.is_object() {
         Ok(Some(params))
     } else {

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 use svc_core::EventId;
-use svc_protocol::api::{Preview, PreviewResult};
+use svc_protocol::{
+    api::{Preview, PreviewResult},
+    document::not_json,
+};
 
 use super::{SinkArg, content::read_text, find};
 use crate::{
@@ -56,7 +59,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 
 fn read_data(text: &str) -> Result<Value, Failure> {
     let refuse = || Failure::usage("`--data` must be a JSON object");
-    let data: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
+    let data: Value = serde_json::from_str(text)
+        .map_err(|error| refuse().why(not_json(text.as_bytes(), &error)))?;
     if data.is_object() {
         Ok(data)
     } else {
