@@ -75,7 +75,7 @@ pub struct ServerDefinition {
     pub mode: Mode,
     /// Most calls in flight at the method server. Without it there is no limit in concurrent mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub max_in_flight: Option<u32>,
     /// More environment variables of the method server.
     #[serde(default)]

@@ -1,5 +1,7 @@
 //! The JSON Schema of the registration file agrees with the parser.
 
+use std::sync::LazyLock;
+
 use jsonschema::Validator;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,9 +12,8 @@ use svc_core::{
 
 use crate::document::{read_toml, read_value};
 
-fn validator() -> Validator {
-    jsonschema::draft7::new(&file_schema()).expect("a schema")
-}
+static VALIDATOR: LazyLock<Validator> =
+    LazyLock::new(|| jsonschema::draft7::new(&file_schema()).expect("a schema"));
 
 fn is_accepted(value: Value) -> bool {
     let space = SpaceName::parse("lab").expect("valid");
@@ -41,7 +42,6 @@ fn full() -> Value {
 
 #[test]
 fn s2_1_the_schema_accepts_the_examples() {
-    let validator = validator();
     for text in [
         include_str!("../../../../examples/node-tasks/methods.toml"),
         include_str!("../../../../examples/notes/methods.toml"),
@@ -51,14 +51,14 @@ fn s2_1_the_schema_accepts_the_examples() {
         let value: Value = read_toml(text)
             .map_err(|error| error.message)
             .expect("TOML");
-        let errors: Vec<_> = validator
+        let errors: Vec<_> = VALIDATOR
             .iter_errors(&value)
             .map(|e| e.to_string())
             .collect();
         assert!(errors.is_empty(), "{errors:?}");
         assert!(is_accepted(value));
     }
-    assert!(validator.is_valid(&full()));
+    assert!(VALIDATOR.is_valid(&full()));
     assert!(is_accepted(full()));
 }
 
@@ -177,7 +177,7 @@ proptest! {
         for (place, value) in changes {
             set(&mut document, &place, value);
         }
-        let is_valid = validator().is_valid(&document);
+        let is_valid = VALIDATOR.is_valid(&document);
         // No editor complains about a file that svc accepts, and the schema knows every type.
         if is_accepted(document.clone()) {
             prop_assert!(is_valid, "{}", document);
