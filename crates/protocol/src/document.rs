@@ -25,6 +25,12 @@ use crate::jsonrpc::is_too_deep;
 pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
     serde_json::from_slice(text).map_err(|error| match serde_json::from_slice::<Node>(text) {
         Ok(node) => explain::<T>(&node, Format::Json),
+        // The tree cannot hold a number such as 1e999, which may be legal elsewhere in the text.
+        Err(_) if error.is_data() => ReadError::plain(format!(
+            "the value that ends at line {}, column {} does not have the form that is expected here",
+            error.line(),
+            error.column()
+        )),
         Err(_) => ReadError {
             is_too_deep: is_too_deep(&error),
             ..ReadError::plain(not_json(text, &error))

@@ -82,8 +82,12 @@ fn an_error_names_the_field_the_value_and_what_to_write() {
     );
     check(r#"{"name": "a", "name": "b"}"#, "field `name` occurs twice");
     check(
-        r#"{"raw": {"a": [1e999]}, "any": {"a": 1}, "name": {}}"#,
+        r#"{"raw": {"a": [1]}, "any": {"a": 1}, "name": {}}"#,
         "`name`: expected a string, not an object",
+    );
+    check(
+        r#"{"raw": 1e999, "name": 7}"#,
+        "the value that ends at line 1, column 24 does not have the form that is expected here",
     );
 }
 
