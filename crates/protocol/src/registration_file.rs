@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Range};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use svc_core::{
     SpaceName, UserName,
@@ -9,7 +10,10 @@ use svc_core::{
 };
 use toml::de::DeTable;
 
-use crate::document::{self, ReadError};
+use crate::{
+    agent_api::RegisterFile,
+    document::{self, ReadError},
+};
 
 /// Largest registration file, in bytes.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -85,12 +89,27 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
 
 /// Reads the registration that a script built, as JSON. The error names the method.
 pub fn read_json(text: &str) -> Result<Registration, ReadError> {
-    document::read_json(text.as_bytes()).map_err(|mut error: ReadError| {
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        if let [Step::Key(methods), Step::Index(index), ..] = error.path.as_slice()
-            && let Some(method) = value[methods][index]["name"].as_str()
-        {
-            error.message = name_method(method, error.message);
+    read_naming_methods(text.as_bytes())
+}
+
+/// Reads a request for a registration. The error names the method.
+pub fn read_request(body: &[u8]) -> Result<RegisterFile, ReadError> {
+    read_naming_methods(body)
+}
+
+fn read_naming_methods<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
+    document::read_json(text).map_err(|mut error: ReadError| {
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
+        let mut here = &value;
+        for step in &error.path {
+            here = match step {
+                Step::Key(key) => &here[key],
+                Step::Index(index) => {
+                    let method = here[index]["name"].as_str().unwrap_or_default();
+                    error.message = name_method(method, error.message);
+                    break;
+                }
+            };
         }
         error
     })

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use svc_core::registration::Step;
 use svc_protocol::{
     agent_api::{Registered, Status, Unregistered},
-    document::{self, ReadError},
-    registration_file::FILE_BYTES_MAX,
+    document::ReadError,
+    registration_file::{self, FILE_BYTES_MAX},
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -86,7 +86,7 @@ async fn register(
         }
         status => invalid(status, "the body did not arrive completely".to_owned()),
     })?;
-    let file = document::read_json(&body).map_err(|error| body_failure(&error))?;
+    let file = registration_file::read_request(&body).map_err(|error| body_failure(&error))?;
     Ok(Json(api.registrar.register(file).await?))
 }
 

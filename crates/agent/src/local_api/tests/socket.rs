@@ -33,6 +33,13 @@ async fn the_socket_is_private_answers_and_explains_errors() {
             422,
             "the registration is wrong: `server.timeout`: expected a whole number from 0 to 4294967295, not the text `1`",
         ),
+        (
+            "POST",
+            "/registration",
+            r#"{"path":"/x/m.py","registration":{"server":{"command":"x"},"methods":[{"name":"a"}]}}"#,
+            422,
+            "the registration is wrong: `methods[0]`: method `a`: missing field `description`",
+        ),
         ("POST", "/registration", "{}", 400, "invalid_request"),
         ("POST", "/registration", "{", 400, "invalid_request"),
         (
