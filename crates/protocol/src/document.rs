@@ -13,7 +13,7 @@ pub use syntax::not_json;
 
 use std::ops::Range;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use svc_core::registration::Step;
 use toml::de::{DeTable, DeValue};
@@ -23,18 +23,25 @@ use crate::jsonrpc::is_too_deep;
 
 /// Reads JSON.
 pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
-    serde_json::from_slice(text).map_err(|error| match serde_json::from_slice::<Node>(text) {
-        Ok(node) => explain::<T>(&node, Format::Json),
-        // The tree cannot hold a number such as 1e999, which may be legal elsewhere in the text.
-        Err(_) if error.is_data() => ReadError::plain(format!(
-            "the value that ends at line {}, column {} does not have the form that is expected here",
-            error.line(),
-            error.column()
-        )),
-        Err(_) => ReadError {
-            is_too_deep: is_too_deep(&error),
-            ..ReadError::plain(not_json(text, &error))
-        },
+    serde_json::from_slice(text).map_err(|error| {
+        if is_too_deep(&error) {
+            return ReadError {
+                is_too_deep: true,
+                ..ReadError::plain("the JSON is nested too deeply".to_owned())
+            };
+        }
+        if let Ok(node) = serde_json::from_slice::<Node>(text) {
+            return explain::<T>(&node, Format::Json);
+        }
+        match serde_json::from_slice::<IgnoredAny>(text) {
+            // The tree cannot hold a number such as 1e999, which may be legal in this text.
+            Ok(_) => ReadError::plain(format!(
+                "the value that ends at line {}, column {} does not have the form that is expected here",
+                error.line(),
+                error.column()
+            )),
+            Err(error) => ReadError::plain(not_json(text, &error)),
+        }
     })
 }
 
