@@ -35,11 +35,12 @@ pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
         }
         match serde_json::from_slice::<IgnoredAny>(text) {
             // The tree cannot hold a number such as 1e999, which may be legal in this text.
-            Ok(_) => ReadError::plain(format!(
+            Ok(_) if str::from_utf8(text).is_ok() => ReadError::plain(format!(
                 "the value that ends at line {}, column {} does not have the form that is expected here",
                 error.line(),
                 error.column()
             )),
+            Ok(_) => ReadError::plain("this is not valid JSON: it is not UTF-8 text".to_owned()),
             Err(error) => ReadError::plain(not_json(text, &error)),
         }
     })

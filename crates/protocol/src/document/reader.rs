@@ -117,10 +117,12 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             Node::Text(text) | Node::Word(text) => {
                 visitor.visit_enum(StrDeserializer::<Fault>::new(text))
             }
-            Node::Table(members) => visitor.visit_enum(MapAccessDeserializer::new(Members {
-                members: members.iter(),
-                value: None,
-            })),
+            Node::Table(members) if !members.is_empty() => {
+                visitor.visit_enum(MapAccessDeserializer::new(Members {
+                    members: members.iter(),
+                    value: None,
+                }))
+            }
             _ => Err(Fault::not_one_of(self.unexpected(), variants)),
         }
     }
