@@ -28,6 +28,9 @@ use crate::{
 };
 
 mod guarded;
+mod tls_reason;
+
+use self::tls_reason::tls_reason;
 
 pub use guarded::{GuardedError, connect_guarded};
 
@@ -80,7 +83,11 @@ pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             let stream = connect_tcp(host, *port).await?;
             let connector = TlsConnector::from(config.clone());
-            Ok(Box::new(connector.connect(name, stream).await?))
+            let connected = connector.connect(name, stream).await;
+            let stream = connected.map_err(|error| {
+                io::Error::new(error.kind(), tls_reason(bare_host(host), &error))
+            })?;
+            Ok(Box::new(stream))
         }
         Address::Unix { path } => Ok(Box::new(UnixStream::connect(path).await?)),
     }

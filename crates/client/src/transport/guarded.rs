@@ -13,7 +13,7 @@ use tokio_rustls::{
     rustls::{ClientConfig, pki_types::ServerName},
 };
 
-use super::{Stream, bare_host};
+use super::{Stream, bare_host, tls_reason::tls_reason};
 
 /// Why the connection failed.
 #[derive(Debug, thiserror::Error)]
@@ -46,12 +46,15 @@ pub async fn connect_guarded(
         host: host.to_owned(),
         why,
     };
-    let name =
-        ServerName::try_from(host.to_owned()).map_err(|error| tls_error(error.to_string()))?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+        tls_error(
+            "no certificate can be for this name: use letters, digits, `-` and `.`".to_owned(),
+        )
+    })?;
     let stream = TlsConnector::from(config)
         .connect(name, stream)
         .await
-        .map_err(|error| tls_error(error.to_string()))?;
+        .map_err(|error| tls_error(tls_reason(host, &error)))?;
     Ok(Box::new(stream))
 }
 

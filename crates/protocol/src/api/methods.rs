@@ -21,7 +21,7 @@ pub struct Methods {
     pub next_cursor: Option<Option<String>>,
 }
 
-/// A method as one caller sees it. The last five fields are filled only for its owner.
+/// A method as one caller sees it. The last six fields are filled only for its owner.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
     pub name: String,
@@ -41,6 +41,9 @@ pub struct Method {
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
+    /// Groups of the registration that were deleted since: nobody sees the method through them.
+    #[serde(default)]
+    pub deleted_groups: usize,
     pub events: Vec<String>,
     pub event_sinks: Vec<String>,
     pub providers: Vec<Provider>,

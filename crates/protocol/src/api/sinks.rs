@@ -90,7 +90,10 @@ pub struct LastDelivery {
 
 /// Patterns as an array, or as one string, separated by commas.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected event patterns: a string such as \"custom.*, space.created\", or an array of strings"
+)]
 pub enum PatternsInput {
     List(#[schemars(length(min = 1, max = PATTERNS_MAX))] Vec<String>),
     Text(String),

@@ -23,10 +23,7 @@ use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
-use svc_protocol::{
-    api::PageQuery,
-    jsonrpc::{self, JSON_DEPTH_MAX},
-};
+use svc_protocol::{api::PageQuery, document, jsonrpc::JSON_DEPTH_MAX};
 use svc_store::PageRequest;
 
 use super::{
@@ -154,13 +151,12 @@ fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
             "the body must be a JSON object",
         ));
     }
-    serde_json::from_slice(body).map_err(|error| {
-        if jsonrpc::is_too_deep(&error) {
+    document::read_json(body).map_err(|error| {
+        if error.is_too_deep {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
             return ApiError::bad_request("too_deep", detail);
         }
-        let detail = format!("the body does not have the form that this route requires: {error}");
-        ApiError::bad_request("invalid_body", detail)
+        ApiError::bad_request("invalid_body", format!("in the body: {error}"))
     })
 }
 
@@ -272,7 +268,12 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(value)| Self(value))
-            .map_err(|error| ApiError::bad_request("invalid_query", error.body_text()))
+            .map_err(|_| {
+                let pairs = axum::extract::Query::try_from_uri(&parts.uri);
+                let pairs = pairs.map_or_else(|_| Vec::new(), |axum::extract::Query(pairs)| pairs);
+                let error = document::explain_query::<T>(pairs);
+                ApiError::bad_request("invalid_query", format!("in the query: {error}"))
+            })
     }
 }
 
@@ -444,7 +445,8 @@ where
 
 fn unreadable(error: impl Into<BoxError>) -> ApiError {
     let error = error.into();
-    let detail = format!("the body could not be read: {error}");
+    tracing::debug!("the body of a request could not be read: {error}");
+    let detail = "the body did not arrive completely; send the request again";
     ApiError::bad_request("invalid_body", detail)
 }
 

@@ -4,5 +4,6 @@ mod compute;
 mod connections;
 mod empty_posts;
 mod hosts;
+mod messages;
 mod openapi;
 mod proxies;

@@ -87,12 +87,27 @@ pub fn source(folder: &str) -> PathBuf {
 const NODE: &str = "node_modules/.bin/node";
 const PYTHON: &str = "bin/python";
 
+/// The folder of the programs and packages that judge documents: OpenRPC, registration files.
+pub fn install_documents() -> Option<PathBuf> {
+    let installed = install_npm("documents", "node_modules/.bin/taplo");
+    found_or_skipped(
+        installed,
+        "SVC_REQUIRE_JUDGES",
+        "a judge of documents is missing",
+    )
+}
+
 fn install_node() -> Result<PathBuf, String> {
+    install_npm("node", NODE)
+}
+
+/// Installs the packages of a folder of judges, one of which brings `program`.
+fn install_npm(name: &str, program: &str) -> Result<PathBuf, String> {
     require("node")?;
     require("npm")?;
-    let from = source("node");
+    let from = source(name);
     let locked = read(&from.join("package.json")) + &read(&from.join("package-lock.json"));
-    install("node", NODE, &locked, Some(&from), |folder| {
+    install(name, program, &locked, Some(&from), |folder| {
         let mut npm = Command::new("npm");
         npm.args(["ci", "--no-audit", "--no-fund"])
             .current_dir(folder);

@@ -1,7 +1,7 @@
 //! `/mcp` tested by independent judges: the official conformance suite and public clients. See
 //! `tests/judges`.
 
-mod ugly;
+pub mod ugly;
 
 use std::fs;
 
