@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::Full;
 use serde::{Serialize, de::DeserializeOwned};
-use svc_protocol::problem::Problem;
+use svc_protocol::{document, problem::Problem};
 
 use crate::{
     error::Error,
@@ -209,7 +209,7 @@ impl Client {
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
-        serde_json::from_slice(&answer.body).map_err(|error| {
+        document::read_json(&answer.body).map_err(|error| {
             self.transport.unexpected(format!(
                 "status {} with a body that this version of svc cannot read: {error}",
                 answer.status

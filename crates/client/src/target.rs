@@ -87,7 +87,7 @@ impl Target {
         };
         let uri: Uri = url
             .parse()
-            .map_err(|error: http::uri::InvalidUri| refuse(&error.to_string()))?;
+            .map_err(|_| refuse("write it like `https://example.com`"))?;
         let scheme = uri
             .scheme_str()
             .ok_or_else(|| refuse("it must begin with `http://` or `https://`"))?;

@@ -1,7 +1,8 @@
 //! Ids: one newtype per kind of record, so that the compiler rejects the id of another kind.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -34,6 +35,20 @@ macro_rules! ids {
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 Uuid::parse_str(text).map(Self)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string", "format": "uuid"})
             }
         }
 

@@ -1,7 +1,12 @@
 //! Names of users, spaces, methods and MCP tools, and their rules.
 
-use std::{borrow::Borrow, fmt, ops::Deref};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    ops::Deref,
+};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use thiserror::Error;
 
@@ -108,6 +113,54 @@ name_type! {
     CanonicalName
 }
 
+/// What [`check_label`] accepts, as a regular expression.
+const LABEL_PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
+
+impl JsonSchema for UserName {
+    fn schema_name() -> Cow<'static, str> {
+        "UserName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "minLength": 1, "maxLength": USER_NAME_MAX,
+            "pattern": LABEL_PATTERN, "examples": ["ann"],
+        })
+    }
+}
+
+impl JsonSchema for SpaceName {
+    fn schema_name() -> Cow<'static, str> {
+        "SpaceName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "minLength": 1, "maxLength": SPACE_NAME_MAX,
+            "pattern": LABEL_PATTERN, "not": {"enum": RESERVED_SPACE_NAMES}, "examples": ["notes"],
+        })
+    }
+}
+
+/// The name of a record that [`check_free_name`] accepts; only a schema.
+pub struct FreeName;
+
+impl JsonSchema for FreeName {
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Letters and digits of any script, `.`, `_`, `-`, `@`, and spaces inside",
+            "type": "string", "minLength": 1, "maxLength": LABEL_MAX, "examples": ["backup"],
+        })
+    }
+}
+
+/// Names that no space may have: methods could not be told from those of another meaning.
+const RESERVED_SPACE_NAMES: [&str; 2] = ["user", "rpc"];
+
 impl UserName {
     pub fn parse(name: &str) -> Result<Self, NameError> {
         check_label("user", name, USER_NAME_MAX)?;
@@ -118,7 +171,7 @@ impl UserName {
 impl SpaceName {
     pub fn parse(name: &str) -> Result<Self, NameError> {
         check_label("space", name, SPACE_NAME_MAX)?;
-        if matches!(name, "user" | "rpc") {
+        if RESERVED_SPACE_NAMES.contains(&name) {
             return Err(NameError::Reserved(name.to_owned()));
         }
         Ok(Self(name.to_owned()))

@@ -9,6 +9,8 @@ use crate::name::is_segment;
 
 /// Longest event type that can be emitted, and longest pattern.
 pub const EVENT_TYPE_MAX: usize = 128;
+/// What [`is_event_type`] accepts, as a regular expression.
+pub const EVENT_TYPE_PATTERN: &str = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$";
 
 /// One pattern: everything, a prefix, or one exact type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

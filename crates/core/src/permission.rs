@@ -1,8 +1,9 @@
 //! Permissions of *users* (spec 5.9), and the two built-in roles. What a *token* may reach is in
 //! [`scope`](crate::scope).
 
-use std::str::FromStr;
+use std::{borrow::Cow, str::FromStr};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -135,6 +136,20 @@ impl<'de> Deserialize<'de> for Permissions {
         Ok(Vec::<Permission>::deserialize(deserializer)?
             .into_iter()
             .collect())
+    }
+}
+
+impl JsonSchema for Permissions {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Permissions".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "array", "items": generator.subschema_for::<Permission>()})
     }
 }
 

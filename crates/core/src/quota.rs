@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -17,7 +18,7 @@ macro_rules! quotas {
        $variant:ident $field:ident = $default:expr, $counted:literal, $way_out:literal;)*) => {
         /// A kind of thing that is counted per user.
         #[derive(
-            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
         )]
         #[serde(rename_all = "snake_case")]
         pub enum Quota {
@@ -56,7 +57,7 @@ macro_rules! quotas {
         }
 
         /// The value of every quota. 0 allows none.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
         pub struct Quotas {
             $($(#[$doc])* pub $field: u64,)*
         }

@@ -5,15 +5,21 @@
 
 mod check;
 mod definition;
+mod file_schema;
 
-pub use check::{CheckedMethod, CheckedRegistration, Step, Violation, Warning};
+pub use check::{
+    CheckedMethod, CheckedRegistration, Step, Violation, Warning, name_method, show_path,
+};
 pub use definition::Definition;
+pub use file_schema::file_schema;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::file_schema::{AnySchema, NAME_PATTERN, PATTERN_PATTERN};
 use crate::{text_enum::text_enum, visibility::MethodScope};
 
 /// Methods that one space may publish.
@@ -21,16 +27,23 @@ pub const METHODS_MAX: usize = 1_000;
 /// Bounds of a call's timeout, in seconds (spec 8).
 pub const TIMEOUT_RANGE: std::ops::RangeInclusive<u32> = 1..=3_600;
 pub const TIMEOUT_DEFAULT: u32 = 30;
+const DESCRIPTION_MAX: usize = 4_096;
+const WORD_MAX: usize = 128;
+const WORDS_MAX: usize = 100;
+const LOCAL_NAME_MAX: usize = 256;
 
 /// One server definition and its method definitions, as written in the file.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Registration {
     /// Version of the format; must be 1.
     #[serde(default = "version_1")]
+    #[schemars(extend("const" = 1))]
     pub version: u32,
     pub server: ServerDefinition,
+    /// The methods that the space publishes.
     #[serde(default)]
+    #[schemars(required, length(min = 1, max = METHODS_MAX))]
     pub methods: Vec<MethodDefinition>,
 }
 
@@ -38,23 +51,35 @@ fn version_1() -> u32 {
     1
 }
 
-/// How to start a method server and send calls to it (spec 2.1, `[server]`).
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// How to start a method server and send calls to it.
+// spec 2.1, `[server]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerDefinition {
+    /// How svc talks to the method server: over stdin and stdout.
     #[serde(default)]
     pub r#type: ServerType,
+    /// Program that starts the method server: a name on PATH, or with a `/` a path relative to
+    /// this file.
+    #[schemars(length(min = 1))]
     pub command: String,
+    /// Arguments of the command.
     #[serde(default)]
     pub args: Vec<String>,
+    /// Seconds that a call may take.
     #[serde(default = "timeout_default")]
+    #[schemars(range(min = *TIMEOUT_RANGE.start(), max = *TIMEOUT_RANGE.end()))]
     pub timeout: u32,
+    /// Whether the method server gets many calls at a time or one after the other.
     #[serde(default)]
     pub mode: Mode,
-    /// The maximum number of calls in flight; `None` means no limit in concurrent mode.
+    /// The maximum number of calls in flight. Without it there is no limit in concurrent mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = u32::MAX))]
     pub max_in_flight: Option<u32>,
+    /// More environment variables of the method server.
     #[serde(default)]
+    #[schemars(extend("propertyNames" = {"pattern": "^[^=]+$"}))]
     pub env: BTreeMap<String, String>,
 }
 
@@ -62,7 +87,8 @@ fn timeout_default() -> u32 {
     TIMEOUT_DEFAULT
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+/// How svc talks to a method server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerType {
     #[default]
@@ -79,30 +105,55 @@ text_enum! {
     }
 }
 
-/// One published method (spec 2.1, `[[methods]]`).
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// One published method.
+// spec 2.1, `[[methods]]`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = [{"required": ["local_name"]}, {"required": ["events"]}]))]
 pub struct MethodDefinition {
-    /// May contain `{{space}}`.
+    /// Published name: segments of letters, digits, `_` and `-`, joined by dots. `{{space}}` stands
+    /// for the name of the space.
+    #[schemars(
+        regex(pattern = NAME_PATTERN),
+        extend("not" = {"pattern": r"^rpc\."})
+    )]
     pub name: String,
+    /// Name of the method in the method server. Only a method with `events` may omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = LOCAL_NAME_MAX))]
     pub local_name: Option<String>,
+    /// What the method does, for people and for language models.
+    #[schemars(regex(pattern = r"\S"), length(max = DESCRIPTION_MAX))]
     pub description: String,
+    /// Words by which the method can be found.
     #[serde(default)]
+    #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub keywords: Vec<String>,
+    /// Who sees the method: you, or also other users.
     #[serde(default)]
     pub scope: MethodScope,
-    /// Names or ids of groups.
+    /// Names or ids of groups. Only their members see a shared method; without groups, every user
+    /// who may use shared methods.
     #[serde(default)]
+    #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub groups: Vec<String>,
+    /// Whether the method is also an MCP tool.
     #[serde(default)]
     pub mcp_tool: bool,
+    /// JSON Schema of the params.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AnySchema>")]
     pub params_schema: Option<Value>,
+    /// JSON Schema of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AnySchema>")]
     pub result_schema: Option<Value>,
+    /// Patterns of the events with which the method is called, such as `custom.deploy.*`.
     #[serde(default)]
+    #[schemars(length(max = WORDS_MAX), inner(regex(pattern = PATTERN_PATTERN)))]
     pub events: Vec<String>,
+    /// Names of json-rpc sinks that format the events for the method.
     #[serde(default)]
+    #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub event_sinks: Vec<String>,
 }

@@ -1,7 +1,8 @@
 //! Points in time, shown as RFC 3339 in UTC with milliseconds.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::{
     OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339, macros::format_description,
@@ -64,6 +65,20 @@ impl<'de> Deserialize<'de> for Timestamp {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text)
             .ok_or_else(|| de::Error::custom(format!("`{text}` is not an RFC 3339 time")))
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
     }
 }
 

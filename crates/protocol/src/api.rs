@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod auth;
 mod events;
+mod limits;
 mod methods;
 mod page;
 mod patch;
@@ -22,6 +23,10 @@ pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, S
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
+};
+pub use limits::{
+    DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PASSWORD_MAX,
+    PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
 };
 pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
 pub use page::{
@@ -43,7 +48,7 @@ pub use spaces::{
     Space, SpacePatch,
 };
 pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
-pub use templates::{NewTemplate, Port, Template};
+pub use templates::{NewTemplate, Port, Template, TemplatePatch};
 pub use tokens::{NewToken, Token};
 pub use users::{
     Group, GroupBody, GroupPatch, NewRole, NewUser, PermissionList, Role, RolePatch, User,

@@ -7,6 +7,7 @@ mod ready;
 mod request;
 mod response;
 mod scan;
+pub mod schema;
 
 pub use depth::{JSON_DEPTH_MAX, is_too_deep, nests_deeper_than};
 pub use progress::{Progress, parse_progress_line, progress_line};

@@ -3,6 +3,7 @@
 
 pub mod agent_api;
 pub mod api;
+pub mod document;
 pub mod env;
 pub mod jsonrpc;
 pub mod problem;

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use svc_core::quota::{Quota, QuotaExceeded};
 
 pub const CONTENT_TYPE: &str = "application/problem+json";
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// An error (RFC 9457).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     pub r#type: String,
     pub title: String,
@@ -22,7 +24,7 @@ pub struct Problem {
 }
 
 /// Members of a problem that names a limit.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExceededLimit {
     pub limit: u64,
     /// The server's setting that defines the limit, such as `quotas.sinks`.

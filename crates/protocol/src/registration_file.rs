@@ -2,11 +2,18 @@
 
 use std::{fmt, ops::Range};
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use svc_core::{
     SpaceName, UserName,
-    registration::{CheckedRegistration, Registration, Step, Violation},
+    registration::{CheckedRegistration, Registration, Step, Violation, name_method},
 };
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
+
+use crate::{
+    agent_api::RegisterFile,
+    document::{self, ReadError},
+};
 
 /// The maximum size of a registration file.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -80,7 +87,56 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
         );
         return Err(Fault::without_position(file, message).into());
     }
-    toml::from_str(text).map_err(|error| place(file, text, error.span(), error.message()).into())
+    document::read_toml(text).map_err(|error| {
+        let message = match method_at(text, &error.path) {
+            Some(method) => name_method(&method, error.message),
+            None => error.message,
+        };
+        place(file, text, error.span, &message).into()
+    })
+}
+
+/// Reads the registration that a script built, as JSON. The error names the method.
+pub fn read_json(text: &str) -> Result<Registration, ReadError> {
+    read_naming_methods(text.as_bytes())
+}
+
+/// Reads a request for a registration. The error names the method.
+pub fn read_request(body: &[u8]) -> Result<RegisterFile, ReadError> {
+    read_naming_methods(body)
+}
+
+fn read_naming_methods<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
+    document::read_json(text).map_err(|mut error: ReadError| {
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
+        let mut here = &value;
+        for step in &error.path {
+            here = match step {
+                Step::Key(key) => &here[key],
+                Step::Index(index) => {
+                    let method = here[index]["name"].as_str().unwrap_or_default();
+                    error.message = name_method(method, error.message);
+                    break;
+                }
+            };
+        }
+        error
+    })
+}
+
+/// The name of the method at a path, as written.
+fn method_at(text: &str, path: &[Step]) -> Option<String> {
+    let [Step::Key(methods), Step::Index(index), ..] = path else {
+        return None;
+    };
+    let table = DeTable::parse(text).ok()?;
+    let method = table
+        .get_ref()
+        .get(methods.as_str())?
+        .get_ref()
+        .get(*index)?;
+    let name = method.get_ref().get("name")?.get_ref().as_str()?;
+    Some(name.to_owned())
 }
 
 /// Parses a TOML registration and checks it for a space.
@@ -97,17 +153,10 @@ pub fn parse_and_check(
 
 /// Finds the position of each violation in the text.
 pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
-    let table = DeTable::parse(text).ok();
     let faults = violations
         .iter()
         .map(|violation| {
-            let span = table.as_ref().and_then(|table| {
-                find(
-                    &DeValue::Table(table.get_ref().clone()),
-                    &violation.path,
-                    table.span(),
-                )
-            });
+            let span = document::locate(text, &violation.path);
             place(file, text, span, &violation.message)
         })
         .collect();
@@ -121,25 +170,6 @@ pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
         .map(|violation| Fault::without_position(file, violation.to_string()))
         .collect();
     FileError { faults }
-}
-
-/// The span of the value at a path, or of its nearest parent that exists.
-fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<usize>> {
-    let Some((step, rest)) = path.split_first() else {
-        return Some(here);
-    };
-    let next = match (step, value) {
-        (Step::Key(key), DeValue::Table(table)) => table.get(key.as_str()),
-        (Step::Index(index), DeValue::Array(array)) => array.get(*index),
-        (Step::Key(key), DeValue::Array(array)) => {
-            key.parse().ok().and_then(|i: usize| array.get(i))
-        }
-        _ => None,
-    };
-    match next {
-        Some(next) => find(next.get_ref(), rest, next.span()),
-        None => (here.start > 0 || here.end > 0).then_some(here),
-    }
 }
 
 /// A fault at a position in a text; also used for TOML files that are not registrations.
@@ -169,91 +199,6 @@ pub fn place(file: &str, text: &str, span: Option<Range<usize>>, message: &str) 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GOOD: &str = r#"
-version = 1
-
-[server]
-command = "python3"
-args = ["notes.py"]
-
-[[methods]]
-name = "{{space}}.search"
-local_name = "search"
-description = "Search the notes"
-keywords = ["find"]
-
-[methods.params_schema]
-type = "object"
-
-[methods.params_schema.properties.query]
-type = "string"
-"#;
-
-    fn check(text: &str) -> Result<CheckedRegistration, FileError> {
-        let space = SpaceName::parse("lab").expect("valid");
-        let owner = UserName::parse("ann").expect("valid");
-        parse_and_check("methods.toml", text, &space, &owner)
-    }
-
-    #[test]
-    fn reads_the_specifications_fields() {
-        let checked = check(GOOD).expect("valid");
-        assert_eq!(checked.methods[0].name.as_str(), "lab.search");
-        let schema = checked.methods[0].params_schema.as_ref().expect("a schema");
-        assert_eq!(schema["properties"]["query"]["type"], "string");
-    }
-
-    #[test]
-    fn every_fault_has_its_line_and_column() {
-        let fault = |text: &str, expected: &str| {
-            let error = check(text).expect_err(expected).to_string();
-            assert!(error.starts_with(expected), "{error}");
-        };
-        fault(
-            &GOOD.replace("keywords", "keyword"),
-            "methods.toml:12:1: unknown field `keyword`",
-        );
-        fault(
-            &GOOD.replace("{{space}}.search", "a b"),
-            "methods.toml:9:8: method name `a b`",
-        );
-        fault(
-            &GOOD.replace("type = \"string\"", "type = \"text\""),
-            "methods.toml:18:8: `text` is not a type",
-        );
-        fault(
-            &GOOD.replace("local_name = \"search\"\n", ""),
-            "methods.toml:8:1: method `{{space}}.search` has no `local_name`",
-        );
-        fault(
-            &GOOD.replace("[server]", "[server]\ntimeout = 0"),
-            "methods.toml:5:11: timeout 0",
-        );
-        fault("[server\n", "methods.toml:1:8: ");
-        fault("", "methods.toml:1:1: missing field `server`");
-    }
-
-    #[test]
-    fn a_fault_without_a_text_is_named_by_its_path() {
-        let space = SpaceName::parse("lab").expect("valid");
-        let owner = UserName::parse("ann").expect("valid");
-        let bad = GOOD.replace("{{space}}.search", "a b");
-        let registration = parse("methods.toml", &bad).expect("TOML");
-        let violations = registration.check(&space, &owner).expect_err("bad name");
-        let error = without_text("methods.py", &violations).to_string();
-        assert!(
-            error.starts_with("methods.py: methods[0].name: method name `a b`"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn the_excerpt_points_at_the_fault() {
-        let error = check(&GOOD.replace("{{space}}.search", "a b")).expect_err("bad name");
-        let excerpt = error.faults[0].excerpt.as_deref().expect("has an excerpt");
-        assert_eq!(excerpt, "  |\n9 | name = \"a b\"\n  |        ^");
-    }
-}
+mod schema_tests;
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
+/// End of the hints about code that only the embedded engine refuses.
+pub const UNSUPPORTED: &str =
+    "or run it on CPython: `command = \"python3\"` for a method server, `python3` for a script";
+
 /// A script's failure. Displayed as in Python: the traceback, then the exception.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScriptError {

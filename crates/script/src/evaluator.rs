@@ -36,7 +36,7 @@ use self::{
 use crate::{
     Abilities, ErrorKind, Host, ScriptError, Setting, Source,
     modules::LOADER,
-    rewrite::{Role, normalize, rewrite},
+    rewrite::{Role, needs_language, normalize, rewrite},
 };
 
 /// Assertion messages as in CPython, without the engine's annotations.
@@ -68,6 +68,9 @@ const RESEED: &str = "\
 import random as __svc_random__
 __svc_random__.seed()
 ";
+
+/// Code that runs before a script that needs the functions of `python/language.py`.
+const LOAD_LANGUAGE: &str = "__svc__.load_language()\n";
 
 /// Checks that the embedded engine can compile a script. Runs nothing. Time and memory of the
 /// compiler are not limited: check scripts of other users in a worker.
@@ -172,7 +175,14 @@ impl Evaluator {
             Abilities::Full { folder } => folder.join(&script.file).to_string_lossy().into_owned(),
             Abilities::None => script.file.clone(),
         };
-        let code = rewrite(&script.file, &text, Role::Main { path: &path })?;
+        let mut code = rewrite(&script.file, &text, Role::Main { path: &path });
+        if let Err(refused) = &mut code {
+            self.adapt_hint(refused);
+        }
+        let code = code?;
+        if needs_language(&code) {
+            self.feed(LOAD_LANGUAGE, NamedValues::new(), host)?;
+        }
         let name = self.engine()?.next_script_name();
         self.texts.add_fed(name, &script.file, &text);
         match self.feed(&code, NamedValues::new(), host) {

@@ -9,6 +9,25 @@ pub const LOADER: &str = include_str!("python/loader.py");
 
 const SUBPROCESS: &str = include_str!("python/subprocess.py");
 
+/// What `rewrite` puts in place of parts of Python that the engine lacks or does differently.
+pub const LANGUAGE: &str = "svc._python";
+
+const LANGUAGE_TEXT: &str = include_str!("python/language.py");
+
+/// Modules of Python's library that the engine lacks, written in Python.
+const LIBRARY: &[(&str, &str)] = &[
+    ("enum", include_str!("python/lib/enum.py")),
+    ("io", include_str!("python/lib/io.py")),
+    ("logging", include_str!("python/lib/logging.py")),
+    ("statistics", include_str!("python/lib/statistics.py")),
+    ("string", include_str!("python/lib/string.py")),
+    ("textwrap", include_str!("python/lib/textwrap.py")),
+    ("traceback", include_str!("python/lib/traceback.py")),
+    ("urllib", include_str!("python/lib/urllib/__init__.py")),
+    ("urllib.parse", include_str!("python/lib/urllib/parse.py")),
+    ("uuid", include_str!("python/lib/uuid.py")),
+];
+
 /// Modules of the engine. The loader replaces `sys`: the engine's `sys` has neither `argv` nor
 /// `exit`.
 static BUILT_IN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
@@ -24,12 +43,13 @@ pub fn is_built_in(module: &str) -> bool {
     BUILT_IN.contains(root)
 }
 
-/// Names of the engine's own modules, for messages.
+/// Names of the modules that every script has, for messages.
 pub fn built_in_names() -> Vec<&'static str> {
     let mut names: Vec<_> = BUILT_IN
         .iter()
         .filter(|name| !name.contains('.') && !name.starts_with('_'))
         .copied()
+        .chain(LIBRARY.iter().map(|(name, _)| *name))
         .chain(["sys"])
         .collect();
     names.sort_unstable();
@@ -47,6 +67,7 @@ pub fn own(module: &str, flavour: Flavour) -> Result<Option<Source>, Raise> {
                 format!("No module named '{module}': it exists in spaces only, not on the server"),
             ))
         }
+        LANGUAGE => Ok(Some(source("svc/_python.py", LANGUAGE_TEXT))),
         // The other private modules of the package are for CPython.
         _ if module.starts_with("svc._") => Ok(None),
         "svc.event" if flavour == Flavour::Sink => Ok(packaged("svc/_sink_event")),
@@ -55,6 +76,13 @@ pub fn own(module: &str, flavour: Flavour) -> Result<Option<Source>, Raise> {
         }
         _ => Ok(None),
     }
+}
+
+/// A module of Python's library. The host is asked first: as on CPython, a file beside the script
+/// hides a module of the library.
+pub fn library(module: &str) -> Option<Source> {
+    let (name, text) = LIBRARY.iter().find(|(name, _)| *name == module)?;
+    Some(source(&format!("lib/{}.py", name.replace('.', "/")), text))
 }
 
 /// Whether this name belongs to `svc`: the host is never asked for it.

@@ -5,9 +5,14 @@
 //! to attributes of an imported library. `os.environ` is rewritten because the engine makes a new
 //! dict at each use, and `raise` because an exception of the engine holds only one text. Lines keep
 //! their numbers, so tracebacks need no line map. This module looks only at the syntax tree and
-//! never runs anything.
+//! never runs anything. [`language`] replaces parts of Python that the engine lacks or does
+//! differently, and [`refuse`] names the code that cannot be mended.
 
 mod environment;
+mod language;
+mod names;
+mod refuse;
+mod scopes;
 mod statements;
 
 use ruff_python_ast::{
@@ -17,7 +22,8 @@ use ruff_python_ast::{
 use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::{ErrorKind, Frame, ScriptError};
+use self::refuse::Refusal;
+use crate::{ErrorKind, Frame, ScriptError, error::UNSUPPORTED};
 
 /// The maximum size of a script or library.
 pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
@@ -33,6 +39,8 @@ pub enum Role<'a> {
     Main { path: &'a str },
     /// A library, which runs in a dict behind a module object.
     Library,
+    /// A library that is part of `svc`, and written for the engine as it is.
+    Own,
 }
 
 /// The text with `\n` line ends and without a byte order mark. Line numbers refer to this text.
@@ -67,7 +75,18 @@ pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptE
     let parsed = parse_module(text).map_err(|error| {
         syntax_error(file, text, error.location.start(), &error.error.to_string())
     })?;
-    let mut edits = statements::edits(text, role, parsed.suite());
+    let mut edits = Vec::new();
+    let mut later = Vec::new();
+    if role != Role::Own {
+        let found = match refuse::find(parsed.suite()) {
+            Some(refusal) => Err(refusal),
+            None => language::edits(text, parsed.suite()),
+        };
+        let found = found.map_err(|refusal| unsupported(file, text, &refusal))?;
+        (edits, later) = (found.closing, found.others);
+    }
+    edits.extend(statements::edits(text, role, parsed.suite()));
+    edits.append(&mut later);
     if let Role::Main { path } = role
         && text.contains("__file__")
     {
@@ -81,22 +100,43 @@ pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptE
     Ok(apply(text, edits))
 }
 
+/// Whether rewritten code needs the functions of `modules::LANGUAGE`.
+pub fn needs_language(code: &str) -> bool {
+    code.contains(language::PREFIX)
+}
+
 fn syntax_error(file: &str, text: &str, at: TextSize, message: &str) -> ScriptError {
+    ScriptError {
+        kind: ErrorKind::Syntax,
+        message: format!("SyntaxError: {message}"),
+        frames: vec![frame_at(file, text, at)],
+        hint: None,
+    }
+}
+
+fn unsupported(file: &str, text: &str, refusal: &Refusal) -> ScriptError {
+    ScriptError {
+        kind: ErrorKind::Unsupported,
+        message: format!(
+            "NotImplementedError: the embedded engine does not support {}",
+            refusal.what
+        ),
+        frames: vec![frame_at(file, text, refusal.at)],
+        hint: Some(format!("{}, {UNSUPPORTED}", refusal.instead)),
+    }
+}
+
+fn frame_at(file: &str, text: &str, at: TextSize) -> Frame {
     let before = &text[..at.to_usize().min(text.len())];
     let line_start = before.rfind('\n').map_or(0, |index| index + 1);
     let line = before.matches('\n').count() + 1;
     let column = before[line_start..].chars().count() + 1;
-    ScriptError {
-        kind: ErrorKind::Syntax,
-        message: format!("SyntaxError: {message}"),
-        frames: vec![Frame {
-            file: file.to_owned(),
-            line: u32::try_from(line).unwrap_or(u32::MAX),
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-            function: "<module>".to_owned(),
-            source_line: text.lines().nth(line - 1).map(str::to_owned),
-        }],
-        hint: None,
+    Frame {
+        file: file.to_owned(),
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        column: u32::try_from(column).unwrap_or(u32::MAX),
+        function: "<module>".to_owned(),
+        source_line: text.lines().nth(line - 1).map(str::to_owned),
     }
 }
 

@@ -15,13 +15,13 @@ use std::{
     path::PathBuf,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
 use svc_client::Client;
 use svc_core::registration::Registration;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered},
-    api,
+    api, document, registration_file,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -148,16 +148,16 @@ impl SpaceHost {
 
     fn api(&mut self, argument: &str) -> Result<String, Raise> {
         #[derive(Deserialize)]
-        struct Request<'a> {
+        struct Request {
             method: String,
             path: String,
-            #[serde(borrow, default)]
-            body: Option<&'a RawValue>,
+            #[serde(default)]
+            body: Option<Box<RawValue>>,
         }
-        let request: Request<'_> = read("api", argument)?;
+        let request: Request = read("api", argument)?;
         let runtime = get_runtime(&mut self.runtime)?;
         let Request { method, path, body } = &request;
-        let answer = runtime.block_on(self.servers.api(method, path, *body))?;
+        let answer = runtime.block_on(self.servers.api(method, path, body.as_deref()))?;
         write(&answer.map_err(|error| to_raise(&error))?)
     }
 
@@ -237,20 +237,12 @@ fn get_runtime(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
 
 /// Parses a registration, with the same errors as the agent.
 pub fn read_registration(argument: &str) -> Result<Registration, Raise> {
-    let mut reader = serde_json::Deserializer::from_str(argument);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        // Drop the position: the author has never seen this JSON.
-        let why = error.inner().to_string();
-        let why = why.split(" at line ").next().unwrap_or(&why);
-        Raise::runtime(format!(
-            "the registration is wrong: {}: {why}",
-            error.path()
-        ))
-    })
+    registration_file::read_json(argument)
+        .map_err(|error| Raise::runtime(format!("the registration is wrong: {error}")))
 }
 
-fn read<'de, T: Deserialize<'de>>(operation: &str, argument: &'de str) -> Result<T, Raise> {
-    serde_json::from_str(argument).map_err(|error| {
+fn read<T: DeserializeOwned>(operation: &str, argument: &str) -> Result<T, Raise> {
+    document::read_json(argument.as_bytes()).map_err(|error| {
         let text = format!("the argument of `{operation}` is invalid: {error}");
         Raise::new(Exception::ValueError, text)
     })

@@ -21,8 +21,9 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const EVENTS_MAX: u32 = 10_000;
 
 /// The scope of the numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "StatsScope")]
 pub enum Scope {
     /// The caller's own calls and events, and the records that the caller sees.
     #[default]

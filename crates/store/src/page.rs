@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use svc_core::Id;
+pub use svc_protocol::api::PAGE_MAX;
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -17,8 +18,6 @@ use super::{
 
 /// The default number of records on a page.
 pub const PAGE_DEFAULT: u32 = 100;
-/// The maximum number of records on a page.
-pub const PAGE_MAX: u32 = 1_000;
 
 /// The maximum bytes of records on one page. A page of large records has fewer records: only rows
 /// that fit are read, so that no answer takes more memory than this.

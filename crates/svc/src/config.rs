@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use svc_protocol::{env, registration_file::place};
+use svc_protocol::{document, env, registration_file::place};
 
 use crate::{
     environment::Environment,
@@ -116,8 +116,8 @@ sections! {
 
 impl Layer {
     fn of_text(file: &str, text: &str) -> Result<Self, Failure> {
-        toml::from_str(text).map_err(|error| {
-            let fault = place(file, text, error.span(), error.message());
+        document::read_toml(text).map_err(|error| {
+            let fault = place(file, text, error.span, &error.message);
             Failure::new(Exit::Usage, fault.to_string())
         })
     }

@@ -10,6 +10,7 @@ use std::{
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::value::RawValue;
 use svc_core::json_text::JsonText;
+use svc_protocol::document::not_json;
 
 use crate::{exit::Failure, runtime::INTERRUPTED};
 
@@ -163,7 +164,7 @@ pub fn ask_twice(question: &str) -> Result<String, Failure> {
 /// Parses a text that must be a JSON object; `what` is its name in messages.
 pub fn parse_object(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     let refuse = || Failure::usage(format!("{what} must be a JSON object"));
-    let json = JsonText::parse(text).map_err(|error| refuse().why(error))?;
+    let json = parse_json(text).map_err(|why| refuse().why(why))?;
     if json.is_object() {
         Ok(json.into_raw())
     } else {
@@ -171,10 +172,20 @@ pub fn parse_object(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     }
 }
 
+/// Parses a JSON text; the error says where it goes wrong and what to write instead.
+pub fn parse_json(text: &str) -> Result<JsonText, String> {
+    if let Err(error) = serde_json::from_str::<&RawValue>(text) {
+        return Err(not_json(text.as_bytes(), &error));
+    }
+    JsonText::parse(text).map_err(|error| error.to_string())
+}
+
 /// Parses a number of seconds, for an option.
 pub fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let seconds = text.parse().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "give a number of seconds, such as 30 or 0.5".to_owned())
 }
 
 /// Reads all of stdin.

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import programs
 from support import SUITE, run
 
 
@@ -24,6 +25,33 @@ class Suite(unittest.TestCase):
                 done = run([file.with_suffix(".py")], cwd=SUITE)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(done.stdout, file.read_text(encoding="utf-8"))
+
+    def test_every_program_prints_its_expected_output(self) -> None:
+        count = 0
+        for file in sorted(programs.FOLDER.glob("*.txt")):
+            for program in programs.programs(file):
+                count += 1
+                with self.subTest(file=file.name, program=program.title):
+                    self.assertNotEqual(program.output, "")
+                    self.assertEqual(programs.run(program.text), program.output)
+        self.assertGreaterEqual(count, 300)
+
+    def test_the_guide_tells_what_this_python_prints(self) -> None:
+        """The tables of the embedded engine; the tests of `svc` check its side."""
+        guide = (SUITE / "../../../../docs/SCRIPTS.md").read_text(encoding="utf-8")
+        before = "import re\nd, items, text = {'a': 1}, [3, 1, 2], 'abc'\n"
+        count = 0
+        for title in ("Supported", "Differs"):
+            table = guide.split(f"\n| {title} | ")[1].split("\n\n")[0]
+            for row in table.split("\n")[2:]:
+                example, printed = (cell.strip() for cell in row.strip("|").split("|")[:2])
+                if not printed.startswith("`"):
+                    continue
+                count += 1
+                code = example.split("`")[1].replace(" ⏎ ", "\n")
+                with self.subTest(code):
+                    self.assertEqual(programs.run(before + code).strip(), printed.split("`")[1])
+        self.assertGreater(count, 20)
 
     def test_a_session_gets_its_expected_answers(self) -> None:
         requests = (SUITE / "session.requests.jsonl").read_text(encoding="utf-8")

@@ -53,6 +53,7 @@ export const ROUTES = [
   { path: '/login', title: 'Sign in', load: page('login'), open: true },
   { path: '/sign-in', title: 'Sign in', load: page('sign-in'), open: true },
   { path: '/setup', title: 'Set up', load: page('setup'), open: true },
+  { path: '/api/docs', title: 'HTTP API', load: page('api-docs'), open: true },
 ];
 
 /** @type {RouteRow} */

@@ -105,6 +105,7 @@ function UserMenu() {
   const items = [
     { label: 'Change password', icon: 'lock', href: '/account' },
     { label: 'Sessions', icon: 'monitor', href: '/account#sessions' },
+    { label: 'HTTP API', icon: 'code', href: '/api/docs' },
     'line',
     ...themes.map(([value, icon, label]) => ({
       label,

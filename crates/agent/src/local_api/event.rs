@@ -19,8 +19,7 @@ use svc_core::{
     event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type},
     json_text::JsonTextError,
 };
-use svc_protocol::api::Emit;
-use svc_protocol::jsonrpc::{JSON_DEPTH_MAX, is_too_deep};
+use svc_protocol::{api::Emit, document, jsonrpc::JSON_DEPTH_MAX};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -141,20 +140,20 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-fn is_json(content_type: &str) -> bool {
+pub(super) fn is_json(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default();
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
 /// Rejects an event that the server would reject, even while the agent is not linked.
 fn check(body: &[u8]) -> Result<(), Failure> {
-    let emit: Emit = serde_json::from_slice(body).map_err(|error| {
-        if is_too_deep(&error) {
+    let emit: Emit = document::read_json(body).map_err(|error| {
+        if error.is_too_deep {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
             return Failure::new(StatusCode::BAD_REQUEST, "too_deep", detail);
         }
         invalid(format!(
-            "the body must be {{\"type\": string, \"payload\": object}}: {error}"
+            "the body must be {{\"type\": string, \"payload\": object}}; {error}"
         ))
     })?;
     custom_type(&emit.r#type).map_err(check_failure)?;
@@ -180,7 +179,7 @@ fn body_failure(rejection: &BytesRejection) -> Failure {
             "an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"
         ));
     }
-    invalid(rejection.body_text())
+    invalid("the body did not arrive completely; send the request again".to_owned())
 }
 
 fn too_large(detail: String) -> Failure {

@@ -5,22 +5,24 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::to_bytes,
-    extract::{DefaultBodyLimit, Query, Request, State, rejection::JsonRejection},
+    body::{Bytes, to_bytes},
+    extract::{DefaultBodyLimit, Query, Request, State, rejection::BytesRejection},
     response::Response,
     routing::{any, get, post},
 };
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde::Deserialize;
+use svc_core::registration::Step;
 use svc_protocol::{
-    agent_api::{RegisterFile, Registered, Status, Unregistered},
-    registration_file::FILE_BYTES_MAX,
+    agent_api::{Registered, Status, Unregistered},
+    document::ReadError,
+    registration_file::{self, FILE_BYTES_MAX},
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    event::{self, BODY_BYTES_MAX, Events},
+    event::{self, BODY_BYTES_MAX, Events, is_json},
     problem::{Failure, not_found},
     proxy::{Proxy, REQUEST_BYTES_MAX},
 };
@@ -66,28 +68,41 @@ type Api = State<Arc<SpaceApi>>;
 
 async fn register(
     State(api): Api,
-    file: Result<Json<RegisterFile>, JsonRejection>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Registered>, Failure> {
-    let Json(file) = file.map_err(|error| body_failure(&error))?;
+    let invalid = |status, detail| Failure::new(status, "invalid_request", detail);
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    if !content_type.is_some_and(is_json) {
+        let detail = "send `Content-Type: application/json`".to_owned();
+        return Err(invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    let body = body.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let detail = format!("a registration may have at most {REQUEST_BYTES_MAX} bytes");
+            invalid(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        }
+        status => invalid(status, "the body did not arrive completely".to_owned()),
+    })?;
+    let file = registration_file::read_request(&body).map_err(|error| body_failure(&error))?;
     Ok(Json(api.registrar.register(file).await?))
 }
 
 /// Only an error in the registration itself is 422. Other JSON of the wrong shape is 400.
-fn body_failure(error: &JsonRejection) -> Failure {
-    let text = error.body_text();
-    let (_, why) = text.split_once(": ").unwrap_or_default();
-    // Drop the position: the CLI produced the JSON, and the author has never seen it.
-    let why = why.rsplit_once(" at line ").map_or(why, |(why, _)| why);
-    match error {
-        JsonRejection::JsonDataError(_) if why.starts_with("registration.") => Failure::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "registration_refused",
-            format!("the {}", why.replacen('.', " is wrong: ", 1)),
-        ),
-        JsonRejection::JsonDataError(_) => {
-            Failure::new(StatusCode::BAD_REQUEST, "invalid_request", text)
+fn body_failure(error: &ReadError) -> Failure {
+    match error.path.first() {
+        Some(Step::Key(first)) if first == "registration" => {
+            let detail = format!("the registration is wrong: {}", error.below(1));
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Failure::new(status, "registration_refused", detail)
         }
-        error => Failure::new(error.status(), "invalid_request", text),
+        _ => Failure::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            format!("in the body: {error}"),
+        ),
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use svc_core::SpaceId;
 use svc_protocol::{
     api::{self, Listing},
+    document,
     problem::Problem,
 };
 use uuid::Uuid;
@@ -222,7 +223,7 @@ impl Client {
         if status != StatusCode::OK {
             return Err(self.problem(status, &body));
         }
-        serde_json::from_slice(&body).map_err(|error| {
+        document::read_json(&body).map_err(|error| {
             self.transport
                 .unexpected(format!("the answer is not a JSON-RPC response: {error}"))
         })

@@ -47,8 +47,11 @@ pub async fn connect_guarded(
         host: host.to_owned(),
         why,
     };
-    let name =
-        ServerName::try_from(host.to_owned()).map_err(|error| tls_error(error.to_string()))?;
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+        tls_error(
+            "no certificate can be for this name: use letters, digits, `-` and `.`".to_owned(),
+        )
+    })?;
     let stream = TlsConnector::from(config)
         .connect(name, stream)
         .await

@@ -13,7 +13,7 @@ use serde_json::Value;
 use self::method::check_method;
 use super::{METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
-    name::{CanonicalName, SpaceName, UserName},
+    name::{CANONICAL_NAME_MAX, CanonicalName, SpaceName, UserName},
     pattern::Pattern,
     visibility::MethodScope,
 };
@@ -34,14 +34,31 @@ pub enum Step {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, step) in self.path.iter().enumerate() {
+        write!(f, "{}: {}", show_path(&self.path), self.message)
+    }
+}
+
+/// A path as text, such as `methods[0].name`.
+pub fn show_path(path: &[Step]) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        for (index, step) in path.iter().enumerate() {
             match step {
                 Step::Key(key) if index == 0 => f.write_str(key)?,
                 Step::Key(key) => write!(f, ".{key}")?,
                 Step::Index(index) => write!(f, "[{index}]")?,
             }
         }
-        write!(f, ": {}", self.message)
+        Ok(())
+    })
+}
+
+/// The message of a violation in a method, with the method's name as written.
+pub fn name_method(method: &str, message: String) -> String {
+    let shown: String = method.chars().take(CANONICAL_NAME_MAX).collect();
+    let name = format!("`{shown}`");
+    match message.contains(&name) || shown.is_empty() {
+        true => message,
+        false => format!("method {name}: {message}"),
     }
 }
 

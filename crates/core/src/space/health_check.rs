@@ -1,12 +1,14 @@
 //! The health check of a space: its kinds, its limits, and how results change the health (spec 3).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Health;
 
 /// How an agent checks its space.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(with = "SerializedHealthCheck")]
 #[serde(try_from = "SerializedHealthCheck", into = "SerializedHealthCheck")]
 pub struct HealthCheck {
     pub probe: Probe,
@@ -33,23 +35,49 @@ pub enum Probe {
     },
 }
 
-/// The serialised form: flat, one optional field per kind of probe.
-#[derive(Serialize, Deserialize)]
+/// How an agent checks its space. Of `port`, `url` and `command`, the type requires one.
+// The serialised form: flat, one optional field per kind of probe.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "HealthCheck", example = serde_json::json!({"type": "tcp", "port": 8080}))]
 #[serde(deny_unknown_fields)]
 struct SerializedHealthCheck {
+    #[schemars(with = "ProbeType")]
     r#type: String,
+    /// Of the loopback address, for `tcp`.
+    #[schemars(range(min = 1))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
+    /// For `http`: begins with `http://`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    /// For `command`: run by a shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(default = "default_interval")]
+    #[schemars(range(min = 1, max = INTERVAL_SECONDS_MAX))]
     interval_seconds: u32,
     #[serde(default = "default_timeout")]
+    #[schemars(range(min = 1, max = TIMEOUT_SECONDS_MAX))]
     timeout_seconds: u32,
+    /// Consecutive failures that make a space unhealthy. One success makes it healthy.
     #[serde(default = "default_failures")]
+    #[schemars(range(min = 1, max = FAILURES_MAX))]
     failures: u32,
+}
+
+const INTERVAL_SECONDS_MAX: u32 = 86_400;
+const TIMEOUT_SECONDS_MAX: u32 = 3_600;
+const FAILURES_MAX: u32 = 1_000;
+
+/// The kinds of [`Probe`], for the schema: a message of our own names an unknown one.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase", inline)]
+#[expect(dead_code, reason = "only a schema")]
+enum ProbeType {
+    None,
+    Tcp,
+    Http,
+    Command,
 }
 
 impl TryFrom<SerializedHealthCheck> for HealthCheck {
@@ -159,9 +187,13 @@ impl HealthCheck {
                 Err(HealthCheckError::OutOfRange { field, value, max })
             }
         };
-        in_range("interval_seconds", self.interval_seconds, 86_400)?;
-        in_range("timeout_seconds", self.timeout_seconds, 3_600)?;
-        in_range("failures", self.failures, 1_000)?;
+        in_range(
+            "interval_seconds",
+            self.interval_seconds,
+            INTERVAL_SECONDS_MAX,
+        )?;
+        in_range("timeout_seconds", self.timeout_seconds, TIMEOUT_SECONDS_MAX)?;
+        in_range("failures", self.failures, FAILURES_MAX)?;
         match &self.probe {
             Probe::None => Ok(()),
             Probe::Tcp { port: 0 } => Err(HealthCheckError::ZeroPort),

@@ -1,9 +1,10 @@
 //! `GET /api/users/{id}/access`: what a user may do, and through which roles and groups.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use svc_core::{Permission, UserId, UserName};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UserAccess {
     pub user_id: UserId,
     pub username: UserName,
@@ -19,14 +20,14 @@ pub struct UserAccess {
     pub own_methods: usize,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeldPermission {
     pub name: Permission,
     /// The user's roles that grant the permission; empty if the user does not hold it.
     pub roles: Vec<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AccessibleMethod {
     /// The name under which this user calls the method.
     pub name: String,
@@ -36,7 +37,7 @@ pub struct AccessibleMethod {
     pub groups: Vec<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SharedThrough {
     /// Shared with every user who has `use_methods`.

@@ -1,10 +1,11 @@
 //! Bodies of `/api/audit`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_core::{Id, Timestamp};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEntry {
     pub id: Id,
     pub at: Timestamp,
@@ -14,11 +15,12 @@ pub struct AuditEntry {
     pub action: String,
     pub target_type: String,
     pub target_id: String,
+    /// Depends on the action.
     pub detail: Value,
 }
 
 /// Query parameters of `GET /api/audit`. Entries must match all that are given.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AuditQuery {
     pub actor: Option<String>,
     pub action: Option<String>,

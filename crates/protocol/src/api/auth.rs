@@ -1,31 +1,40 @@
 //! Bodies of `/api/auth`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use svc_core::{Permissions, Quotas, Scopes, SessionId, SpaceId, Timestamp, UserId, UserName};
+
+use super::{PASSWORD_MAX, PASSWORD_MIN};
 
 /// Names of the session cookie, on plain and on secure connections.
 pub const SESSION_COOKIES: [&str; 2] = ["svc_session", "__Host-svc_session"];
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"username": "ann", "password": "correct horse battery"}))]
 pub struct Login {
     pub username: String,
     pub password: String,
 }
 
 /// `POST /api/auth/setup`: creates the first administrator with the one-time link of a first start.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"setup_token": "from the server's log", "password": "correct horse battery"}))]
 pub struct Setup {
     pub setup_token: String,
     #[serde(default = "admin")]
+    #[schemars(with = "UserName")]
     pub username: String,
+    #[schemars(length(min = PASSWORD_MIN, max = PASSWORD_MAX))]
     pub password: String,
 }
 
 /// `POST /api/auth/sign-in`: opens a session with the one-click link of `svc up`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"token": "svc_sgn_…"}))]
 pub struct SignIn {
     /// The fragment of the link, `svc_sgn_…`.
     pub token: String,
@@ -36,14 +45,15 @@ fn admin() -> String {
 }
 
 /// `GET /api/auth/me`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Me {
     pub id: UserId,
     pub username: UserName,
     pub roles: Vec<String>,
     pub groups: Vec<String>,
     pub permissions: Permissions,
-    /// `token`, `session` or `agent`.
+    /// `token`, `session` or `agent`; `script` for a script that the server runs.
+    #[schemars(extend("enum" = ["token", "session", "agent", "script"]))]
     pub credential: String,
     /// The token's scopes; empty for other credentials.
     pub scopes: Scopes,
@@ -55,7 +65,7 @@ pub struct Me {
 }
 
 /// `GET /api/auth/state`: the first request of the web interface. Needs no credential.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuthState {
     /// True if there is no user yet. The server's log has the one-time setup link.
     pub setup_needed: bool,
@@ -65,14 +75,16 @@ pub struct AuthState {
     pub version: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"current_password": "correct horse battery", "new_password": "a better horse battery"}))]
 pub struct ChangePassword {
     pub current_password: String,
+    #[schemars(length(min = PASSWORD_MIN, max = PASSWORD_MAX))]
     pub new_password: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     pub id: SessionId,
     pub created_at: Timestamp,

@@ -1,21 +1,28 @@
 //! Bodies of `/api/events`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, json, value::RawValue};
 use svc_core::{
     EventId, SinkId, SpaceId, Timestamp, UserId,
     event::{Actor, Event},
     json_text::JsonText,
+    pattern::{EVENT_TYPE_MAX, EVENT_TYPE_PATTERN},
 };
 
 use super::{Attempt, DeliveryState, SinkOwner};
 
 /// `POST /api/events/emit`, and the agent's `POST /event`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"type": "backup.done", "payload": {"files": 3}}))]
 pub struct Emit {
+    /// Segments joined by dots; `custom.` is prepended.
+    #[schemars(length(min = 1, max = EVENT_TYPE_MAX), regex(pattern = EVENT_TYPE_PATTERN))]
     pub r#type: String,
+    /// At most 256 KiB of JSON.
     #[serde(default = "empty_object")]
+    #[schemars(with = "Map<String, Value>")]
     pub payload: Box<RawValue>,
 }
 
@@ -24,28 +31,30 @@ fn empty_object() -> Box<RawValue> {
 }
 
 /// Answer to [`Emit`], with status 202.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EmittedEvent {
     pub event_id: EventId,
     pub event_type: String,
 }
 
 /// `GET /api/events`, newest first; filters `?type=` (patterns), `?space_id=`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Events {
     pub events: Vec<EventRecord>,
     pub next_cursor: Option<String>,
 }
 
 /// An event in the history and in the stream.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
     pub event_id: EventId,
     pub event_type: String,
     pub event_ts: Timestamp,
     pub owner_id: UserId,
+    /// The nil UUID for an event without a space.
     pub space_id: SpaceId,
     pub actor: Actor,
+    #[schemars(with = "Map<String, Value>")]
     pub data: JsonText,
 }
 
@@ -64,13 +73,13 @@ impl From<Event> for EventRecord {
 }
 
 /// `GET /api/events/{id}/deliveries`: the receivers of an event, and the state of each delivery.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventDeliveries {
     pub deliveries: Vec<EventDelivery>,
     pub next_cursor: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventDelivery {
     pub receiver: EventReceiver,
     /// Number of the delivery, counted per receiver; `None` for an event that was dropped.
@@ -80,7 +89,7 @@ pub struct EventDelivery {
     pub attempts: Option<Vec<Attempt>>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum EventReceiver {
     Sink {
@@ -93,7 +102,7 @@ pub enum EventReceiver {
     Method { name: String, owner_id: UserId },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventDeliveryState {
     Pending,
@@ -114,7 +123,7 @@ impl From<DeliveryState> for EventDeliveryState {
 }
 
 /// Query parameters of `GET /api/events`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EventQuery {
     /// Patterns, separated by commas.
     pub r#type: Option<String>,

@@ -1,14 +1,17 @@
 //! Bodies of `/api/methods`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use svc_core::{SpaceId, SpaceName, UserId, UserName};
+use svc_core::{SpaceId, SpaceName, UserId, UserName, visibility::MethodScope};
+
+use super::PAGE_MAX;
 
 /// Path of method calls.
 pub const CALL_PATH: &str = "/api/methods/call";
 
 /// `GET /api/methods`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Methods {
     /// Number of methods on all pages.
     pub count: usize,
@@ -18,16 +21,19 @@ pub struct Methods {
     pub next_cursor: Option<Option<String>>,
 }
 
-/// A method as one caller sees it. The last five fields are filled only for its owner.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A method as one caller sees it. The last six fields are filled only for its owner.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
     pub name: String,
     pub description: String,
     pub keywords: Vec<String>,
+    #[schemars(with = "MethodScope")]
     pub scope: String,
     pub mcp_tool: bool,
     pub mcp_tool_name: Option<String>,
+    /// A JSON Schema.
     pub params_schema: Option<Value>,
+    /// A JSON Schema.
     pub result_schema: Option<Value>,
     pub owner_id: UserId,
     pub owner: UserName,
@@ -35,17 +41,21 @@ pub struct Method {
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
+    /// Groups of the registration that were deleted since: nobody sees the method through them.
+    #[serde(default)]
+    pub deleted_groups: usize,
     pub events: Vec<String>,
     pub event_sinks: Vec<String>,
     pub providers: Vec<Provider>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Provider {
     pub space_id: SpaceId,
     pub space: SpaceName,
     pub in_flight: u32,
     /// `ready`, `restarting` or `unlinked`.
+    #[schemars(extend("enum" = ["ready", "restarting", "unlinked"]))]
     pub state: String,
 }
 
@@ -61,12 +71,13 @@ pub struct CallResponse {
 }
 
 /// Query parameters of `GET /api/methods`. Without limit and cursor, the answer is the whole list.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MethodQuery {
     /// Exactly this visible name.
     pub name: Option<String>,
     /// Words to search for in name, description and keywords.
     pub q: Option<String>,
+    #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<u32>,
     pub cursor: Option<String>,
 }

@@ -1,14 +1,21 @@
 //! Lists: the query parameters of a page, and the document of a page.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use svc_core::Id;
 
-use super::{AuditEntry, Group, Role, Script, Session, Sink, Space, Template, Token, User};
+use super::{
+    AuditEntry, Group, PAGE_MAX, Role, Script, Session, Sink, Space, Template, Token, User,
+};
 
 /// One page of a list.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PageQuery {
+    /// Records on the page; 100 if absent.
+    #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
+    #[schemars(with = "Option<Id>")]
     pub cursor: Option<String>,
 }
 
@@ -27,7 +34,7 @@ pub trait Listing: DeserializeOwned + Serialize + Send {
 /// Defines the document of each list: `{"<field>": [<item>, …], "next_cursor": …}`.
 macro_rules! lists {
     ($($list:ident { $field:ident: $item:ident } at $path:literal;)*) => {$(
-        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
         pub struct $list {
             pub $field: Vec<$item>,
             pub next_cursor: Option<String>,

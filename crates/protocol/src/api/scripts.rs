@@ -1,13 +1,17 @@
 //! Bodies of `/api/scripts`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
-use svc_core::{ScriptId, Timestamp, UserId};
+use serde_json::{Map, Value, json, value::RawValue};
+use svc_core::{ScriptId, Timestamp, UserId, name::FreeName};
 
-use super::patch::{nullable, set};
+use super::{
+    DESCRIPTION_MAX,
+    patch::{nullable, set},
+};
 
 /// The purpose of a stored script.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScriptKind {
     /// Run by a space's agent when it starts.
@@ -20,7 +24,7 @@ pub enum ScriptKind {
     Tool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScriptOwner {
     #[default]
@@ -29,7 +33,7 @@ pub enum ScriptOwner {
     Global,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Script {
     pub id: ScriptId,
     /// Unique per owner and kind. For a library a Python name.
@@ -46,45 +50,76 @@ pub struct Script {
     pub updated_at: Timestamp,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({
+    "name": "greet", "kind": "tool", "source": "def main(params):\n    return 'Hello ' + params['name']\n",
+    "description": "Greets a person",
+}))]
 pub struct NewScript {
+    /// For a library a Python name.
+    #[schemars(with = "FreeName")]
     pub name: String,
     pub kind: ScriptKind,
     #[serde(default)]
     pub owner: ScriptOwner,
     pub source: String,
     #[serde(default)]
+    #[schemars(length(max = DESCRIPTION_MAX))]
     pub description: String,
+    /// For tools: the JSON Schema of the params of `main`.
+    #[serde(default)]
     pub params_schema: Option<Value>,
 }
 
 /// A merge patch. Kind and owner never change.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"description": "Greets a person by name"}))]
 pub struct ScriptPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "FreeName")]
     pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "String")]
     pub source: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
     pub description: Option<String>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub params_schema: Option<Option<Value>>,
 }
 
 /// `POST /api/scripts/{id}/run`: runs a script once, as the caller.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"params": {"name": "Ann"}}))]
 pub struct RunScript {
     /// Params of a tool's `main`; `{}` if absent.
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub params: Option<Box<RawValue>>,
     /// For sink scripts: the type of the sample event.
     pub event_type: Option<String>,
 }
 
 /// The outcome of a run. If the script fails, the request still succeeds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptRunResult {
     /// The return value of `main`; null for sinks and on failure.
     pub result: Box<RawValue>,
@@ -95,7 +130,7 @@ pub struct ScriptRunResult {
 }
 
 /// Why a script failed or is rejected, and where.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptFault {
     /// One line, such as `ValueError: no such note`.
     pub message: String,
@@ -109,7 +144,7 @@ pub struct ScriptFault {
 }
 
 /// Query parameters of `GET /api/scripts`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptQuery {
     pub kind: Option<ScriptKind>,
     pub owner: Option<ScriptOwner>,

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
-use svc_core::{EventId, ScriptId, SinkId, Timestamp, UserId};
+use serde_json::{Map, Value, json, value::RawValue};
+use svc_core::{EventId, ScriptId, SinkId, Timestamp, UserId, name::FreeName};
 
-use super::patch::{set, yes};
+use super::{
+    DESCRIPTION_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PATTERNS_MAX,
+    patch::{set, yes},
+};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SinkType {
     Webhook,
@@ -16,7 +20,7 @@ pub enum SinkType {
     JsonRpc,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SinkOwner {
     #[default]
@@ -24,7 +28,7 @@ pub enum SinkOwner {
     Global,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sink {
     pub id: SinkId,
     pub name: String,
@@ -48,7 +52,7 @@ pub struct Sink {
     pub created_at: Timestamp,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
     pub url: String,
@@ -60,20 +64,20 @@ pub struct WebhookConfig {
     pub secret: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptConfig {
     pub script_id: Option<ScriptId>,
     pub source: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JsonRpcConfig {
     pub body_template: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LastDelivery {
     pub n: u64,
     pub event_id: EventId,
@@ -85,18 +89,27 @@ pub struct LastDelivery {
 }
 
 /// Patterns as an array, or as one string, separated by commas.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected event patterns: a string such as \"custom.*, space.created\", or an array of strings"
+)]
 pub enum PatternsInput {
-    List(Vec<String>),
+    List(#[schemars(length(min = 1, max = PATTERNS_MAX))] Vec<String>),
     Text(String),
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({
+    "name": "audit trail", "patterns": ["custom.*"], "type": "webhook",
+    "webhook": {"url": "https://example.com/hook"},
+}))]
 pub struct NewSink {
+    #[schemars(with = "FreeName")]
     pub name: String,
     #[serde(default)]
+    #[schemars(length(max = DESCRIPTION_MAX))]
     pub description: String,
     pub patterns: PatternsInput,
     pub r#type: SinkType,
@@ -114,34 +127,85 @@ pub struct NewSink {
 
 /// A merge patch. Type and owner never change. `webhook` and `json_rpc` are merged member by member
 /// (`null` removes a member), so they stay JSON here.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"active": false}))]
 pub struct SinkPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "FreeName")]
     pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
     pub description: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "PatternsInput")]
     pub patterns: Option<PatternsInput>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "bool")]
     pub active: Option<bool>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "WebhookPatch")]
     pub webhook: Option<Value>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "ScriptConfig")]
     pub script: Option<Value>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "JsonRpcConfig")]
     pub json_rpc: Option<Value>,
 }
 
+/// A merge patch of a webhook's configuration; only a schema.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "only a schema")]
+struct WebhookPatch {
+    #[schemars(with = "String", default)]
+    url: Option<String>,
+    /// `null` removes a header, or all of them.
+    headers: Option<BTreeMap<String, Option<String>>>,
+    body_template: Option<String>,
+}
+
 /// `POST /api/event-sinks/{id}/rotate-secret`
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"overlap_hours": 48}))]
 pub struct RotateSecret {
     /// How long messages are also signed with the old secret; 24 if absent.
+    #[serde(default)]
+    #[schemars(range(max = OVERLAP_HOURS_MAX))]
     pub overlap_hours: Option<u32>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SecretRotation {
     pub secret: String,
     /// Until when messages are also signed with the old secret.
@@ -149,21 +213,22 @@ pub struct SecretRotation {
 }
 
 /// `POST /api/event-sinks/{id}/replay`: queues past events again that match the sink's patterns.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"since": "2026-11-15T00:00:00Z"}))]
 pub struct Replay {
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayResult {
     pub queued: u32,
     /// Matching events that did not fit into the queue.
     pub dropped: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryState {
     Pending,
@@ -172,7 +237,7 @@ pub enum DeliveryState {
 }
 
 /// The delivery of one event to one sink. `n` is the delivery's number, counted per sink.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     pub n: u64,
     pub event_id: EventId,
@@ -181,7 +246,7 @@ pub struct Delivery {
     pub attempts: Vec<Attempt>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     pub at: Timestamp,
     /// HTTP status, if there was a response.
@@ -193,15 +258,16 @@ pub struct Attempt {
 }
 
 /// `GET /api/event-sinks/{id}/deliveries`, newest first; filter `?state=`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Deliveries {
     pub deliveries: Vec<Delivery>,
     pub next_cursor: Option<String>,
 }
 
 /// `POST /api/event-sinks/preview` and `POST /api/event-sinks/{id}/test`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"event_type": "custom.backup.done", "data": {"files": 3}, "dry_run": true}))]
 pub struct Preview {
     /// The template to render. If absent: the default body (preview), or the sink's template (test).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,6 +282,7 @@ pub struct Preview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub data: Option<Box<RawValue>>,
     /// For preview: patterns to compare with the event's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,7 +292,7 @@ pub struct Preview {
     pub dry_run: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewResult {
     /// The rendered body, as it would be sent.
     pub body: String,
@@ -241,9 +308,10 @@ pub struct PreviewResult {
 }
 
 /// Query parameters of `GET /api/event-sinks/{id}/deliveries`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryQuery {
     pub state: Option<DeliveryState>,
+    #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<u32>,
     /// The number of the last delivery of the previous page.
     pub cursor: Option<String>,

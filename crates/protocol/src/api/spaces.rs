@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use svc_core::{
     ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId, UserName,
     space::{Health, HealthCheck, Runtime, State},
 };
 
-use super::patch::nullable;
+use super::{LOG_LINES_MAX, patch::nullable};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Space {
     pub id: SpaceId,
     pub name: SpaceName,
@@ -36,7 +38,7 @@ pub struct Space {
 }
 
 /// Whether a space publishes methods.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum RegistrationStatus {
     None,
@@ -53,9 +55,11 @@ pub enum RegistrationStatus {
     },
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "notes"}))]
 pub struct NewSpace {
+    #[schemars(with = "SpaceName")]
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
@@ -68,29 +72,38 @@ pub struct NewSpace {
 }
 
 /// A merge patch; `null` resets a member to its default.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"health_check": {"type": "tcp", "port": 8080}}))]
 pub struct SpacePatch {
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub health_check: Option<Option<HealthCheck>>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub startup_script_id: Option<Option<ScriptId>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgentToken {
     pub agent_token: String,
 }
 
-/// `GET /api/spaces/{id}/logs?after=<n>&limit=<n>`: `n` counts lines since the server started.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// `GET /api/spaces/{id}/logs`: `n` counts lines since the server started.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Logs {
     pub logs: Vec<NumberedLine>,
     /// `cursor` of the next request.
     pub next_cursor: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NumberedLine {
     pub n: u64,
     #[serde(flatten)]
@@ -98,21 +111,22 @@ pub struct NumberedLine {
 }
 
 /// Query parameters of `GET /api/spaces/{id}/logs`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogQuery {
+    #[schemars(range(min = 1, max = LOG_LINES_MAX))]
     pub limit: Option<u64>,
     /// The number of the last line of the previous page.
     pub cursor: Option<u64>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
     pub at: Timestamp,
     pub source: LogSource,
     pub line: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogSource {
     /// The method server's stderr.

@@ -1,14 +1,16 @@
 //! `GET /api/stats`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use svc_core::{SinkId, Timestamp};
 
 use super::{DeliveryState, SinkOwner};
 
 /// Statistics of the caller's calls, spaces and sinks; with `?scope=server` of all users'.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     /// `caller` or `server`.
+    #[schemars(extend("enum" = ["caller", "server"]))]
     pub scope: String,
     /// The minutes of the last hour, oldest first. The last minute is not complete.
     pub minutes: Vec<CallMinute>,
@@ -26,7 +28,7 @@ pub struct Stats {
 }
 
 /// Answered calls of one minute. Notifications have no answer and are not counted.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CallMinute {
     pub minute: Timestamp,
     pub calls: u64,
@@ -38,14 +40,14 @@ pub struct CallMinute {
 }
 
 /// Spaces by state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SpaceCounts {
     pub created: u64,
     pub deployed: u64,
     pub stopped: u64,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SinkCounts {
     pub total: u64,
     pub active: u64,
@@ -55,7 +57,7 @@ pub struct SinkCounts {
     pub failing: Vec<FailingSink>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FailingSink {
     pub id: SinkId,
     pub name: String,

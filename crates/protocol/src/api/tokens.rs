@@ -1,9 +1,13 @@
 //! Bodies of `/api/tokens`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use svc_core::{Scopes, Timestamp, TokenId};
+use serde_json::json;
+use svc_core::{Scope, Scopes, Timestamp, TokenId, name::FreeName};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+use super::EXPIRY_DAYS_MAX;
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
     pub id: TokenId,
     pub name: String,
@@ -16,13 +20,17 @@ pub struct Token {
     pub last_used_at: Option<Timestamp>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "ci", "scopes": ["methods"], "expires_in_days": 90}))]
 pub struct NewToken {
+    #[schemars(with = "FreeName")]
     pub name: String,
     /// Unrestricted if empty or absent (spec 5.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Scope>>")]
     pub scopes: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = EXPIRY_DAYS_MAX))]
     pub expires_in_days: Option<u32>,
 }

@@ -2,12 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use svc_core::{GroupId, Permissions, Quota, QuotaOverrides, RoleId, Timestamp, UserId, UserName};
+use serde_json::json;
+use svc_core::{
+    GroupId, Permissions, Quota, QuotaOverrides, RoleId, Timestamp, UserId, UserName,
+    name::FreeName,
+};
 
-use super::patch::{set, yes};
+use super::{
+    PASSWORD_MAX, PASSWORD_MIN,
+    patch::{set, yes},
+};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     pub id: UserId,
     pub username: UserName,
@@ -20,10 +28,13 @@ pub struct User {
     pub quotas: QuotaOverrides,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"username": "ann", "password": "correct horse battery", "groups": ["ops"]}))]
 pub struct NewUser {
+    #[schemars(with = "UserName")]
     pub username: String,
+    #[schemars(length(min = PASSWORD_MIN, max = PASSWORD_MAX))]
     pub password: String,
     /// Names of roles; the built-in role `user` if absent.
     pub roles: Option<Vec<String>>,
@@ -34,43 +45,77 @@ pub struct NewUser {
 }
 
 /// A merge patch: absent members do not change.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"groups": ["ops", "dev"], "quotas": {"sinks": 200}}))]
 pub struct UserPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "String", length(min = PASSWORD_MIN, max = PASSWORD_MAX))]
     pub password: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Vec<String>")]
     pub roles: Option<Vec<String>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Vec<String>")]
     pub groups: Option<Vec<String>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "bool")]
     pub active: Option<bool>,
     /// Only the named quotas change; `null` resets a quota to the server's value.
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "BTreeMap<Quota, Option<u64>>")]
     pub quotas: Option<BTreeMap<Quota, Option<u64>>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     pub id: GroupId,
     pub name: String,
     pub created_at: Timestamp,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "ops"}))]
 pub struct GroupBody {
+    #[schemars(with = "FreeName")]
     pub name: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "operators"}))]
 pub struct GroupPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "FreeName")]
     pub name: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Role {
     pub id: RoleId,
     pub name: String,
@@ -80,25 +125,38 @@ pub struct Role {
     pub created_at: Timestamp,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "auditor", "permissions": ["view_audit"]}))]
 pub struct NewRole {
+    #[schemars(with = "FreeName")]
     pub name: String,
     #[serde(default)]
     pub permissions: Permissions,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"permissions": ["view_audit", "use_methods"]}))]
 pub struct RolePatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "FreeName")]
     pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Permissions")]
     pub permissions: Option<Permissions>,
 }
 
 /// `GET /api/permissions`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionList {
     pub permissions: Permissions,
     pub next_cursor: Option<String>,

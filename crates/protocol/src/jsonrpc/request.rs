@@ -1,8 +1,11 @@
 //! Parses the body of `POST /api/methods/call`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, present, scan};
@@ -69,6 +72,8 @@ pub fn parse_request(text: &str) -> Result<Request<'_>, Invalid<'_>> {
 
 struct NotJson;
 
+const MEMBERS: [&str; 4] = ["jsonrpc", "method", "params", "id"];
+
 /// The raw members of a request. `None` means absent; `null` is `Some("null")`.
 struct Members<'a> {
     /// An upper bound of the nesting of the params, known without scanning them again.
@@ -93,7 +98,7 @@ struct RawMembers<'a> {
 }
 
 fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson> {
-    if let Some(members) = scan::members(body, ["jsonrpc", "method", "params", "id"]) {
+    if let Some(members) = scan::members(body, MEMBERS) {
         let [jsonrpc, method, params, id] = members;
         return Ok(check(&Members {
             depth_max: scan::DEPTH_MAX,
@@ -116,14 +121,55 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
         // Only a failure parses the body a second time, to distinguish "not JSON" from "not a
         // request".
         Err(_) if serde_json::from_slice::<&RawValue>(body).is_err() => Err(NotJson),
-        Err(error) => {
-            let why = if error.to_string().contains("duplicate field") {
-                "a member occurs twice"
-            } else {
-                "a request must be an object"
-            };
-            Ok(Err(invalid(None, why)))
+        Err(_) => Ok(Err(match serde_json::from_slice::<Repeated<'_>>(body) {
+            Ok(Repeated { member, id }) => invalid(
+                id.filter(|id| is_id(id)),
+                &format!("member `{member}` occurs twice"),
+            ),
+            Err(_) => invalid(None, "a request must be an object"),
+        })),
+    }
+}
+
+/// A request with a repeated member. It has an id if `id` occurs once.
+struct Repeated<'a> {
+    member: &'static str,
+    id: Option<&'a str>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Repeated<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RepeatedVisitor)
+    }
+}
+
+struct RepeatedVisitor;
+
+impl<'de> Visitor<'de> for RepeatedVisitor {
+    type Value = Repeated<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request with a repeated member")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut counts = MEMBERS.map(|member| (member, 0_usize));
+        let mut id = None;
+        while let Some((key, value)) = members.next_entry::<Cow<'_, str>, &RawValue>()? {
+            if let Some((_, count)) = counts.iter_mut().find(|(member, _)| *member == key) {
+                *count += 1;
+            }
+            if key == "id" {
+                id = Some(value.get());
+            }
         }
+        let repeated = counts.iter().find(|(_, count)| *count > 1);
+        let (member, _) = repeated.ok_or_else(|| A::Error::custom("no member is repeated"))?;
+        let has_one_id = counts.contains(&("id", 1));
+        Ok(Repeated {
+            member,
+            id: id.filter(|_| has_one_id),
+        })
     }
 }
 
@@ -258,6 +304,19 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","method":"m","id":{}}"#, None);
         check(r#"{"jsonrpc":"2.0","method":"m","id":true}"#, None);
         check(r#"{"jsonrpc":"2.0","method":"m","id":1,"id":2}"#, None);
+        let twice = r#"{"jsonrpc":"2.0","method":"m","id":"x","params":{},"m\u0065thod":"n"}"#;
+        check(twice, Some("\"x\""));
+        let why = single(twice).expect_err("twice").error.to_object().data;
+        assert_eq!(why.expect("data")["reason"], "member `method` occurs twice");
+        check(
+            r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":7,"method":"m"}"#,
+            Some("7"),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","params":[],"params":[]}"#,
+            None,
+        );
+        check(r#"{"method":"m","method":"m","id":[1]}"#, None);
         check("1", None);
         check("\"x\"", None);
         check("null", None);

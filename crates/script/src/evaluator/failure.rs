@@ -5,7 +5,10 @@ use std::time::Duration;
 use monty_types::{ExcType, MontyException, StackFrame, StringRepr};
 
 use super::{Evaluator, texts::Text};
-use crate::{ErrorKind, Flavour, Frame, Host, ScriptError, Stream, modules::built_in_names};
+use crate::{
+    ErrorKind, Flavour, Frame, Host, ScriptError, Stream, error::UNSUPPORTED,
+    modules::built_in_names,
+};
 
 /// Frames kept at each end of a long traceback.
 const FRAMES_KEPT: usize = 10;
@@ -16,16 +19,23 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 /// Bytes of a source line that are kept.
 const LINE_BYTES_MAX: usize = 400;
 
-const UNSUPPORTED: &str = "the embedded engine does not support this; put `python3` behind the \
-                           method server's `command`, or rewrite it";
-
-const UNSUPPORTED_ON_SERVER: &str = "the embedded engine does not support this, and there is no other engine on the server; rewrite it";
-
 /// The engine's error for a call of `input()`.
 const NO_INPUT: &str = "name 'input' is not defined";
 
 const INPUT: &str = "the embedded engine has no `input()`: a handler or tool gets its params, a \
                      script its arguments (`sys.argv`)";
+
+const UNSUPPORTED_ON_SERVER: &str =
+    "the embedded engine does not support it, and there is no other engine on the server";
+
+/// End of the engine's message about a call of the host by a function that the engine itself calls.
+const SYNCHRONOUS: &str = "cannot suspend in this synchronous context";
+
+const CALLED_BY_ENGINE: &str = "a function that the engine itself calls (`key=…`, `__str__`, `__next__`, \
+                                …) cannot use files, processes or `svc`: do it in a loop before";
+
+const INCOMPLETE: &str = "the embedded engine does not have all of Python; docs/SCRIPTS.md has a table of \
+                          what to write instead";
 
 const NO_EMIT: &str = "sink scripts receive events and cannot emit";
 
@@ -39,7 +49,7 @@ pub fn of_compilation(file: &str, text: &str, exception: &MontyException) -> Scr
     let frames = frames.collect();
     let (kind, hint) = match exception.exc_type() {
         ExcType::SyntaxError => (ErrorKind::Syntax, None),
-        _ => (ErrorKind::Unsupported, Some(UNSUPPORTED.to_owned())),
+        _ => (ErrorKind::Unsupported, Some(rewrite_or_run())),
     };
     ScriptError {
         kind,
@@ -105,14 +115,23 @@ impl Evaluator {
             // The engine refuses code that CPython would run.
             ExcType::NotImplementedError if message.starts_with(PARSER) => {
                 error.kind = ErrorKind::Unsupported;
-                error.hint = Some(UNSUPPORTED.to_owned());
+                error.hint = Some(rewrite_or_run());
             }
             ExcType::RuntimeError if message.starts_with(INTERNAL) => {
                 error.kind = ErrorKind::Unsupported;
-                error.hint = Some(UNSUPPORTED.to_owned());
+                error.hint = Some(rewrite_or_run());
+            }
+            ExcType::NotImplementedError if message.ends_with(SYNCHRONOUS) => {
+                error.hint = Some(CALLED_BY_ENGINE.to_owned());
             }
             ExcType::NameError if message == NO_INPUT => {
                 error.hint = Some(INPUT.to_owned());
+            }
+            ExcType::NameError if names_missing_built_in(message) => {
+                error.hint = Some(format!("{INCOMPLETE}, {UNSUPPORTED}"));
+            }
+            ExcType::AttributeError | ExcType::ImportError if names_built_in_object(message) => {
+                error.hint = Some(format!("{INCOMPLETE}, {UNSUPPORTED}"));
             }
             ExcType::AttributeError | ExcType::ImportError
                 if self.setting.flavour == Flavour::Sink && names_emit(message) =>
@@ -195,8 +214,8 @@ impl Evaluator {
 
 /// Adapts the hint to the server, which has no other engine.
 pub fn adapt_hint_to_server(error: &mut ScriptError) {
-    if error.hint.as_deref() == Some(UNSUPPORTED) {
-        error.hint = Some(UNSUPPORTED_ON_SERVER.to_owned());
+    if let Some(hint) = &mut error.hint {
+        *hint = hint.replace(UNSUPPORTED, UNSUPPORTED_ON_SERVER);
     }
 }
 
@@ -210,6 +229,38 @@ const INTERNAL: &str = "Internal error in monty";
 fn names_emit(message: &str) -> bool {
     message == "'module' object has no attribute 'emit'"
         || message == "cannot import name 'emit' from 'svc.event'"
+}
+
+/// Built-in functions of Python that the engine lacks.
+const MISSING: &str = "aiter anext ascii breakpoint bytearray classmethod compile delattr dir globals \
+                       help issubclass memoryview staticmethod super vars";
+
+/// Types of the engine whose methods and attributes are not complete.
+const TYPES: &str = "bytes datetime.date datetime.datetime datetime.timedelta dict float frozenset \
+                     function int list re.Match re.Pattern set str tuple PosixPath";
+
+fn rewrite_or_run() -> String {
+    format!("rewrite it, {UNSUPPORTED}")
+}
+
+fn names_missing_built_in(message: &str) -> bool {
+    let mut names = MISSING.split_ascii_whitespace();
+    names.any(|name| message == format!("name '{name}' is not defined"))
+}
+
+/// Whether the message is about an attribute of a built-in type or module.
+fn names_built_in_object(message: &str) -> bool {
+    if message.starts_with("module '") || message.starts_with("cannot import name '") {
+        let names = built_in_names();
+        return names
+            .iter()
+            .any(|name| message.contains(&format!("'{name}'")));
+    }
+    let mut types = TYPES.split_ascii_whitespace();
+    types.any(|name| {
+        message.starts_with(&format!("'{name}' object has no attribute"))
+            || message.starts_with(&format!("type object '{name}' has no attribute"))
+    })
 }
 
 fn to_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {

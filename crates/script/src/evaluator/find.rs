@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     ErrorKind, Host, Source, modules,
-    rewrite::{Role, normalize, rewrite},
+    rewrite::{Role, needs_language, normalize, rewrite},
 };
 
 /// Modules that are known to exist. Cheap to clone, because every request restores a snapshot.
@@ -124,21 +124,26 @@ impl Evaluator {
         if !self.count_host_call() {
             return Err(Reply::Stop(ErrorKind::HostCallLimit));
         }
-        host.library(module).map_err(raise_from_host)
+        let found = host.library(module).map_err(raise_from_host)?;
+        Ok(found.or_else(|| modules::library(module)))
     }
 
     /// File and code of one module of a path.
     pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Reply {
         if self.modules.kind(module) == Some(Kind::Folder) {
-            return return_source(String::new(), String::new());
+            return return_source(String::new(), String::new(), false);
         }
         // Not among the found modules: an import that failed is tried again.
         let found = match self.pending.found.remove(module) {
             Some(source) => Ok(Some(source)),
             None => self.source(module, host),
         };
-        let Source { file, text } = match found {
-            Ok(Some(source)) => source,
+        let (Source { file, text }, hidden) = match found {
+            Ok(Some(source)) => {
+                let own = modules::is_own(module);
+                let hidden = own || modules::library(module).as_ref() == Some(&source);
+                (source, hidden)
+            }
             Ok(None) => {
                 return raise(
                     ExcType::ModuleNotFoundError,
@@ -147,9 +152,9 @@ impl Evaluator {
             }
             Err(answer) => return answer,
         };
-        let hidden = modules::is_own(module);
         let text = normalize(&text);
-        let checked = rewrite(&file, &text, Role::Library).and_then(|code| {
+        let role = if hidden { Role::Own } else { Role::Library };
+        let checked = rewrite(&file, &text, role).and_then(|code| {
             // Compile first: inside `exec`, the engine would not name the line of an error.
             if !hidden {
                 compile(&file, &text, code.clone())?;
@@ -158,8 +163,9 @@ impl Evaluator {
         });
         match checked {
             Ok(code) => {
+                let needs_language = !hidden && needs_language(&code);
                 let code = self.texts.add_executed(&file, &text, &code, hidden);
-                return_source(file, code)
+                return_source(file, code, needs_language)
             }
             Err(error) => {
                 let exception = match error.kind {
@@ -175,9 +181,10 @@ impl Evaluator {
     }
 }
 
-fn return_source(file: String, code: String) -> Reply {
+fn return_source(file: String, code: String, needs_language: bool) -> Reply {
     return_value(MontyObject::tuple([
         MontyObject::string(file),
         MontyObject::string(code),
+        MontyObject::bool(needs_language),
     ]))
 }

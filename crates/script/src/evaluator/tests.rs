@@ -1,10 +1,13 @@
 //! Scripts in, results and errors out.
 
 mod calls;
+mod documented;
 mod errors;
 mod files;
 mod imports;
+mod library;
 mod limits;
+mod programs;
 
 use std::collections::HashMap;
 

@@ -27,7 +27,9 @@ environment = []
 def load(name):
     made = loaded.get(name)
     if made is None:
-        file, code = __svc_host__("module", name)
+        file, code, needs_language = __svc_host__("module", name)
+        if needs_language:
+            load_language()
         made = module()
         namespace = {"__name__": name, "__file__": file, "__svc__": tools, "__svc_self__": made}
         made.__svc_namespace__ = namespace
@@ -41,6 +43,12 @@ def load(name):
         if not key.startswith("__svc_"):
             setattr(made, key, value)
     return made
+
+
+def load_language():
+    """Loads the functions by which `rewrite` replaces parts of Python."""
+    if tools.python is None:
+        tools.python = walk("svc._python", None)
 
 
 def walk(name, child):
@@ -74,6 +82,11 @@ def store(target, attribute):
 def exception_text(*values):
     """The text of an exception with these arguments: the engine's exceptions hold one text."""
     return str(values[0] if len(values) == 1 else values)
+
+
+def exception_texts(*values):
+    """The same for arguments that may be none at all."""
+    return (exception_text(*values),) if values else ()
 
 
 def is_os(target):
@@ -145,8 +158,12 @@ def exit(code=None):
 
 
 tools.get = get
+tools.load_language = load_language
 tools.store = store
 tools.exception_text = exception_text
+tools.exception_texts = exception_texts
+tools.iter = iter
+tools.python = None
 tools.invoke = invoke
 tools.loads = json.loads
 tools.environ = environ

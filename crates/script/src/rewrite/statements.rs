@@ -110,13 +110,13 @@ impl<'a> Statements<'a> {
         let Some(module) = &import.module else {
             return;
         };
-        let ours = |alias: &Alias| environment::is_ours(&alias.name);
-        if module.as_str() == "os" && import.names.iter().any(ours) {
+        let replaced = |alias: &Alias| replaced_member(module, &alias.name);
+        if self.role != Role::Own && import.names.iter().any(|alias| replaced(alias).is_some()) {
             let calls = import.names.iter().map(|alias| {
                 let bound = alias.asname.as_ref().unwrap_or(&alias.name);
-                match alias.name.as_str() {
-                    name if environment::is_ours(name) => format!("{bound} = __svc__.{name}()"),
-                    name => format!("from os import {name} as {bound}"),
+                match replaced(alias) {
+                    Some(value) => format!("{bound} = {value}"),
+                    None => format!("from {module} import {} as {bound}", alias.name),
                 }
             });
             return self.replace(import.range, calls.collect());
@@ -173,10 +173,15 @@ impl<'a> Statements<'a> {
             )
         {
             let inside = arguments.range.add_start(1.into()).sub_end(1.into());
-            self.edits.push((
-                TextRange::empty(inside.start()),
-                "__svc__.exception_text(".to_owned(),
-            ));
+            // `*values` may be empty, and then there is no text.
+            let spread = arguments.args.iter().any(Expr::is_starred_expr);
+            let open = if spread {
+                "*__svc__.exception_texts("
+            } else {
+                "__svc__.exception_text("
+            };
+            self.edits
+                .push((TextRange::empty(inside.start()), open.to_owned()));
             self.edits
                 .push((TextRange::empty(inside.end()), ")".to_owned()));
         }
@@ -209,7 +214,7 @@ impl<'a> Statements<'a> {
     }
 
     fn publishes(&self, name: &str) -> bool {
-        self.role == Role::Library
+        !matches!(self.role, Role::Main { .. })
             && self
                 .globals
                 .last()
@@ -227,6 +232,15 @@ impl<'a> StatementVisitor<'a> for GlobalNames<'a> {
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
             _ => walk_stmt(self, stmt),
         }
+    }
+}
+
+/// The value of a member of a built-in module that is ours.
+fn replaced_member(module: &str, member: &str) -> Option<String> {
+    match (module, member) {
+        ("os", member) if environment::is_ours(member) => Some(format!("__svc__.{member}()")),
+        ("re", "sub" | "subn") => Some(format!("{}re_{member}", super::language::PREFIX)),
+        _ => None,
     }
 }
 

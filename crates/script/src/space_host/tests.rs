@@ -343,11 +343,11 @@ fn an_invalid_registration_has_the_same_error_as_at_the_agent() {
     for (registration, says) in [
         (
             r#"{"server":{"command":"x"},"methods":[{"name":"a","description":"d","scope":"all"}]}"#,
-            "the registration is wrong: methods[0].scope: unknown variant `all`, expected ",
+            "the registration is wrong: `methods[0].scope`: method `a`: expected one of `private` or `shared`, not the text `all`",
         ),
         (
             r#"{"server":{"command":"x","timeout":-1}}"#,
-            "the registration is wrong: server.timeout: invalid value: integer `-1`, expected u32",
+            "the registration is wrong: `server.timeout`: expected a whole number from 0 to 4294967295, not the number -1",
         ),
     ] {
         let raised = host.call("register", registration).expect_err("wrong");

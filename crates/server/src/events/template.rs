@@ -40,6 +40,7 @@ const FUEL: u64 = 20_000;
 /// Depth of nested evaluation.
 const RECURSION_MAX: usize = 32;
 const NAME: &str = "body template";
+const BEHIND_BACKSLASH: &str = "an expression must not follow a backslash in a JSON string";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
@@ -58,9 +59,16 @@ pub enum TemplateError {
     TooLarge,
     #[error("the template does too much work for one event; make its loops shorter")]
     TooMuchWork,
-    /// The parser's message has a line and a column of the body, and none of its content.
-    #[error("the rendered body is not JSON: {0}")]
-    NotJson(String),
+    /// Without the content of the body, which only its receiver may see.
+    #[error(
+        "the rendered body is not JSON: it {} line {line}, column {column}",
+        if *.is_cut_off { "ends too early, at" } else { "goes wrong at" }
+    )]
+    NotJson {
+        line: usize,
+        column: usize,
+        is_cut_off: bool,
+    },
 }
 
 /// The values that a template may use.
@@ -110,8 +118,13 @@ impl Template {
     /// The body for one event, always valid JSON.
     pub fn render(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
         let body = self.write(scope)?;
-        serde_json::from_str::<serde::de::IgnoredAny>(&body)
-            .map_err(|error| TemplateError::NotJson(error.to_string()))?;
+        serde_json::from_str::<serde::de::IgnoredAny>(&body).map_err(|error| {
+            TemplateError::NotJson {
+                line: error.line(),
+                column: error.column(),
+                is_cut_off: error.is_eof(),
+            }
+        })?;
         Ok(body)
     }
 
@@ -192,12 +205,19 @@ fn render_error(error: minijinja::Error) -> TemplateError {
     if error.kind() == ErrorKind::OutOfFuel {
         return TemplateError::TooMuchWork;
     }
-    let why = match error.detail() {
-        Some(detail) => format!("{}: {detail}", error.kind()),
-        None => error.kind().to_string(),
+    let why = match error.kind() {
+        ErrorKind::TooManyArguments | ErrorKind::MissingArgument => {
+            "a filter or test has too many or too few arguments"
+        }
+        // Errors of this program; the others are below.
+        ErrorKind::InvalidOperation if error.detail() == Some(BEHIND_BACKSLASH) => BEHIND_BACKSLASH,
+        ErrorKind::BadSerialization => "a value has no JSON form",
+        _ => {
+            "an operation does not fit its value: a loop needs a list, and a filter or comparison a value of its type"
+        }
     };
     TemplateError::Render(match error.line() {
         Some(line) => format!("line {line}: {why}"),
-        None => why,
+        None => why.to_owned(),
     })
 }

@@ -6,7 +6,7 @@ use axum::{
     Extension,
     body::Body,
     extract::{Request, State},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode, header};
 use svc_core::SpaceId;
@@ -15,6 +15,7 @@ use tracing::debug;
 
 use super::{
     connections::Slot,
+    describe::{Answer, Operation},
     error::{ApiError, ApiResult},
 };
 use crate::{
@@ -29,7 +30,7 @@ pub async fn upgrade(
     State(app): State<App>,
     caller: Option<Extension<Caller>>,
     mut request: Request,
-) -> ApiResult<Response> {
+) -> ApiResult<Upgrade> {
     let agent = caller
         .map(|Extension(caller)| agent_of(caller))
         .transpose()?;
@@ -62,6 +63,7 @@ pub async fn upgrade(
         .header(header::SEC_WEBSOCKET_ACCEPT, accept)
         .header(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)
         .body(Body::empty())
+        .map(Upgrade)
         .map_err(|error| ApiError::bad_request("invalid_handshake", error.to_string()))
 }
 
@@ -72,6 +74,21 @@ fn agent_of(caller: Caller) -> ApiResult<(Caller, SpaceId)> {
             "agent_denied",
             "only an agent token opens a link",
         )),
+    }
+}
+
+/// The answer to a WebSocket handshake.
+pub struct Upgrade(Response);
+
+impl IntoResponse for Upgrade {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Answer for Upgrade {
+    fn describe(operation: &mut Operation) {
+        operation.answer(101, "The connection is a WebSocket now", None);
     }
 }
 

@@ -10,6 +10,7 @@ use svc_core::{
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use svc_store::{InvalidPage, StoreError};
 
+use super::failures;
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
@@ -34,6 +35,10 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        debug_assert!(
+            failures::is_known(status.as_u16(), code),
+            "`{code}` with status {status} is not in `failures.rs`, so the OpenAPI document lacks it"
+        );
         let title = status.canonical_reason().unwrap_or("Error");
         let problem = Problem::new(status.as_u16(), code, title, detail);
         Self {

@@ -1,7 +1,6 @@
 //! `/api/event-sinks` (spec 6.3, 6.6).
 
 use axum::extract::{Path, State};
-use http::StatusCode;
 use svc_core::SinkId;
 use svc_protocol::api::{
     Deliveries, Delivery, DeliveryQuery, NewSink, Preview, PreviewResult, Replay, ReplayResult,
@@ -11,7 +10,7 @@ use svc_store::{PageRequest, deliveries::DeliveryPage};
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Created, Json, PathId, Query, Submission},
+    extract::{Created, Json, NoContent, PathId, Query, Submission},
 };
 use crate::{app::App, identity::Caller};
 
@@ -56,9 +55,9 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SinkId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.event_sinks.delete(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub async fn preview(

@@ -1,21 +1,18 @@
 //! `/api/events`: emit, list and stream events (spec 6.2).
 
-use axum::{
-    extract::State,
-    response::{IntoResponse, Response, sse::Event as Line},
-};
+use axum::{extract::State, response::sse::Event as Line};
 use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use svc_core::{EventId, pattern::Pattern};
-use svc_protocol::api::{Emit, EventDeliveries, EventQuery, EventRecord, Events};
+use svc_protocol::api::{Emit, EmittedEvent, EventDeliveries, EventQuery, EventRecord, Events};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    event_stream::event_stream,
-    extract::{Json, PathId, Query, Submission},
+    event_stream::{EventStream, event_stream},
+    extract::{Accepted, IdempotencyKey, Json, PathId, Query, Submission},
 };
 use crate::{
     app::App,
@@ -25,17 +22,12 @@ use crate::{
 
 pub async fn emit(
     State(app): State<App>,
-    headers: HeaderMap,
+    IdempotencyKey(key): IdempotencyKey,
     Submission { caller, body }: Submission<Emit>,
-) -> ApiResult<Response> {
-    let key = idempotency_key(&headers)?;
-    let emitted = app.events.emit(&caller, body, key).await?;
-    Ok((StatusCode::ACCEPTED, Json(emitted)).into_response())
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, EmitServiceError> {
-    let key = headers.get("idempotency-key").map(HeaderValue::to_str);
-    key.transpose().map_err(|_| EmitServiceError::InvalidKey)
+) -> ApiResult<Accepted<EmittedEvent>> {
+    let key = key.map_err(|_| EmitServiceError::InvalidKey)?;
+    let emitted = app.events.emit(&caller, body, key.as_deref()).await?;
+    Ok(Accepted(emitted))
 }
 
 pub async fn list(
@@ -71,8 +63,9 @@ pub async fn deliveries(
     }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct StreamQuery {
+    /// Patterns, separated by commas; all events if absent.
     pattern: Option<String>,
 }
 
@@ -80,7 +73,7 @@ pub async fn stream(
     State(app): State<App>,
     caller: Caller,
     Query(query): Query<StreamQuery>,
-) -> ApiResult<Response> {
+) -> ApiResult<EventStream> {
     let patterns = query.pattern.as_deref().map(Pattern::parse_list);
     let mut messages = app
         .history

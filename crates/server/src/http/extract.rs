@@ -1,7 +1,9 @@
 //! Extractors for bodies, queries and ids: bounded, strictly typed, with errors that name the
-//! fault.
+//! fault. And the usual answers.
 
 use std::{
+    convert::Infallible,
+    marker::PhantomData,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
@@ -15,18 +17,20 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header, request::Parts};
+use http::header::ToStrError;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
-use svc_protocol::{
-    api::PageQuery,
-    jsonrpc::{self, JSON_DEPTH_MAX},
-};
+use svc_protocol::{api::PageQuery, document, jsonrpc::JSON_DEPTH_MAX};
 use svc_store::PageRequest;
 
-use super::{auth::Admission, connections::Slot, error::ApiError};
+use super::{
+    auth::Admission,
+    connections::Slot,
+    error::{ApiError, protect},
+};
 use crate::{
     app::App,
     identity::Caller,
@@ -92,6 +96,10 @@ where
     T: DeserializeOwned + Send + 'static,
 {
     let (mut parts, body) = request.into_parts();
+    if is_empty_post(&parts, &body) {
+        let record = parse_record(b"{}")?;
+        return Ok((parts, record));
+    }
     require_json(&parts.headers)?;
     let (account, bytes_max) = account_of(&parts);
     let reservation = app.bodies.begin(account);
@@ -101,6 +109,13 @@ where
     }
     let record = parse(app, &parts, received.bytes).await?;
     Ok((parts, record))
+}
+
+/// A POST without body and content type means `{}`, so it is accepted where every field is optional.
+fn is_empty_post(parts: &Parts, body: &impl HttpBody) -> bool {
+    parts.method == Method::POST
+        && !parts.headers.contains_key(header::CONTENT_TYPE)
+        && body.is_end_stream()
 }
 
 /// Resolves the caller again if the server had to wait for the body: the credential may have been
@@ -136,13 +151,12 @@ fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
             "the body must be a JSON object",
         ));
     }
-    serde_json::from_slice(body).map_err(|error| {
-        if jsonrpc::is_too_deep(&error) {
+    document::read_json(body).map_err(|error| {
+        if error.is_too_deep {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
             return ApiError::bad_request("too_deep", detail);
         }
-        let detail = format!("the body does not have the form that this route requires: {error}");
-        ApiError::bad_request("invalid_body", detail)
+        ApiError::bad_request("invalid_body", format!("in the body: {error}"))
     })
 }
 
@@ -161,6 +175,90 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
+/// A JSON answer with status 202.
+pub struct Accepted<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, axum::Json(self.0)).into_response()
+    }
+}
+
+/// Status 204.
+pub struct NoContent;
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+/// A `T` that is JSON already.
+pub struct JsonBytes<T>(Bytes, PhantomData<T>);
+
+impl<T> JsonBytes<T> {
+    pub fn new(json: impl Into<Bytes>) -> Self {
+        Self(json.into(), PhantomData)
+    }
+}
+
+impl<T> IntoResponse for JsonBytes<T> {
+    fn into_response(self) -> Response {
+        let content_type = HeaderValue::from_static("application/json");
+        let mut response = Response::new(self.0.into());
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type);
+        protect(headers);
+        response
+    }
+}
+
+/// An answer that sets cookies.
+pub struct WithCookies<T> {
+    pub cookies: Vec<HeaderValue>,
+    pub answer: T,
+}
+
+impl<T: IntoResponse> IntoResponse for WithCookies<T> {
+    fn into_response(self) -> Response {
+        let mut response = self.answer.into_response();
+        for cookie in self.cookies {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// A request whose body the handler reads; the body is a `T`.
+pub struct RawRequest<T> {
+    pub request: Request,
+    body: PhantomData<T>,
+}
+
+impl<T> FromRequest<App> for RawRequest<T> {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, Infallible> {
+        Ok(Self {
+            request,
+            body: PhantomData,
+        })
+    }
+}
+
+/// The header `Idempotency-Key`; `Err` if it is not text.
+pub struct IdempotencyKey(pub Result<Option<String>, ToStrError>);
+
+impl FromRequestParts<App> for IdempotencyKey {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        let key = parts.headers.get("idempotency-key");
+        let key = key.map(|key| key.to_str().map(str::to_owned));
+        Ok(Self(key.transpose()))
+    }
+}
+
 /// Query parameters; unknown ones are ignored.
 pub struct Query<T>(pub T);
 
@@ -170,7 +268,12 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(value)| Self(value))
-            .map_err(|error| ApiError::bad_request("invalid_query", error.body_text()))
+            .map_err(|_| {
+                let pairs = axum::extract::Query::try_from_uri(&parts.uri);
+                let pairs = pairs.map_or_else(|_| Vec::new(), |axum::extract::Query(pairs)| pairs);
+                let error = document::explain_query::<T>(pairs);
+                ApiError::bad_request("invalid_query", format!("in the query: {error}"))
+            })
     }
 }
 
@@ -342,7 +445,8 @@ where
 
 fn unreadable(error: impl Into<BoxError>) -> ApiError {
     let error = error.into();
-    let detail = format!("the body could not be read: {error}");
+    tracing::debug!("the body of a request could not be read: {error}");
+    let detail = "the body did not arrive completely; send the request again";
     ApiError::bad_request("invalid_body", detail)
 }
 

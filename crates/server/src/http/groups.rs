@@ -1,14 +1,13 @@
 //! `/api/groups`.
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::GroupId;
 use svc_protocol::api::{Group, GroupBody, GroupPatch, Groups};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId},
+    extract::{Created, Json, NoContent, PathId},
 };
 use crate::{app::App, identity::Caller};
 
@@ -48,7 +47,7 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<GroupId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.identity.delete_group(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -17,12 +17,15 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority};
 use hyper::body::{Frame, SizeHint};
+use schemars::JsonSchema;
 use serde::Deserialize;
+use svc_protocol::jsonrpc::schema::{CallResult, McpBody};
 
 use super::{
+    describe::{Answer, Operation},
     error::{ApiError, ApiResult},
-    event_stream::{HEARTBEAT, event_stream},
-    extract::{PAYLOAD_TIME_MAX, Query, read_body, readmit_after, require_json},
+    event_stream::{EventStream, HEARTBEAT, event_stream},
+    extract::{PAYLOAD_TIME_MAX, Query, RawRequest, read_body, readmit_after, require_json},
     listen::Peer,
 };
 use crate::{
@@ -32,8 +35,10 @@ use crate::{
     mcp::{Era, McpResponse, Mode},
 };
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct ToolsQuery {
+    /// `search` lists two tools that find and run the others; `all` if absent.
+    #[schemars(extend("enum" = ["all", "search"]))]
     tools: Option<String>,
 }
 
@@ -54,8 +59,8 @@ pub async fn post(
     State(app): State<App>,
     mut caller: Caller,
     Query(query): Query<ToolsQuery>,
-    request: Request,
-) -> ApiResult<Response> {
+    RawRequest { request, .. }: RawRequest<McpBody>,
+) -> ApiResult<McpAnswer> {
     let (parts, body) = request.into_parts();
     check_origin(&app, &parts)?;
     require_json(&parts.headers)?;
@@ -71,7 +76,25 @@ pub async fn post(
         .mcp
         .answer(&caller, &parts.headers, mode, body.bytes, accepts_stream)
         .await;
-    into_response(answer)
+    into_response(answer).map(McpAnswer)
+}
+
+pub struct McpAnswer(Response);
+
+impl IntoResponse for McpAnswer {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Answer for McpAnswer {
+    fn describe(operation: &mut Operation) {
+        operation.answer_json::<CallResult>(200, "Responses of MCP");
+        EventStream::describe(operation);
+        operation.answer(202, "Notifications only", None);
+        operation.answer_json::<CallResult>(400, "A response of MCP with an error, or a problem");
+        operation.answer_json::<CallResult>(404, "A response of MCP: the method does not exist");
+    }
 }
 
 /// Opens the stream of a legacy client; modern clients use `subscriptions/listen` instead.
@@ -80,7 +103,7 @@ pub async fn get(
     caller: Caller,
     Query(query): Query<ToolsQuery>,
     request: Request,
-) -> ApiResult<Response> {
+) -> ApiResult<McpStream> {
     let (parts, _) = request.into_parts();
     check_origin(&app, &parts)?;
     if Era::of_headers(&parts.headers) == Era::Modern {
@@ -98,7 +121,21 @@ pub async fn get(
         ));
     }
     let mode = query.mode()?;
-    into_response(app.mcp.open_legacy_stream(caller, mode).await)
+    into_response(app.mcp.open_legacy_stream(caller, mode).await).map(McpStream)
+}
+
+pub struct McpStream(Response);
+
+impl IntoResponse for McpStream {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Answer for McpStream {
+    fn describe(operation: &mut Operation) {
+        EventStream::describe(operation);
+    }
 }
 
 fn accepts_event_stream(headers: &HeaderMap) -> bool {
@@ -141,7 +178,8 @@ fn into_response(answer: McpResponse) -> ApiResult<Response> {
 }
 
 fn message_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
-    event_stream(messages.map(|message| Line::default().event("message").data(message)))
+    let lines = messages.map(|message| Line::default().event("message").data(message));
+    event_stream(lines).into_response()
 }
 
 /// Rejects a request that a browser sent for a page of another site.

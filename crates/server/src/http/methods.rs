@@ -3,17 +3,24 @@
 use axum::{
     BoxError,
     body::HttpBody,
-    extract::{Request, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
+use serde_json::{Map, Value};
 pub use svc_protocol::api::CALL_PATH;
-use svc_protocol::api::MethodQuery;
+use svc_protocol::{
+    api::{MethodQuery, Methods},
+    jsonrpc::schema::{CallBody, CallResult},
+};
 
 use super::{
+    describe::{Answer, Operation},
     error::{ApiError, ApiResult, protect},
-    extract::{CompleteBody, PAYLOAD_TIME_MAX, Query, read_body, require_json},
+    extract::{
+        CompleteBody, JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json,
+    },
 };
 use crate::{
     app::App,
@@ -26,20 +33,40 @@ pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Query(query): Query<MethodQuery>,
-) -> ApiResult<Response> {
+) -> ApiResult<JsonBytes<Methods>> {
     let page = MethodPage::parse(query.cursor, query.limit)?;
     let filter = Filter::new(query.name, query.q.as_deref())
         .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
-    Ok(json(app.discovery.list_json(&caller, filter, page).await?))
+    let methods = app.discovery.list_json(&caller, filter, page).await?;
+    Ok(JsonBytes::new(methods))
 }
 
 pub async fn call(
     State(app): State<App>,
     mut caller: Caller,
-    request: Request,
-) -> ApiResult<Response> {
+    RawRequest { request, .. }: RawRequest<CallBody>,
+) -> ApiResult<CallAnswer> {
     require_json(request.headers())?;
     answer(&app, &mut caller, request.into_body()).await
+}
+
+/// JSON-RPC responses, or nothing if the request had notifications only.
+pub struct CallAnswer(Option<Vec<u8>>);
+
+impl IntoResponse for CallAnswer {
+    fn into_response(self) -> Response {
+        match self.0 {
+            Some(json) => JsonBytes::<CallResult>::new(json).into_response(),
+            None => no_content(),
+        }
+    }
+}
+
+impl Answer for CallAnswer {
+    fn describe(operation: &mut Operation) {
+        operation.answer_json::<CallResult>(200, "The outcome of each request, in their order");
+        operation.answer(204, "Notifications only", None);
+    }
 }
 
 /// Answers a call that came through the router or past it. A caller who is revoked while the body
@@ -53,7 +80,7 @@ pub fn answer<B>(
     app: &App,
     caller: &mut Caller,
     body: B,
-) -> impl Future<Output = ApiResult<Response>> + Send
+) -> impl Future<Output = ApiResult<CallAnswer>> + Send
 where
     B: HttpBody<Data = Bytes> + Send,
     B::Error: Into<BoxError>,
@@ -74,28 +101,19 @@ where
         if app.directory.has_changed_since(caller) {
             app.directory.readmit(caller, app.clock.now())?;
         }
-        Ok(match answer {
-            Some(answer) => json(answer),
-            None => no_content(),
-        })
+        Ok(CallAnswer(answer))
     }
 }
 
-pub async fn openrpc(State(app): State<App>, caller: Caller) -> ApiResult<Response> {
-    Ok(json(app.calls.openrpc.document(&caller).await?))
+pub async fn openrpc(
+    State(app): State<App>,
+    caller: Caller,
+) -> ApiResult<JsonBytes<Map<String, Value>>> {
+    Ok(JsonBytes::new(app.calls.openrpc.document(&caller).await?))
 }
 
 fn no_content() -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     protect(response.headers_mut());
-    response
-}
-
-fn json(body: Vec<u8>) -> Response {
-    let mut response = Response::new(body.into());
-    let content_type = HeaderValue::from_static("application/json");
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, content_type);
-    protect(headers);
     response
 }

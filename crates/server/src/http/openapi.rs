@@ -1,105 +1,350 @@
-//! `GET /api/openapi.json`: the route table as an OpenAPI document.
+//! `GET /api/openapi.json`: the OpenAPI document, assembled from the route table, the signatures of
+//! the handlers (`describe`) and the schemas of their types.
 
-use http::Method;
-use serde_json::{Map, Value, json};
-use svc_store::PAGE_MAX;
+mod components;
+mod sample;
+mod texts;
 
-use super::{
-    extract::Json,
-    router::{Needs, routes},
-    web::ANY_PATH,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
 };
 
-pub async fn document() -> Json<Value> {
-    let mut paths: Map<String, Value> = Map::new();
-    let pages = ["/", "/web/{*path}", ANY_PATH];
-    for route in routes() {
-        if pages.contains(&route.path) {
-            continue;
-        }
-        let operations = paths.entry(route.path).or_insert_with(|| json!({}));
-        operations[route.method.as_str().to_lowercase()] =
-            operation(&route.method, route.path, route.needs);
-    }
-    Json(json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "svc",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "Publish methods from running workspaces. Errors outside JSON-RPC are `application/problem+json` with a stable `code`.",
-        },
-        "paths": paths,
-        "components": {
-            "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": super::cookies::PLAIN},
-            },
-            "schemas": {"Problem": {
-                "type": "object",
-                "properties": {
-                    "type": {"type": "string"}, "title": {"type": "string"},
-                    "status": {"type": "integer"}, "detail": {"type": "string"},
-                    "code": {"type": "string"},
-                    "limit": {"type": "integer"}, "setting": {"type": "string"},
-                },
-                "required": ["type", "title", "status", "detail", "code"],
-            }},
-        },
-    }))
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+use svc_core::{Scope, Scopes};
+use svc_protocol::problem::{self, Problem};
+
+use self::components::{COMPONENTS, OF_REQUESTS};
+use super::{
+    cookies,
+    describe::{Content, JSON, Operation, SchemaOf},
+    extract::JsonBytes,
+    failures::{self, Failure},
+    router::{Agents, Needs, Route, routes},
+};
+
+/// Built once: it depends only on the program.
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+    let document = Document::new().build();
+    serde_json::to_vec(&document)
+        .expect("a JSON value is always JSON")
+        .into()
+});
+
+pub async fn document() -> JsonBytes<Map<String, Value>> {
+    JsonBytes::new(DOCUMENT.clone())
 }
 
-fn operation(method: &Method, path: &str, needs: Needs) -> Value {
-    let parameters: Vec<_> = path
-        .split('/')
+struct Document {
+    requests: SchemaGenerator,
+    answers: SchemaGenerator,
+    /// Types of queries: their members are parameters, and they are no schemas of their own.
+    queries: BTreeSet<String>,
+}
+
+impl Document {
+    fn new() -> Self {
+        let generator = |settings: SchemaSettings, path: &'static str| {
+            let change = |settings: &mut SchemaSettings| settings.definitions_path = path.into();
+            settings.with(change).into_generator()
+        };
+        let settings = SchemaSettings::draft2020_12;
+        Self {
+            requests: generator(settings().for_deserialize(), OF_REQUESTS),
+            answers: generator(settings().for_serialize(), COMPONENTS),
+            queries: BTreeSet::new(),
+        }
+    }
+
+    fn build(mut self) -> Value {
+        let mut paths: Map<String, Value> = Map::new();
+        for route in routes() {
+            let Some(describe) = route.describe else {
+                continue;
+            };
+            let mut operation = Operation::default();
+            describe(&mut operation);
+            let operations = paths.entry(route.path).or_insert_with(|| json!({}));
+            operations[route.method.as_str().to_lowercase()] = self.operation(&route, operation);
+        }
+        let tags: BTreeSet<_> = paths.keys().map(|path| tag(path)).collect();
+        let tags: Vec<_> = tags
+            .iter()
+            .map(|tag| json!({"name": tag, "description": texts::of_tag(tag)}))
+            .collect();
+        // Used by every failure.
+        self.answers.subschema_for::<Problem>();
+        let mut document = json!({
+            "openapi": "3.1.0",
+            "info": {
+                "title": "svc",
+                "version": env!("CARGO_PKG_VERSION"),
+                "description": "Publish methods from running workspaces, call them, and route events. Errors outside JSON-RPC and MCP are `application/problem+json` with a stable `code`.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "tags": tags,
+            "paths": paths,
+            "components": {"securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "An API token (`svc_pat_…`)"},
+                "agent": {"type": "http", "scheme": "bearer", "description": "The agent token of a space (`svc_agt_…`)"},
+                "session": {"type": "apiKey", "in": "cookie", "name": cookies::PLAIN},
+            }},
+        });
+        let mut requests = self.requests.take_definitions(true);
+        requests.retain(|name, _| !self.queries.contains(name));
+        components::add(&mut document, requests, self.answers.take_definitions(true));
+        sample::add(&mut document);
+        document
+    }
+
+    fn operation(&mut self, route: &Route, described: Operation) -> Value {
+        let (summary, own) = texts::find(&route.method, route.path).unwrap_or_default();
+        let mut failures = described.failures;
+        failures.extend(failures::OF_ANY);
+        failures.extend(own);
+        if !matches!(route.needs, Needs::Nothing) {
+            failures.extend(failures::OF_CALLER);
+        } else if route.method == Method::POST {
+            failures.insert(failures::FOREIGN_ORIGIN);
+        }
+        let mut parameters = path_parameters(route.path);
+        for query in described.queries {
+            parameters.extend(self.query_parameters(query));
+        }
+        for (name, description) in described.headers {
+            parameters.push(json!({
+                "name": name, "in": "header", "description": description, "schema": {"type": "string"},
+            }));
+        }
+        let scopes = scopes_of(route);
+        let mut operation = json!({
+            "operationId": operation_id(&route.method, route.path),
+            "tags": [tag(route.path)],
+            "summary": summary,
+            "description": access(route, &scopes),
+            "security": security(route),
+            "x-permissions": permissions(route.needs),
+            "x-scopes": scopes,
+            "x-agent-token": agent_rule(route),
+            "parameters": parameters,
+            "responses": self.responses(described.answers, failures),
+        });
+        if let Some(body) = described.body {
+            let schema = body(&mut self.requests).to_value();
+            // As `extract` decides.
+            let required = route.method != Method::POST || self.has_required_members(&schema);
+            operation["requestBody"] = json!({
+                "required": required, "content": {JSON: {"schema": schema}},
+            });
+        }
+        operation
+    }
+
+    /// The members of the type of a query.
+    fn query_parameters(&mut self, query: SchemaOf) -> Vec<Value> {
+        let schema = query(&mut self.requests).to_value();
+        let name = name_of(&schema).expect("the type of a query is a struct");
+        self.queries.insert(name.to_owned());
+        let members = self.requests.definitions()[name]["properties"].as_object();
+        members
+            .cloned()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(name, mut schema)| {
+                let description = schema.as_object_mut().and_then(|s| s.remove("description"));
+                never_null(&mut schema);
+                let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+                if let Some(description) = description {
+                    parameter["description"] = description;
+                }
+                parameter
+            })
+            .collect()
+    }
+
+    /// Whether an empty object is not valid.
+    fn has_required_members(&self, schema: &Value) -> bool {
+        let definitions = self.requests.definitions();
+        let schema = name_of(schema).map_or(schema, |name| &definitions[name]);
+        schema["type"] != "object" || schema.get("required").is_some()
+    }
+
+    fn responses(
+        &mut self,
+        answers: Vec<Content>,
+        failures: impl IntoIterator<Item = Failure>,
+    ) -> Value {
+        let mut responses: BTreeMap<String, Value> = BTreeMap::new();
+        for answer in answers {
+            let response = responses
+                .entry(answer.status.to_string())
+                .or_insert_with(|| json!({"description": answer.meaning}));
+            if let Some((media, schema)) = answer.body {
+                let schema = schema(&mut self.answers).to_value();
+                response["content"][media] = json!({"schema": schema});
+            }
+        }
+        let mut problems: BTreeMap<u16, Vec<(&str, &str)>> = BTreeMap::new();
+        for (status, code, meaning) in failures {
+            problems.entry(status).or_default().push((code, meaning));
+        }
+        for (status, codes) in problems {
+            let response = responses
+                .entry(status.to_string())
+                .or_insert_with(|| json!({"description": describe_codes(status, &codes)}));
+            response["content"][problem::CONTENT_TYPE] = problem_of(status, &codes);
+        }
+        json!(responses)
+    }
+}
+
+/// The name in a reference.
+fn name_of(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.rsplit('/').next()
+}
+
+fn describe_codes(status: u16, codes: &[(&str, &str)]) -> String {
+    let reason = StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("Error");
+    let lines = codes
+        .iter()
+        .map(|(code, meaning)| format!("\n- `{code}`: {meaning}"));
+    std::iter::once(format!("{reason}\n"))
+        .chain(lines)
+        .collect()
+}
+
+fn problem_of(status: u16, codes: &[(&str, &str)]) -> Value {
+    let names: Vec<_> = codes.iter().map(|(code, _)| code).collect();
+    json!({"schema": {
+        "allOf": [{"$ref": format!("#{COMPONENTS}/Problem")}],
+        "properties": {"status": {"const": status}, "code": {"enum": names}},
+    }})
+}
+
+/// A query cannot contain null: a parameter that is absent has no value.
+fn never_null(schema: &mut Value) {
+    if let Some(types) = schema["type"].as_array_mut() {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(choices) = schema["anyOf"].as_array_mut() {
+        choices.retain(|choice| choice["type"] != "null");
+        if let [only] = choices.as_slice() {
+            *schema = only.clone();
+        }
+    }
+    if let Some(members) = schema.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+}
+
+fn path_parameters(path: &str) -> Vec<Value> {
+    path.split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
         .map(|name| {
             let schema = match name {
-                "n" => json!({"type": "integer"}),
+                "n" => json!({"type": "integer", "minimum": 0}),
                 _ => json!({"type": "string", "format": "uuid"}),
             };
             json!({"name": name, "in": "path", "required": true, "schema": schema})
         })
-        .chain(query_parameters(method, path))
-        .collect();
-    let problem = json!({
-        "description": "A problem",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    });
-    let security = match needs {
-        Needs::Nothing | Needs::Loopback => json!([]),
-        _ => json!([{"token": []}, {"session": []}]),
-    };
-    let mut operation = json!({
-        "operationId": operation_id(method, path),
-        "description": format!("Needs: {needs}"),
-        "parameters": parameters,
-        "security": security,
-        "responses": {"2XX": {"description": "Success"}, "4XX": problem},
-    });
-    if matches!(*method, Method::POST | Method::PATCH) {
-        operation["requestBody"] =
-            json!({"content": {"application/json": {"schema": {"type": ["object", "array"]}}}});
-    }
-    operation
+        .collect()
 }
 
-/// The query parameters of `GET /api/methods`; other routes have none in this document.
-fn query_parameters(method: &Method, path: &str) -> Vec<Value> {
-    if *method != Method::GET || path != "/api/methods" {
-        return Vec::new();
+fn security(route: &Route) -> Value {
+    let credentials = match route.agents {
+        Agents::Never => vec!["token", "session"],
+        Agents::AsOwner | Agents::OwnSpace => vec!["token", "session", "agent"],
+    };
+    let alternatives = credentials.iter().map(|name| json!({*name: []}));
+    match route.needs {
+        Needs::Nothing | Needs::Loopback => json!([]),
+        Needs::Agent => json!([{"agent": []}]),
+        Needs::LoopbackOrAudit => alternatives.chain([json!({})]).collect(),
+        Needs::Caller | Needs::Any(_) => alternatives.collect(),
     }
-    let text = json!({"type": "string"});
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": PAGE_MAX});
-    [
-        ("name", "Exactly this name", &text),
-        ("q", "Words in name, description or keywords", &text),
-        ("limit", "Methods on a page", &limit),
-        ("cursor", "`next_cursor` of the page before", &text),
-    ]
-    .map(|(name, description, schema)| {
-        json!({"name": name, "in": "query", "description": description, "schema": schema})
-    })
-    .into()
+}
+
+fn permissions(needs: Needs) -> Vec<&'static str> {
+    match needs {
+        Needs::Any(permissions) => permissions.iter().map(|p| p.as_str()).collect(),
+        Needs::LoopbackOrAudit => vec![svc_core::Permission::ViewAudit.as_str()],
+        Needs::Nothing | Needs::Loopback | Needs::Caller | Needs::Agent => vec![],
+    }
+}
+
+/// The scopes with which a token reaches a route.
+fn scopes_of(route: &Route) -> Vec<&'static str> {
+    let opens = |scope: &Scope| {
+        let scopes = Scopes::parse(&[scope.as_str()]).expect("the name of a scope");
+        scopes.permit(route.method.as_str(), route.path)
+    };
+    Scope::ALL
+        .iter()
+        .copied()
+        .filter(opens)
+        .map(Scope::as_str)
+        .collect()
+}
+
+fn agent_rule(route: &Route) -> &'static str {
+    match route.agents {
+        Agents::AsOwner => "as_owner",
+        Agents::OwnSpace => "own_space",
+        Agents::Never => "never",
+    }
+}
+
+/// The access rule of a route in words.
+fn access(route: &Route, scopes: &[&str]) -> String {
+    let who = match route.needs {
+        Needs::Nothing => "Needs no credential.".to_owned(),
+        Needs::Loopback => "Needs a request from the server's own machine.".to_owned(),
+        Needs::Caller => "Needs any credential.".to_owned(),
+        Needs::Any(_) => {
+            let names = permissions(route.needs).join("` or `");
+            format!("Needs the permission `{names}`.")
+        }
+        Needs::Agent => "Needs an agent token.".to_owned(),
+        Needs::LoopbackOrAudit => {
+            "Needs the permission `view_audit`, or no credential on the server's machine."
+                .to_owned()
+        }
+    };
+    let scopes = match scopes {
+        [] => "A token with scopes may not use it.".to_owned(),
+        scopes => format!(
+            "Tokens with the scope `{}` may use it.",
+            scopes.join("` or `")
+        ),
+    };
+    let agents = match route.agents {
+        Agents::AsOwner => "An agent token acts as the owner of its space.",
+        Agents::OwnSpace => "An agent token may use it for its own space.",
+        Agents::Never => "An agent token may not use it.",
+    };
+    format!("{who} {scopes} {agents}")
+}
+
+/// The first word of a path below `/api`.
+fn tag(path: &str) -> &str {
+    let path = path.strip_prefix("/api/").unwrap_or(&path[1..]);
+    let word = path.split('/').next().unwrap_or(path);
+    match word {
+        "healthz" | "readyz" | "metrics" | "openapi.json" | "servers" | "stats" => "operations",
+        "openrpc.json" => "methods",
+        "permissions" => "roles",
+        word => word,
+    }
 }
 
 fn operation_id(method: &Method, path: &str) -> String {
@@ -112,3 +357,6 @@ fn operation_id(method: &Method, path: &str) -> String {
         .collect::<Vec<_>>()
         .join("_")
 }
+
+#[cfg(test)]
+mod tests;

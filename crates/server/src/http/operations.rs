@@ -5,10 +5,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{Method, StatusCode, Uri, header};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use svc_store::{StoreError, Tx, lanes};
 
 use super::{
+    describe::{Answer, Operation, schema_of},
     error::{ApiError, ApiResult},
     extract::Json,
     web::ANY_PATH,
@@ -19,16 +21,28 @@ use crate::app::App;
 const DATABASE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The process is alive.
-pub async fn healthz() -> Response {
-    Json(json!({"status": "ok"})).into_response()
+pub async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Health {
+    /// `ok`
+    status: &'static str,
 }
 
 /// The server can work: it is not stopping, and its database answers. In a zone, a server stays
 /// ready during an outage of the database.
-pub async fn readyz(State(app): State<App>) -> Response {
-    let unready = |reason: &str| {
-        let body = json!({"status": "unready", "reason": reason});
-        (StatusCode::SERVICE_UNAVAILABLE, axum::Json(body)).into_response()
+pub async fn readyz(State(app): State<App>) -> Readiness {
+    let unready = |reason: &str| Readiness {
+        status: "unready",
+        reason: Some(reason.to_owned()),
+        database: None,
+    };
+    let ready = |database| Readiness {
+        status: "ready",
+        reason: None,
+        database,
     };
     if app.shutdown.is_cancelled() {
         return unready("the server is stopping");
@@ -38,25 +52,68 @@ pub async fn readyz(State(app): State<App>) -> Response {
         .await
         .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
     match answer {
-        Ok(_) => Json(json!({"status": "ready"})).into_response(),
+        Ok(_) => ready(None),
         // A load balancer would remove all servers of the zone at once, and with them the calls,
         // which need no database.
-        Err(error) if app.store.is_shared() && error.is_outage() => {
-            Json(json!({"status": "ready", "database": "unavailable"})).into_response()
-        }
+        Err(error) if app.store.is_shared() && error.is_outage() => ready(Some("unavailable")),
         Err(error) => unready(&format!("the database does not answer: {error}")),
     }
 }
 
-pub async fn metrics(State(app): State<App>) -> ApiResult<Response> {
+#[derive(Serialize, JsonSchema)]
+pub struct Readiness {
+    /// `ready` or `unready`
+    status: &'static str,
+    /// Why the server is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// `unavailable` if a server of a zone works without its database for the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<&'static str>,
+}
+
+impl IntoResponse for Readiness {
+    fn into_response(self) -> Response {
+        let status = match self.reason {
+            None => StatusCode::OK,
+            Some(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        (status, Json(self)).into_response()
+    }
+}
+
+impl Answer for Readiness {
+    fn describe(operation: &mut Operation) {
+        operation.answer_json::<Self>(200, "Ready");
+        operation.answer_json::<Self>(503, "Not ready, with the reason");
+    }
+}
+
+/// The content type of [`Metrics`].
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub struct Metrics(String);
+
+impl IntoResponse for Metrics {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, OPEN_METRICS)], self.0).into_response()
+    }
+}
+
+impl Answer for Metrics {
+    fn describe(operation: &mut Operation) {
+        let media = "application/openmetrics-text";
+        operation.answer(200, "Success", Some((media, schema_of::<String>)));
+    }
+}
+
+pub async fn metrics(State(app): State<App>) -> ApiResult<Metrics> {
     let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
     let (totals, backlog) = app.store.read(read).await?;
     app.metrics
         .events
         .update(app.hub.counters(), totals, &backlog, svc_clock::now());
-    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    let text = app.metrics.encode(app.registry.method_count());
-    Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
+    Ok(Metrics(app.metrics.encode(app.registry.method_count())))
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {

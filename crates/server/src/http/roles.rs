@@ -1,14 +1,13 @@
 //! `/api/roles` and `/api/permissions`.
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::{Permissions, RoleId};
 use svc_protocol::api::{NewRole, PermissionList, Role, RolePatch, Roles};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId},
+    extract::{Created, Json, NoContent, PathId},
 };
 use crate::{app::App, identity::Caller};
 
@@ -41,9 +40,9 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<RoleId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.identity.delete_role(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub async fn permissions() -> Json<PermissionList> {

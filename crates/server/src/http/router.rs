@@ -14,8 +14,10 @@ use svc_core::Permission::{
 };
 
 use super::{
-    agent_link, audit, auth, event_sinks, events, groups, mcp, methods, openapi, operations, roles,
-    scripts, servers, sessions, setup, spaces, stats, templates, tokens, users, web,
+    agent_link, audit, auth,
+    describe::{Describe, Operation},
+    event_sinks, events, groups, mcp, methods, openapi, operations, roles, scripts, servers,
+    sessions, setup, spaces, stats, templates, tokens, users, web,
 };
 use crate::app::App;
 
@@ -50,6 +52,8 @@ pub struct Route {
     pub path: &'static str,
     pub needs: Needs,
     pub agents: Agents,
+    /// What the handler takes and answers; `None` for pages of the web interface.
+    pub describe: Option<fn(&mut Operation)>,
     handler: MethodRouter<App>,
 }
 
@@ -72,9 +76,10 @@ pub fn routes() -> Vec<Route> {
         get("/readyz",                          Nothing,   AsOwner,  operations::readyz),
         get("/metrics",                         LoopbackOrAudit, AsOwner, operations::metrics),
         get("/api/openapi.json",                Nothing,   AsOwner,  openapi::document),
-        get("/",                                Nothing,   AsOwner,  web::index),
-        get("/web/{*path}",                     Nothing,   AsOwner,  web::file),
-        get(web::ANY_PATH,                      Nothing,   AsOwner,  web::any_path),
+        page("/",                               web::index),
+        page("/api/docs",                       web::index),
+        page("/web/{*path}",                    web::file),
+        page(web::ANY_PATH,                     web::any_path),
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
         post("/api/auth/sign-in",               Loopback,  Never,    sessions::sign_in),
@@ -206,7 +211,7 @@ impl std::fmt::Display for Needs {
 
 macro_rules! verbs {
     ($($name:ident $method:ident),*) => {$(
-        fn $name<H: Handler<T, App>, T: 'static>(
+        fn $name<H: Handler<T, App> + Describe<T>, T: 'static>(
             path: &'static str,
             needs: Needs,
             agents: Agents,
@@ -217,10 +222,23 @@ macro_rules! verbs {
                 path,
                 needs,
                 agents,
+                describe: Some(H::describe),
                 handler: on(MethodFilter::$method, handler),
             }
         }
     )*};
+}
+
+/// A page or a file of the web interface.
+fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route {
+    Route {
+        method: Method::GET,
+        path,
+        needs: Needs::Nothing,
+        agents: Agents::AsOwner,
+        describe: None,
+        handler: on(MethodFilter::GET, handler),
+    }
 }
 
 verbs!(get GET, post POST, patch PATCH, delete DELETE);

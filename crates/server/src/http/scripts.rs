@@ -1,7 +1,6 @@
 //! `/api/scripts`.
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::ScriptId;
 use svc_protocol::api::{
     NewScript, RunScript, Script, ScriptPatch, ScriptQuery, ScriptRunResult, Scripts,
@@ -10,7 +9,7 @@ use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId, Query, Submission},
+    extract::{Created, Json, NoContent, PathId, Query, Submission},
 };
 use crate::{app::App, identity::Caller};
 
@@ -56,9 +55,9 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<ScriptId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.scripts.delete(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub async fn run(

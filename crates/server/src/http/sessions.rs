@@ -1,10 +1,7 @@
 //! `/api/auth`: login, logout, and a user's own password and sessions.
 
-use axum::{
-    extract::{Extension, State},
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Extension, State};
+use http::{HeaderMap, header};
 use svc_core::SessionId;
 use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions, SignIn};
 use svc_store::PageRequest;
@@ -12,7 +9,7 @@ use svc_store::PageRequest;
 use super::{
     cookies::{remove_sessions, set_session},
     error::ApiResult,
-    extract::{Json, PathId},
+    extract::{Json, NoContent, PathId, WithCookies},
     listen::{Peer, client_address, is_secure},
 };
 use crate::{
@@ -25,7 +22,7 @@ pub async fn login(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     Json(login): Json<Login>,
-) -> ApiResult<Response> {
+) -> ApiResult<WithCookies<Json<api::User>>> {
     let client = client_details(&app, peer, &headers);
     let session = app.identity.log_in(login, client).await?;
     Ok(logged_in(&app, peer, &headers, &session))
@@ -37,7 +34,7 @@ pub async fn sign_in(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     Json(link): Json<SignIn>,
-) -> ApiResult<Response> {
+) -> ApiResult<WithCookies<Json<api::User>>> {
     let client = client_details(&app, peer, &headers);
     let session = app.identity.sign_in(&link.token, client).await?;
     Ok(logged_in(&app, peer, &headers, &session))
@@ -54,28 +51,26 @@ fn client_details(app: &App, peer: Peer, headers: &HeaderMap) -> ClientDetails {
 }
 
 /// The user, with the cookie of the new session.
-fn logged_in(app: &App, peer: Peer, headers: &HeaderMap, session: &NewSession) -> Response {
+fn logged_in(
+    app: &App,
+    peer: Peer,
+    headers: &HeaderMap,
+    session: &NewSession,
+) -> WithCookies<Json<api::User>> {
     let secure = is_secure(peer, headers, &app.trusted_proxies);
     let age = session.expires_at.since(app.clock.now()).as_secs();
-    let mut response = Json(api::User::from(&*session.user)).into_response();
-    append(
-        &mut response,
-        set_session(headers, &session.cookie, age, secure),
-    );
-    response
-}
-
-pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<Response> {
-    app.identity.log_out(&caller).await?;
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    append(&mut response, remove_sessions());
-    Ok(response)
-}
-
-fn append(response: &mut Response, cookies: Vec<HeaderValue>) {
-    for cookie in cookies {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
+    WithCookies {
+        cookies: set_session(headers, &session.cookie, age, secure),
+        answer: Json(api::User::from(&*session.user)),
     }
+}
+
+pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<WithCookies<NoContent>> {
+    app.identity.log_out(&caller).await?;
+    Ok(WithCookies {
+        cookies: remove_sessions(),
+        answer: NoContent,
+    })
 }
 
 /// The first request of the web interface. Not an error without a credential: the page asks whether
@@ -98,12 +93,12 @@ pub async fn change_password(
     headers: HeaderMap,
     caller: Caller,
     Json(change): Json<ChangePassword>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     let address = client_address(peer, &headers, &app.trusted_proxies);
     app.identity
         .change_password(&caller, change, address)
         .await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub async fn list(
@@ -118,12 +113,12 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SessionId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.identity.delete_session(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
-pub async fn delete_others(State(app): State<App>, caller: Caller) -> ApiResult<StatusCode> {
+pub async fn delete_others(State(app): State<App>, caller: Caller) -> ApiResult<NoContent> {
     app.identity.delete_other_sessions(&caller).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -1,14 +1,15 @@
 //! `/api/spaces`.
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::SpaceId;
-use svc_protocol::api::{AgentToken, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces};
+use svc_protocol::api::{
+    AgentToken, LOG_LINES_MAX, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces,
+};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId, Query},
+    extract::{Created, Json, NoContent, PathId, Query},
 };
 use crate::{app::App, identity::Caller};
 
@@ -53,9 +54,9 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SpaceId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.spaces.delete(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 pub async fn start(
@@ -89,7 +90,7 @@ pub async fn logs(
     PathId(id): PathId<SpaceId>,
     Query(query): Query<LogQuery>,
 ) -> ApiResult<Json<Logs>> {
-    let limit = query.limit.unwrap_or(100).clamp(1, 1_000) as usize;
+    let limit = query.limit.unwrap_or(100).clamp(1, LOG_LINES_MAX) as usize;
     let logs = app.spaces.logs(&caller, id, query.cursor, limit).await?;
     // There is always a next cursor: a log may grow at any time.
     let last = logs.last().map(|line| line.n).or(query.cursor);

@@ -1,6 +1,7 @@
 //! `GET /api/stats`.
 
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use svc_protocol::api::Stats;
 
@@ -10,8 +11,9 @@ use super::{
 };
 use crate::{app::App, identity::Caller, stats::Scope};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct StatsQuery {
+    /// `server` needs the permission `view_audit`.
     #[serde(default)]
     scope: Scope,
 }

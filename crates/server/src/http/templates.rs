@@ -1,14 +1,13 @@
 //! `/api/templates`.
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::TemplateId;
-use svc_protocol::api::{NewTemplate, Template, Templates};
+use svc_protocol::api::{NewTemplate, Template, TemplatePatch, Templates};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId},
+    extract::{Created, Json, NoContent, PathId},
 };
 use crate::{app::App, identity::Caller};
 
@@ -39,7 +38,7 @@ pub async fn patch(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<TemplateId>,
-    Json(patch): Json<serde_json::Value>,
+    Json(TemplatePatch(patch)): Json<TemplatePatch>,
 ) -> ApiResult<Json<Template>> {
     Ok(Json(app.templates.patch(&caller, id, patch).await?))
 }
@@ -48,7 +47,7 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<TemplateId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.templates.delete(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -1,14 +1,13 @@
 //! `/api/tokens`: a user's own tokens (spec 5.3).
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::TokenId;
 use svc_protocol::api::{NewToken, Token, Tokens};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId},
+    extract::{Created, Json, NoContent, PathId},
 };
 use crate::{app::App, identity::Caller};
 
@@ -32,7 +31,7 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<TokenId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.identity.delete_token(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -1,14 +1,13 @@
 //! `/api/users`.
 
 use axum::extract::State;
-use http::StatusCode;
 use svc_core::UserId;
 use svc_protocol::api::{NewUser, User, UserAccess, UserPatch, Users};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId},
+    extract::{Created, Json, NoContent, PathId},
 };
 use crate::{app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery};
 
@@ -66,7 +65,7 @@ pub async fn delete(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<UserId>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.identity.delete_user(&caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

@@ -7,6 +7,7 @@ use argon2::{
     Algorithm, Argon2, Params, Version,
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
+use svc_protocol::api::{PASSWORD_MAX, PASSWORD_MIN};
 
 use svc_core::UserId;
 
@@ -15,9 +16,6 @@ use crate::{
     fair_pool::{FairPool, PoolError, PoolOptions},
     limits::network,
 };
-
-pub const PASSWORD_MIN: usize = 8;
-pub const PASSWORD_MAX: usize = 1_024;
 
 /// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{
     Quota, Scopes, TokenId, credential::CredentialKind, name::check_free_name, token::child_expiry,
 };
-use svc_protocol::api;
+use svc_protocol::api::{self, EXPIRY_DAYS_MAX};
 use svc_store::{
     PageRequest,
     audit::{self, Entry},
@@ -19,7 +19,6 @@ use super::{
     quotas::check_one_more, secret::Secret,
 };
 
-const EXPIRY_DAYS_MAX: u32 = 3_650;
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 impl Identity {

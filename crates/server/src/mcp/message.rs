@@ -87,7 +87,7 @@ impl<'a> Params<'a> {
         match params {
             None => Ok(Self::default()),
             Some(text) if is_object(text) => {
-                serde_json::from_str(text).map_err(|error| error.to_string())
+                serde_json::from_str(text).map_err(|_| "a member of params occurs twice".to_owned())
             }
             Some(_) => Err("params must be an object".to_owned()),
         }

@@ -208,6 +208,7 @@ impl Discovery {
             provider_count: entry.providers.iter().filter(able).count(),
             local_name: None,
             groups: Vec::new(),
+            deleted_groups: 0,
             events: Vec::new(),
             event_sinks: Vec::new(),
             providers: Vec::new(),
@@ -215,13 +216,13 @@ impl Discovery {
         if is_own {
             let first = entry.providers.first();
             method.local_name = first.map(|provider| provider.local_name.clone());
-            // A deleted group is shown by its id: without it, the list would look empty, which
-            // means "shared with all users".
-            let name = |group: &GroupId| self.directory.group_name(*group);
             let groups = definition.groups.iter().flatten();
-            method.groups = groups
-                .map(|group| name(group).unwrap_or_else(|| group.to_string()))
-                .collect();
+            let names = groups
+                .clone()
+                .filter_map(|group| self.directory.group_name(*group));
+            method.groups = names.collect();
+            // Without this number, an empty list would look like "shared with all users".
+            method.deleted_groups = groups.count() - method.groups.len();
             method.events = definition.events.iter().map(ToString::to_string).collect();
             method.event_sinks.clone_from(&definition.event_sinks);
             method.providers = providers(entry);

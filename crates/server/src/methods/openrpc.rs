@@ -1,9 +1,16 @@
 //! The methods that a caller sees as an OpenRPC document: `rpc.discover`, `GET /api/openrpc.json`.
+//!
+//! A schema with references is stored in `components`, because its references are valid only there.
+
+mod params;
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use svc_core::schema::{Relocated, relocate};
 use svc_protocol::api::Method;
+
+use self::params::Params;
 
 use super::discovery::{Discovery, Filter};
 use crate::{
@@ -31,45 +38,95 @@ fn write(discovery: &Discovery, caller: &Caller, cancelled: &Cancelled) -> Vec<u
     let methods = discovery
         .list(caller, &Filter::default(), cancelled)
         .methods;
-    let document = json!({
-        "openrpc": "1.3.2",
-        "info": {
-            "title": "svc",
-            "description": format!("Methods visible to {}", caller.user.name),
-            "version": env!("CARGO_PKG_VERSION"),
-        },
-        "methods": methods.iter().map(describe).collect::<Vec<_>>(),
-    });
+    let description = format!("Methods visible to {}", caller.user.name);
+    let document = describe_all(&methods, &description);
     serde_json::to_vec(&document).expect("a JSON value is always JSON")
 }
 
-fn describe(method: &Method) -> Value {
-    json!({
+fn describe_all(methods: &[Method], description: &str) -> Value {
+    let mut components = Components::default();
+    let methods: Vec<_> = methods
+        .iter()
+        .map(|method| describe(method, &mut components))
+        .collect();
+    let mut document = json!({
+        "openrpc": "1.3.2",
+        "info": {
+            "title": "svc",
+            "description": description,
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "methods": methods,
+    });
+    if !components.0.is_empty() {
+        document["components"] = json!({"schemas": components.0});
+    }
+    document
+}
+
+fn describe(method: &Method, components: &mut Components) -> Value {
+    let result = method.result_schema.as_ref();
+    let result = result.map_or_else(
+        || json!({}),
+        |schema| components.embed(method, "result", schema),
+    );
+    let mut described = json!({
         "name": method.name,
         "description": method.description,
         "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
-        "paramStructure": "by-name",
-        "params": params(method.params_schema.as_ref()),
-        "result": {
-            "name": "result",
-            "schema": method.result_schema.clone().unwrap_or_else(|| json!({})),
-        },
-    })
+        "result": {"name": "result", "schema": result},
+    });
+    let schema = method.params_schema.as_ref();
+    let Some(schema) = schema.map(|schema| components.relocate(method, "params", schema)) else {
+        described["paramStructure"] = json!("either");
+        described["params"] = json!([]);
+        return described;
+    };
+    let params = Params::read(&schema);
+    described["paramStructure"] = json!(params.structure());
+    described["params"] = json!(params.describe());
+    let is_complete = params.is_complete();
+    if !is_complete || schema.has_references {
+        let place = components.store(method, "params", schema);
+        if !is_complete {
+            described["x-params-schema"] = place;
+        }
+    }
+    described
 }
 
-/// OpenRPC describes each named param separately.
-fn params(schema: Option<&Value>) -> Vec<Value> {
-    let Some(schema) = schema else {
-        return Vec::new();
-    };
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|n| n == name));
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties
-        .into_iter()
-        .flatten()
-        .map(
-            |(name, schema)| json!({"name": name, "required": is_required(name), "schema": schema}),
-        )
-        .collect()
+/// Schemas that other parts of the document refer to.
+#[derive(Default)]
+struct Components(Map<String, Value>);
+
+impl Components {
+    /// Unique: what precedes the last dot is the name of a method.
+    fn key(method: &Method, part: &str) -> String {
+        format!("{}.{part}", method.name)
+    }
+
+    fn relocate(&self, method: &Method, part: &str, schema: &Value) -> Relocated {
+        let place = format!("/components/schemas/{}", Self::key(method, part));
+        relocate(schema, &place)
+    }
+
+    /// Stores a schema; returns a reference to it.
+    fn store(&mut self, method: &Method, part: &str, schema: Relocated) -> Value {
+        let key = Self::key(method, part);
+        let reference = json!({"$ref": format!("#/components/schemas/{key}")});
+        self.0.insert(key, schema.schema);
+        reference
+    }
+
+    /// The schema itself, or a reference if the schema has references.
+    fn embed(&mut self, method: &Method, part: &str, schema: &Value) -> Value {
+        let schema = self.relocate(method, part, schema);
+        match schema.has_references {
+            true => self.store(method, part, schema),
+            false => schema.schema,
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

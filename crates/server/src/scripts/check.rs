@@ -6,7 +6,7 @@ use svc_core::{
     name::check_free_name,
     schema::{self, SchemaError},
 };
-use svc_protocol::api::ScriptKind;
+use svc_protocol::api::{DESCRIPTION_MAX, ScriptKind};
 use svc_script::{ErrorKind, ScriptError, Source};
 use thiserror::Error;
 
@@ -15,8 +15,6 @@ use crate::identity::{Caller, Credential};
 
 /// Largest source.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
-/// Characters of a description.
-const DESCRIPTION_MAX: usize = 1_000;
 /// Characters of a library's name.
 const LIBRARY_NAME_MAX: usize = 64;
 

@@ -9,7 +9,7 @@ use http::{Method, Uri};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use svc_core::UserId;
-use svc_protocol::{api::ScriptKind, problem::Problem};
+use svc_protocol::{api::ScriptKind, document, problem::Problem};
 use svc_script::{Exception, Raise, Source, worker::JobHost};
 use svc_store::{Store, scripts, sinks::GLOBAL};
 use tracing::error;
@@ -95,7 +95,7 @@ impl JobHost for RunHost {
 impl RunHost {
     /// Calls the API of this server, without a connection.
     async fn api(&self, argument: &str) -> Result<String, Raise> {
-        let call: ApiCall = serde_json::from_str(argument).map_err(|error| {
+        let call: ApiCall = document::read_json(argument.as_bytes()).map_err(|error| {
             Raise::new(Exception::TypeError, format!("not an API request: {error}"))
         })?;
         let invalid = |message: String| Raise::new(Exception::ValueError, message);

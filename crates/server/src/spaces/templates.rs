@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use svc_core::{Id, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower};
-use svc_protocol::api::{NewTemplate, ScriptKind, ScriptOwner, Template};
+use svc_protocol::{
+    api::{NewTemplate, PORTS_MAX, ScriptKind, ScriptOwner, Template},
+    document,
+};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
@@ -20,7 +23,6 @@ use uuid::Uuid;
 use super::{SpaceError, record::check_health_check};
 use crate::identity::{Actor, Caller, CallerWriter};
 
-const PORTS_MAX: usize = 100;
 const FIELDS_MAX: usize = 100;
 const FIELD_NAME_BYTES_MAX: usize = 128;
 const FIELD_BYTES_MAX: usize = 4_096;
@@ -145,7 +147,7 @@ fn merge(current: &Template, patch: &serde_json::Value) -> Result<NewTemplate, S
             fields.insert(key.clone(), value.clone());
         }
     }
-    serde_json::from_value(merged).map_err(|error| invalid(&error))
+    document::read_value(merged).map_err(|error| invalid(&error))
 }
 
 fn check(template: &NewTemplate) -> Result<(), SpaceError> {

@@ -57,6 +57,7 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/healthz",
     "/readyz",
     "/api/openapi.json",
+    "/api/docs",
     "/",
     "/web/{*path}",
     "/{*path}",

@@ -2,10 +2,7 @@
 
 use clap::ValueEnum;
 use svc_client::{AgentClient, Error};
-use svc_core::{
-    event::{check_payload, custom_type},
-    json_text::JsonText,
-};
+use svc_core::event::{check_payload, custom_type};
 use svc_protocol::api::{Emit, EmittedEvent};
 
 use super::Shell;
@@ -116,9 +113,9 @@ fn read(r#type: String, payload: &str) -> Result<Emit, Failure> {
         "" => "{}",
         payload => payload,
     };
-    let payload = JsonText::parse(payload).map_err(|error| {
+    let payload = prompt::parse_json(payload).map_err(|why| {
         Failure::usage("the payload is not valid")
-            .why(error)
+            .why(why)
             .hint("quote it for the shell: svc event <type> '{\"key\": \"value\"}'")
     })?;
     let payload = payload.into_raw();

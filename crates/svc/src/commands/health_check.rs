@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::space::HealthCheck;
+use svc_protocol::document;
 
 use crate::exit::Failure;
 
@@ -19,7 +20,7 @@ pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
     let trimmed = text.trim();
     let written = match trimmed.split_once(':') {
         _ if trimmed.starts_with('{') || trimmed == "null" => {
-            serde_json::from_str(trimmed).map_err(|error| refuse(error.to_string()))?
+            document::read_json(trimmed.as_bytes()).map_err(|error| refuse(error.to_string()))?
         }
         None if trimmed == "none" => json!({"type": "none"}),
         Some(("tcp", port)) => {
@@ -34,7 +35,7 @@ pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
     };
     match written {
         Value::Null => Ok(None),
-        written => serde_json::from_value(written)
+        written => document::read_value(written)
             .map(Some)
             .map_err(|error| refuse(error.to_string())),
     }

@@ -6,7 +6,10 @@ mod call_response;
 
 use clap::Subcommand;
 use serde_json::Value;
-use svc_protocol::api::{Method, MethodQuery, Methods};
+use svc_protocol::{
+    api::{Method, MethodQuery, Methods},
+    document::{self, ReadError},
+};
 
 use super::{Shell, records::ListArgs};
 use crate::{
@@ -57,8 +60,8 @@ async fn list(
     };
     let bytes = connection.client.methods_raw(&query).await?;
     let unreadable =
-        |error: serde_json::Error| Failure::failed("the list of methods cannot be read").why(error);
-    let document: Methods = serde_json::from_slice(&bytes).map_err(unreadable)?;
+        |error: ReadError| Failure::failed("the list of methods cannot be read").why(error);
+    let document: Methods = document::read_json(&bytes).map_err(unreadable)?;
     if let (Some(name), 0) = (&name, document.count) {
         return Err(Failure::new(
             Exit::NotFound,
@@ -70,7 +73,7 @@ async fn list(
         // The unchanged document of the API.
         Format::Json => shell.output.raw(&bytes)?,
         Format::Yaml => {
-            let value: Value = serde_json::from_slice(&bytes).map_err(unreadable)?;
+            let value: Value = document::read_json(&bytes).map_err(unreadable)?;
             shell.output.data(&value)?;
         }
         Format::Table if name.is_some() => {
@@ -122,13 +125,22 @@ fn fields(method: &Method) -> Fields {
         });
         fields.extend([
             ("local_name", or_dash(method.local_name.as_ref())),
-            ("groups", joined(&method.groups)),
+            ("groups", groups(method)),
             ("events", joined(&method.events)),
             ("event_sinks", joined(&method.event_sinks)),
             ("providers", joined(providers)),
         ]);
     }
     fields
+}
+
+fn groups(method: &Method) -> String {
+    let deleted = match method.deleted_groups {
+        0 => None,
+        1 => Some("1 deleted group".to_owned()),
+        n => Some(format!("{n} deleted groups")),
+    };
+    joined(method.groups.iter().chain(&deleted))
 }
 
 fn print_schema(shell: &Shell, name: &str, schema: Option<&Value>) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ use clap::Subcommand;
 use svc_client::AgentClient;
 use svc_core::{
     SpaceName, UserName,
-    registration::{CheckedRegistration, Registration},
+    registration::{CheckedRegistration, Registration, file_schema},
 };
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status},
@@ -81,6 +81,10 @@ pub enum Command {
         #[arg(long, default_value = ANY_OWNER)]
         owner: String,
     },
+    /// Print the JSON Schema of the registration file, for editors
+    #[command(before_help = "  svc methods schema > methods.schema.json\n\n\
+                       and as the first line of methods.toml: #:schema ./methods.schema.json")]
+    Schema,
     /// Show the log of the method server and the agent
     #[command(before_help = "  svc methods logs -f")]
     Logs(LogArgs),
@@ -95,6 +99,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         } => register(shell, &file, replace_conflicting, quiet).await,
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
         Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
+        Command::Schema => shell.output.data(&file_schema()),
         Command::Logs(args) => {
             let agent = context::find_agent(&shell.environment)?;
             let Status { space_id, .. } = agent.status().await?;

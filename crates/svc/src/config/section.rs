@@ -2,6 +2,7 @@
 //! file or from the environment, and how layers are merged.
 
 use serde::Deserialize;
+use svc_protocol::document;
 use toml::Value;
 
 use crate::{environment::Environment, exit::Failure};
@@ -94,11 +95,9 @@ pub(super) fn read_variable<T: for<'de> Deserialize<'de>>(
     let Some(text) = environment.get(variable) else {
         return Ok(None);
     };
-    let as_text = T::deserialize(Value::String(text.to_owned()));
-    let error = match as_text {
-        Ok(value) => return Ok(Some(value)),
-        Err(error) => error,
-    };
+    if let Ok(value) = T::deserialize(Value::String(text.to_owned())) {
+        return Ok(Some(value));
+    }
     let written = toml::from_str::<toml::Table>(&format!("value = {text}"))
         .ok()
         .and_then(|mut table| table.remove("value"));
@@ -116,6 +115,6 @@ pub(super) fn read_variable<T: for<'de> Deserialize<'de>>(
             Failure::usage(format!(
                 "{variable} is `{text}`, which is not a valid value"
             ))
-            .why(error.message())
+            .why(document::explain_word::<T>(text))
         })
 }

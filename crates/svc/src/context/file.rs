@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use svc_client::{Client, Target};
-use svc_protocol::registration_file::place;
+use svc_protocol::{document, registration_file::place};
 
 use crate::exit::{Exit, Failure};
 
@@ -74,10 +74,10 @@ impl Contexts {
                 return Err(Failure::failed(what).why(error));
             }
         };
-        toml::from_str(&text).map_err(|error| {
+        document::read_toml(&text).map_err(|error| {
             // No excerpt: the line may contain a token.
             let file = path.display().to_string();
-            let mut fault = place(&file, &text, error.span(), error.message());
+            let mut fault = place(&file, &text, error.span, &error.message);
             fault.excerpt = None;
             Failure::failed(fault.to_string())
                 .hint("correct the file, or remove it and log in again: svc login <url>")

@@ -2,5 +2,8 @@
 
 mod compute;
 mod connections;
+mod empty_posts;
 mod hosts;
+mod messages;
+mod openapi;
 mod proxies;

@@ -13,6 +13,7 @@ mod events;
 mod examples;
 mod http;
 mod identity;
+mod judge;
 mod mcp;
 mod methods;
 mod operations;

@@ -4,7 +4,7 @@
 mod cli;
 mod eras;
 mod errors;
-mod judges;
+pub mod judges;
 mod progress;
 mod scripts;
 mod search;

@@ -1,5 +1,6 @@
 //! Published methods (spec 2.1, 4.1): registration, visibility, targets, method servers.
 
+mod documents;
 mod method_server;
 mod paging;
 pub mod registration;

@@ -93,6 +93,8 @@ ATTEMPTS = [
     ("mcp_tool", lambda: server.method("x", description="d", mcp_tool="yes")),
     ("events", lambda: server.method("x", description="d", events="space.*")),
     ("event_sinks", lambda: server.method("x", description="d", event_sinks={"a": 1})),
+    ("params inf", lambda: server.method("x", description="d", params={"maximum": float("inf")})),
+    ("result nan", lambda: server.method("x", description="d", result={"enum": [float("nan")]})),
     ("unregister", lambda: server.unregister(1)),
 ]
 

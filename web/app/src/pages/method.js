@@ -108,7 +108,11 @@ function About({ method }) {
 
 /** @param {Method} method */
 function shownTo(method) {
-  if (!method.groups?.length) return null;
+  if (!method.groups?.length) {
+    return method.deleted_groups
+      ? html`<span class="muted">with deleted groups only: no other user sees it</span>`
+      : null;
+  }
   const groups = method.groups.length === 1 ? 'the group' : 'the groups';
   return html`<span class="muted">with ${groups} <span class="mono">${method.groups.join(', ')}</span></span>`;
 }

@@ -1,18 +1,13 @@
 //! Checks one method of a registration.
 
-use super::{CheckedMethod, Faults, Step, Warning, method_violation};
+use super::{CheckedMethod, Faults, Step, Warning, method_violation, name_method};
 use crate::{
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
-    registration::MethodDefinition,
+    registration::{DESCRIPTION_MAX, LOCAL_NAME_MAX, MethodDefinition, WORD_MAX, WORDS_MAX},
     schema,
     visibility::{MethodScope, shared_name},
 };
-
-const DESCRIPTION_MAX: usize = 4_096;
-const WORD_MAX: usize = 128;
-const WORDS_MAX: usize = 100;
-const LOCAL_NAME_MAX: usize = 256;
 
 /// Adds the violations of a method to `faults`. Returns the method if there are none.
 pub(super) fn check_method(
@@ -24,6 +19,23 @@ pub(super) fn check_method(
     warnings: &mut Vec<Warning>,
 ) -> Option<CheckedMethod> {
     let before = faults.0.len();
+    let written = method.name.clone();
+    let checked = check_fields(index, method, space, owner, faults, warnings);
+    for violation in &mut faults.0[before..] {
+        violation.message = name_method(&written, std::mem::take(&mut violation.message));
+    }
+    checked.filter(|_| faults.0.len() == before)
+}
+
+/// Returns `None` if the name is invalid.
+fn check_fields(
+    index: usize,
+    method: MethodDefinition,
+    space: &SpaceName,
+    owner: &UserName,
+    faults: &mut Faults,
+    warnings: &mut Vec<Warning>,
+) -> Option<CheckedMethod> {
     let name = match CanonicalName::expand(&method.name, space) {
         Ok(name) => Some(name),
         Err(error) => {
@@ -44,7 +56,7 @@ pub(super) fn check_method(
             "`{name}` is private, so its `groups` have no effect"
         ));
     }
-    (faults.0.len() == before).then_some(CheckedMethod {
+    Some(CheckedMethod {
         name,
         local_name,
         description: method.description,

@@ -66,11 +66,11 @@ fn s2_1_errors_name_their_position() {
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "events": ["*.x"]}),
-        "methods[0].events: pattern `*.x`",
+        "methods[0].events: method `a`: pattern `*.x`",
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "params_schema": {"type": "text"}}),
-        "methods[0].params_schema.type: `text` is not a type",
+        "methods[0].params_schema.type: method `a`: `text` is not a type",
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "scope": "public"}),

@@ -171,7 +171,7 @@ impl Webhook {
             let response = sender
                 .send_request(request)
                 .await
-                .map_err(|error| format!("no answer: {}", innermost_cause(&error)))?;
+                .map_err(|error| format!("no answer: {}", exchange_reason(&error)))?;
             answer.read(response, self.policy.answer_bytes_max).await
         };
         // The connection is driven here and dropped with the attempt, so that no task outlives the
@@ -210,6 +210,19 @@ fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
             format!("cannot connect to `{host}`, port {port}: {why}")
         }
         other @ (GuardedError::Resolve { .. } | GuardedError::Tls { .. }) => other.to_string(),
+    }
+}
+
+/// Why a request got no answer.
+fn exchange_reason(error: &hyper::Error) -> String {
+    if error.is_parse_too_large() {
+        "the head of the receiver's answer is too large".to_owned()
+    } else if error.is_parse() {
+        "the receiver's answer is not HTTP/1.1".to_owned()
+    } else if error.is_incomplete_message() {
+        "the receiver closed the connection before it answered".to_owned()
+    } else {
+        innermost_cause(error)
     }
 }
 

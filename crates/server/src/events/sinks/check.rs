@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
-use svc_protocol::api::{
-    JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
+use svc_protocol::{
+    api::{
+        DESCRIPTION_MAX, JsonRpcConfig, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
+        SinkType, WebhookConfig,
+    },
+    document,
 };
 use svc_store::sinks::SinkConfig;
 use uuid::Uuid;
@@ -19,11 +23,6 @@ use crate::events::{
     secrets,
     template::{self, Scope, TemplateError},
 };
-
-/// Patterns of one sink.
-const PATTERNS_MAX: usize = 100;
-/// Characters of a description.
-const DESCRIPTION_MAX: usize = 1_000;
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
     check_free_name("event sink", name)?;
@@ -272,14 +271,13 @@ fn merge<T: Serialize + DeserializeOwned>(
     current: &T,
     patch: &Map<String, Value>,
 ) -> Result<T, SinkError> {
-    let merged = serde_json::to_value(current).and_then(|mut merged| {
-        merge_into(&mut merged, patch);
-        serde_json::from_value(merged)
-    });
-    merged.map_err(|error| {
+    let mut merged = serde_json::to_value(current)
+        .map_err(|error| SinkError::Internal(format!("a stored sink is not JSON: {error}")))?;
+    merge_into(&mut merged, patch);
+    document::read_value(merged).map_err(|error| {
         SinkError::invalid(
             "invalid_config",
-            format!("the configuration is not valid for this sink: {error}"),
+            format!("in the configuration of this sink: {error}"),
         )
     })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::SinkId;
-use svc_protocol::api::{RotateSecret, SecretRotation, SinkType};
+use svc_protocol::api::{OVERLAP_HOURS_MAX, RotateSecret, SecretRotation, SinkType};
 use svc_store::{
     audit,
     sinks::{self, SinkRow},
@@ -18,7 +18,6 @@ use crate::{
 
 /// How long the old secret stays valid after a rotation, unless the request says otherwise.
 const OVERLAP_HOURS: u32 = 24;
-const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 
 impl SinksService {
     /// Creates a new secret. The old one also signs until the overlap ends.

@@ -25,16 +25,24 @@ pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateE
     statement(&root)
 }
 
+/// Characters of the source that an error shows.
+const NEAR_MAX: usize = 20;
+
 /// An error of the parser with its line and column.
 pub(super) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
-    let why = error.detail().map_or_else(
-        || error.kind().to_string(),
-        |detail| format!("{}: {detail}", error.kind()),
-    );
     let (line, column) = match error.range() {
         Some(range) => line_and_column(source, range.start),
         None => (error.line().unwrap_or(1), 1),
     };
+    let near = error.range().and_then(|range| source.get(range.start..));
+    let near: String = near.unwrap_or_default().chars().take(NEAR_MAX).collect();
+    let what = match near.trim() {
+        "" => "the template ends inside an expression or a block".to_owned(),
+        near => format!("`{near}` cannot be read here"),
+    };
+    let why = format!(
+        "{what}; write values as `${{{{ event.type }}}}`, blocks as `{{% for x in … %}} … {{% endfor %}}` or `{{% if … %}} … {{% endif %}}`, and close each of them"
+    );
     TemplateError::Refused { line, column, why }
 }
 

@@ -162,7 +162,7 @@ pub(super) fn write_value(
         JsonState::InEscape => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
-                "an expression must not follow a backslash in a JSON string",
+                super::BEHIND_BACKSLASH,
             ));
         }
     }

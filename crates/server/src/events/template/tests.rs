@@ -178,7 +178,7 @@ fn templates_that_do_not_render_json_are_refused() {
         "${{ 1 }}${{ 2 }} x",
     ] {
         assert!(
-            matches!(compile(source), Err(TemplateError::NotJson(_))),
+            matches!(compile(source), Err(TemplateError::NotJson { .. })),
             "{source}"
         );
     }

@@ -4,7 +4,7 @@
 //! their own validator while they read the list.
 
 use serde_json::{Value, json};
-use svc_core::schema::{ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP};
+use svc_core::schema::schemas_in;
 
 /// Dialects in which the keywords below mean the same to every validator in use.
 const DIALECTS: [&str; 3] = [
@@ -112,14 +112,10 @@ impl PortableCheck<'_> {
                 .all(|(pattern, schema)| is_portable_pattern(pattern) && self.accepts(schema)),
             // Newer dialects do not have this keyword.
             ("dependencies", _) => false,
-            (key, Value::Array(schemas)) if SCHEMA_LIST.contains(&key) => {
-                schemas.iter().all(|schema| self.accepts(schema))
-            }
-            (key, Value::Object(schemas)) if SCHEMA_MAP.contains(&key) => {
-                schemas.values().all(|schema| self.accepts(schema))
-            }
-            (key, schema) if ONE_SCHEMA.contains(&key) => self.accepts(schema),
-            (key, _) => PLAIN_KEYWORDS.contains(&key) || key.starts_with("x-"),
+            (key, value) => match schemas_in(key, value) {
+                Some(mut schemas) => schemas.all(|schema| self.accepts(schema)),
+                None => PLAIN_KEYWORDS.contains(&key) || key.starts_with("x-"),
+            },
         }
     }
 

@@ -169,6 +169,7 @@ impl Answer {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Failure {
-    Failure::failed("the server's answer is not valid MCP").why(error)
+fn unreadable(_: serde_json::Error) -> Failure {
+    Failure::failed("the server's answer is not valid MCP")
+        .hint("svc whoami shows which server answers")
 }

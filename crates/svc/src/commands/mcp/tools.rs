@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json, value::RawValue};
-use svc_protocol::api::MethodQuery;
+use svc_protocol::{api::MethodQuery, document::not_json};
 
 use super::speak::McpClient;
 use crate::{
@@ -91,7 +91,7 @@ fn check(arguments: &str) -> Result<&str, Failure> {
     }
     serde_json::from_str::<&RawValue>(arguments).map_err(|error| {
         Failure::usage("the arguments are not JSON")
-            .why(error)
+            .why(not_json(arguments.as_bytes(), &error))
             .hint("quote them for the shell: svc mcp call <tool> '{\"key\": \"value\"}'")
     })?;
     if arguments.starts_with('{') {

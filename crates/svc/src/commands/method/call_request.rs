@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use svc_protocol::jsonrpc::BATCH_MAX;
+use svc_protocol::{document::not_json, jsonrpc::BATCH_MAX};
 
 use crate::exit::Failure;
 
@@ -30,7 +30,7 @@ pub fn single(method: &str, params: &str, notify: bool) -> Result<CallBody, Fail
 pub fn batch(method: &str, params: &str, notify: bool) -> Result<Vec<CallBody>, Failure> {
     let items: Vec<&RawValue> = serde_json::from_str(params).map_err(|error| {
         Failure::usage("with --batch the params must be a JSON array, one element per call")
-            .why(error)
+            .why(not_an_array(params, &error))
     })?;
     let mut bodies = Vec::new();
     let mut bytes = Vec::new();
@@ -52,6 +52,13 @@ pub fn batch(method: &str, params: &str, notify: bool) -> Result<Vec<CallBody>, 
     Ok(bodies)
 }
 
+fn not_an_array(text: &str, error: &serde_json::Error) -> String {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(_) => "for one call, omit --batch".to_owned(),
+        Err(_) => not_json(text.as_bytes(), error),
+    }
+}
+
 fn close(bytes: &mut Vec<u8>, requests: &mut usize) -> CallBody {
     bytes.push(b']');
     CallBody {
@@ -67,7 +74,7 @@ fn check_params<'a>(text: &'a str, what: &str) -> Result<Cow<'a, str>, Failure> 
     }
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
         Failure::usage(format!("{what} are not JSON"))
-            .why(error)
+            .why(not_json(text.as_bytes(), &error))
             .hint("quote them for the shell: svc method call <name> '{\"key\": \"value\"}'")
     })?;
     match raw.get() {

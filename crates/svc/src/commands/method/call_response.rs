@@ -46,8 +46,9 @@ pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
     }
 }
 
-fn no_response(error: serde_json::Error) -> Failure {
-    Failure::failed("the answer is not a JSON-RPC response").why(error)
+fn no_response(_: serde_json::Error) -> Failure {
+    Failure::failed("the answer is not a JSON-RPC response")
+        .why("is the URL that of a svc server, without a proxy that changes answers?")
 }
 
 impl Response<'_> {

@@ -145,8 +145,10 @@ fn nothing(script: &OwnScript) -> Failure {
     Failure::new(Exit::Refused, what)
 }
 
-fn unreadable(error: serde_json::Error) -> Raise {
-    Raise::runtime(format!("cannot read the agent's answer: {error}"))
+fn unreadable(_: serde_json::Error) -> Raise {
+    Raise::runtime(
+        "cannot read the agent's answer; do the agent and this svc have the same version?",
+    )
 }
 
 /// Keeps the agent's answer to the script's registration.

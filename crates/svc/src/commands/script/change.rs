@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use svc_client::Resource;
-use svc_protocol::api::{NewScript, Script, ScriptOwner, ScriptPatch};
+use svc_protocol::{
+    api::{NewScript, Script, ScriptOwner, ScriptPatch},
+    document::not_json,
+};
 
 use super::{Kind, ScriptArg, find};
 use crate::{
@@ -73,7 +76,10 @@ impl Content {
         }
         serde_json::from_str(&text)
             .map(|schema| Some(Some(schema)))
-            .map_err(|error| Failure::usage("`--params-schema` is not JSON").why(error))
+            .map_err(|error| {
+                Failure::usage("`--params-schema` is not JSON")
+                    .why(not_json(text.as_bytes(), &error))
+            })
     }
 }
 

@@ -36,6 +36,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/metrics",                      "o111 33 3o o o"), // loopback needs no credential
     ("GET",    "/api/openapi.json",             "oooo 33 oo o o"),
     ("GET",    "/",                             "oooo 33 oo o o"),
+    ("GET",    "/api/docs",                     "oooo 33 oo o o"),
     ("GET",    "/web/{*path}",                  "oooo 33 oo o o"),
     ("GET",    "/{*path}",                      "oooo 33 oo o o"),
     ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),

@@ -1,21 +1,16 @@
 //! `/mcp` tested by independent judges: the official conformance suite and public clients. See
 //! `tests/judges`.
 
-mod install;
-mod ugly;
+pub mod ugly;
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use serde_json::{Value, json};
 use svc_testkit::{
-    Process, TestAgent, TestServer, TestSpace, TestUser, fixture, fixture_method_server, method,
-    svc_program,
+    TestAgent, TestServer, TestSpace, TestUser, fixture, fixture_method_server, method, svc_program,
 };
 
-use self::install::{Judge, is_proxy, source};
-
-/// A judge that takes longer hangs; the machine may be busy.
-const JUDGE_LIMIT: Duration = Duration::from_secs(180);
+use crate::judge::{Judge, source};
 
 /// A tool that is added and removed; see [`Site::publish_what_changes`].
 const CHANGING: &str = "changing";
@@ -110,28 +105,10 @@ impl Site {
 
     /// Runs a judge as Ann, with a token for `/mcp` alone; returns its stdout.
     async fn ask(&self, judge: &Judge) -> Option<Vec<String>> {
-        let mut command = judge.install()?;
         let ann = self.ann.scoped(&["mcp"]).await;
-        for (name, _) in std::env::vars_os().filter(|(name, _)| is_proxy(name)) {
-            command.env_remove(name);
-        }
-        command
-            .env("MCP_URL", format!("{}/mcp", self.server.url()))
-            .env("MCP_TOKEN", &ann.token)
-            .env("HOME", self.server.home())
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("NO_COLOR", "1")
-            .current_dir(self.server.home());
-        let mut process = Process::spawn("judge", command);
-        let status = process.wait_for_exit(JUDGE_LIMIT).await;
-        let said = process.stdout();
-        assert!(
-            status.success(),
-            "the judge is not content: {status}\n{}\n{}",
-            said.join("\n"),
-            process.stderr()
-        );
-        Some(said)
+        let url = format!("{}/mcp", self.server.url());
+        let variables = [("MCP_URL", url.as_str()), ("MCP_TOKEN", &ann.token)];
+        judge.ask(&self.server, &variables).await
     }
 
     /// The report of a client: its last line, which is JSON.

@@ -144,6 +144,18 @@ async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_n
     cannot_call(&ben, &["user.ann.deploy"]).await;
     cannot_call(&admin, &["user.ann.deploy"]).await;
     result(&ann.call("deploy", json!({})).await);
+
+    // The owner sees that a group is gone, not its id.
+    let document = ann.get("/api/methods?name=deploy").await.expect(200).json();
+    let method = &document["methods"][0];
+    assert_eq!(method["groups"], json!([]));
+    assert_eq!(method["deleted_groups"], 1);
+    let shown = server
+        .cli(&ann)
+        .run(&["method", "list", "deploy"])
+        .await
+        .expect(0);
+    assert!(shown.stdout.contains("1 deleted group"), "{}", shown.stdout);
 }
 
 #[tokio::test]

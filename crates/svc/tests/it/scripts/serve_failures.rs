@@ -78,7 +78,12 @@ fn failures(handlers: &str) -> Vec<(&'static str, i64, &'static str, Value)> {
         ("raises", -32603, "ValueError: no such note", raises),
         ("chosen", 404, "there is no note 9", chosen),
         ("returns_module", -32603, "JSON cannot represent", nowhere()),
-        ("returns_function", -32603, "JSON cannot represent", nowhere()),
+        (
+            "returns_function",
+            -32603,
+            "JSON cannot represent",
+            nowhere(),
+        ),
         ("leaves", -32603, "SystemExit: 3", at("sys.exit(3)")),
         (
             "imports_nothing",

@@ -217,6 +217,9 @@ def _schema(where: str, value: Any) -> Dict[str, Any]:
 
 def _json(where: str, value: Any) -> Any:
     """A deep copy of a JSON value, so that later changes of the original have no effect."""
+    # Infinity and NaN are the only numbers whose difference from themselves is not 0.
+    if isinstance(value, float) and value - value != 0:
+        raise ValueError(f"{where} is {value}, which JSON cannot hold; write a finite number")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):

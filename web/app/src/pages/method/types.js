@@ -16,6 +16,7 @@
  * @property {string[] | null} groups
  * @property {string[] | null} events
  * @property {string[] | null} event_sinks
+ * @property {number} [deleted_groups]
  * @property {Provider[] | null} providers
  */
 /**

@@ -41,9 +41,9 @@ impl Location {
         if url.contains('#') {
             return Err(invalid("must not have a fragment (`#…`)"));
         }
-        let uri: Uri = url
-            .parse()
-            .map_err(|error: http::uri::InvalidUri| invalid(&format!("is not valid: {error}")))?;
+        let uri: Uri = url.parse().map_err(|_| {
+            invalid("is not valid: write it like `https://example.com/path`, spaces as `%20`")
+        })?;
         let (tls, default_port) = match uri.scheme_str() {
             Some("http") => (false, 80),
             Some("https") => (true, 443),

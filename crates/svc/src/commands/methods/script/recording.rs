@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use serde_json::json;
 use svc_core::registration::Registration;
-use svc_protocol::agent_api::{Registered, Unregistered};
+use svc_protocol::{
+    agent_api::{Registered, Unregistered},
+    document,
+};
 use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 
 use super::Names;
@@ -108,7 +111,7 @@ impl RecordingHost<'_> {
         struct Unregister {
             local_name: Option<String>,
         }
-        let Unregister { local_name } = serde_json::from_str(argument)
+        let Unregister { local_name } = document::read_json(argument.as_bytes())
             .map_err(|error| Raise::new(Exception::ValueError, error.to_string()))?;
         let unregistered = match &mut self.recorded {
             Some(recorded) => recorded.unregister(local_name.as_deref())?,

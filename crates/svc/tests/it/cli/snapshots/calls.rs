@@ -192,7 +192,7 @@ async fn s4_3_method_call_with_an_error() {
         $ svc method call notes.add '{'
         --- stderr
         error: params are not JSON
-          EOF while parsing an object at line 1 column 1
+          this is not valid JSON: it ends after `{`, where a value, a quotation mark or a bracket is missing
         hint: quote them for the shell: svc method call <name> '{"key": "value"}'
         --- exit 2
     "#]],
@@ -236,7 +236,7 @@ async fn s4_3_methods_register_and_unregister() {
         expect![[r#"
         $ svc methods register bad.toml
         --- stderr
-        bad.toml:10:9: unknown variant `public`, expected `private` or `shared`
+        bad.toml:10:9: method `notes.add`: expected one of `private` or `shared`, not the text `public`
            |
         10 | scope = "public"
            |         ^

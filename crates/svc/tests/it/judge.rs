@@ -1,5 +1,6 @@
-//! Installs the judges: packages of npm and PyPI, installed once into the target folder and kept
-//! until their lock files change.
+//! Judges: independent programs that test what the server answers. Packages of npm and PyPI,
+//! installed once into the target folder and kept until their lock files change. See
+//! `tests/judges`.
 
 use std::{
     ffi::OsStr,
@@ -11,12 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svc_testkit::{found_or_skipped, require};
+use svc_testkit::{Process, TestServer, found_or_skipped, require};
 
 /// Installing includes downloads.
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 
-/// A program that speaks MCP.
+/// A judge that takes longer hangs; the machine may be busy.
+const JUDGE_LIMIT: Duration = Duration::from_secs(180);
+
+/// A program that tests the server.
 pub enum Judge {
     /// A script of `judges/node`, and its arguments.
     Node(&'static str, &'static [&'static str]),
@@ -40,11 +44,36 @@ impl Judge {
                 command
             }),
         });
-        found_or_skipped(
-            installed,
-            "SVC_REQUIRE_JUDGES",
-            "a judge of /mcp is missing",
-        )
+        found_or_skipped(installed, "SVC_REQUIRE_JUDGES", "a judge is missing")
+    }
+
+    /// Runs it with these environment variables; returns its stdout. Fails the test unless the
+    /// judge is content.
+    pub async fn ask(
+        &self,
+        server: &TestServer,
+        variables: &[(&str, &str)],
+    ) -> Option<Vec<String>> {
+        let mut command = self.install()?;
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_proxy(name)) {
+            command.env_remove(name);
+        }
+        command
+            .envs(variables.iter().copied())
+            .env("HOME", server.home())
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("NO_COLOR", "1")
+            .current_dir(server.home());
+        let mut process = Process::spawn("judge", command);
+        let status = process.wait_for_exit(JUDGE_LIMIT).await;
+        let said = process.stdout();
+        assert!(
+            status.success(),
+            "the judge is not content: {status}\n{}\n{}",
+            said.join("\n"),
+            process.stderr()
+        );
+        Some(said)
     }
 }
 
@@ -58,12 +87,27 @@ pub fn source(folder: &str) -> PathBuf {
 const NODE: &str = "node_modules/.bin/node";
 const PYTHON: &str = "bin/python";
 
+/// The folder of the programs and packages that judge documents: OpenRPC, registration files.
+pub fn install_documents() -> Option<PathBuf> {
+    let installed = install_npm("documents", "node_modules/.bin/taplo");
+    found_or_skipped(
+        installed,
+        "SVC_REQUIRE_JUDGES",
+        "a judge of documents is missing",
+    )
+}
+
 fn install_node() -> Result<PathBuf, String> {
+    install_npm("node", NODE)
+}
+
+/// Installs the packages of a folder of judges, one of which brings `program`.
+fn install_npm(name: &str, program: &str) -> Result<PathBuf, String> {
     require("node")?;
     require("npm")?;
-    let from = source("node");
+    let from = source(name);
     let locked = read(&from.join("package.json")) + &read(&from.join("package-lock.json"));
-    install("node", NODE, &locked, Some(&from), |folder| {
+    install(name, program, &locked, Some(&from), |folder| {
         let mut npm = Command::new("npm");
         npm.args(["ci", "--no-audit", "--no-fund"])
             .current_dir(folder);
@@ -158,7 +202,7 @@ fn read(path: &Path) -> String {
 }
 
 /// Whether an environment variable would send a judge's requests elsewhere.
-pub fn is_proxy(name: &OsStr) -> bool {
+fn is_proxy(name: &OsStr) -> bool {
     name.to_string_lossy()
         .to_ascii_lowercase()
         .ends_with("_proxy")

@@ -1,0 +1,34 @@
+//! Syntax of the regular expressions in schemas.
+
+use regex_syntax::{
+    Error,
+    ast::{ErrorKind, parse::Parser},
+};
+
+/// Checks a regular expression's syntax without compiling it: an expression of a few bytes can
+/// compile to gigabytes. Look-around and back-references are accepted, because JSON Schema uses the
+/// syntax of ECMA 262.
+pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
+    let error = match Parser::new().parse(pattern).map_err(Error::from) {
+        Err(Error::Parse(error)) => error,
+        _ => return Ok(()),
+    };
+    Err(match error.kind() {
+        ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference => return Ok(()),
+        ErrorKind::GroupUnclosed => "a group is not closed; write `\\(` for a parenthesis",
+        ErrorKind::GroupUnopened => "`)` closes no group; write `\\)` for a parenthesis",
+        ErrorKind::ClassUnclosed => "a character class is not closed; write `\\[` for a bracket",
+        ErrorKind::ClassRangeInvalid { .. } => "a range of characters ends before it begins",
+        ErrorKind::RepetitionMissing => {
+            "there is nothing to repeat before `*`, `+`, `?` or `{`; write a `\\` before it for the character itself"
+        }
+        ErrorKind::RepetitionCountInvalid { .. } => "a repetition ends before it begins",
+        ErrorKind::RepetitionCountUnclosed | ErrorKind::RepetitionCountDecimalEmpty => {
+            "a repetition must be like `{2}`, `{2,}` or `{2,5}`; write `\\{` for a brace"
+        }
+        ErrorKind::EscapeUnexpectedEof => "it ends with a `\\`; write `\\\\` for a backslash",
+        ErrorKind::EscapeUnrecognized => "an escape such as `\\y` does not exist",
+        ErrorKind::NestLimitExceeded { .. } => "its groups are nested too deeply",
+        _ => "a part of it has no meaning",
+    })
+}

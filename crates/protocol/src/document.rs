@@ -1,0 +1,134 @@
+//! Documents from outside: JSON, TOML and queries, read into the types of this program.
+//!
+//! Errors are sentences for users. They name the field and its value and say what to write instead;
+//! no text of a parser or of serde is part of them.
+
+mod error;
+mod node;
+mod reader;
+mod syntax;
+
+pub use error::ReadError;
+pub use syntax::not_json;
+
+use std::ops::Range;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use svc_core::registration::Step;
+use toml::de::{DeTable, DeValue};
+
+use self::{error::Format, node::Node, reader::Reader};
+use crate::jsonrpc::is_too_deep;
+
+/// Reads JSON.
+pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(text).map_err(|error| {
+        if is_too_deep(&error) {
+            return ReadError {
+                is_too_deep: true,
+                ..ReadError::plain("the JSON is nested too deeply".to_owned())
+            };
+        }
+        if let Ok(node) = serde_json::from_slice::<Node>(text) {
+            return explain::<T>(&node, Format::Json);
+        }
+        match serde_json::from_slice::<IgnoredAny>(text) {
+            // The tree cannot hold a number such as 1e999, which may be legal in this text.
+            Ok(_) if str::from_utf8(text).is_ok() => ReadError::plain(format!(
+                "the value that ends at line {}, column {} does not have the form that is expected here",
+                error.line(),
+                error.column()
+            )),
+            Ok(_) => ReadError::plain("this is not valid JSON: it is not UTF-8 text".to_owned()),
+            Err(error) => ReadError::plain(not_json(text, &error)),
+        }
+    })
+}
+
+/// Reads a value that was JSON.
+pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
+    let node = Node::from(&value);
+    serde_json::from_value(value).map_err(|_| explain::<T>(&node, Format::Json))
+}
+
+/// Why the parameters of a query do not have the form of `T`. Their values are texts, which may
+/// stand for numbers and booleans.
+pub fn explain_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> ReadError {
+    explain::<T>(&Node::query(pairs), Format::Query)
+}
+
+/// Why a text, such as the value of an environment variable, does not have the form of `T`.
+pub fn explain_word<T: DeserializeOwned>(text: &str) -> ReadError {
+    explain::<T>(&Node::Word(text.to_owned()), Format::Json)
+}
+
+/// Reads TOML. Dates become RFC 3339 text where any JSON value is allowed; `inf` and `nan` are
+/// refused, because JSON cannot hold them.
+pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
+    let table = DeTable::parse(text).map_err(|error| TomlError {
+        span: error.span(),
+        path: Vec::new(),
+        message: format!("this is not valid TOML: {}", error.message()),
+    })?;
+    let root = DeValue::Table(table.into_inner());
+    let read = Node::from_toml(&root)
+        .and_then(|node| T::deserialize(Reader(&node)).map_err(|error| error.render(Format::Toml)));
+    read.map_err(|error| TomlError {
+        span: find(&root, &error.path, 0..0, error.is_about_key),
+        path: error.path,
+        message: error.message,
+    })
+}
+
+/// Why a TOML text cannot be read, and where the fault is.
+pub struct TomlError {
+    pub span: Option<Range<usize>>,
+    pub path: Vec<Step>,
+    /// Names the value, not the path.
+    pub message: String,
+}
+
+/// The position of the value at a path, or of its nearest parent that exists.
+pub fn locate(text: &str, path: &[Step]) -> Option<Range<usize>> {
+    let table = DeTable::parse(text).ok()?;
+    find(&DeValue::Table(table.into_inner()), path, 0..0, false)
+}
+
+/// `is_key`: the position of the last key instead of its value.
+fn find(
+    value: &DeValue<'_>,
+    path: &[Step],
+    here: Range<usize>,
+    is_key: bool,
+) -> Option<Range<usize>> {
+    let Some((step, rest)) = path.split_first() else {
+        return Some(here);
+    };
+    let next = match (step, value) {
+        (Step::Key(key), DeValue::Table(table)) => match table.get_key_value(key.as_str()) {
+            Some((key, _)) if is_key && rest.is_empty() => return Some(key.span()),
+            found => found.map(|(_, value)| value),
+        },
+        (Step::Index(index), DeValue::Array(array)) => array.get(*index),
+        (Step::Key(key), DeValue::Array(array)) => {
+            key.parse().ok().and_then(|i: usize| array.get(i))
+        }
+        _ => None,
+    };
+    match next {
+        Some(next) => find(next.get_ref(), rest, next.span(), is_key),
+        None => Some(here),
+    }
+}
+
+/// Why a document that is well-formed does not have the form of `T`.
+fn explain<T: DeserializeOwned>(node: &Node, format: Format) -> ReadError {
+    match T::deserialize(Reader(node)) {
+        Err(error) => error.render(format),
+        Ok(_) => ReadError::plain("this is not what is expected here".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

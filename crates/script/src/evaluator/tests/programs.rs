@@ -1,0 +1,75 @@
+//! The programs of `sdk/python/tests/suite/programs` print what CPython prints.
+
+use std::path::Path;
+
+use super::*;
+
+struct Program {
+    title: String,
+    text: String,
+    output: String,
+}
+
+/// `#: title`, the text, and its output as lines that start with `#>`.
+fn programs_of(file: &Path) -> Vec<Program> {
+    let all = std::fs::read_to_string(file).expect("a file of programs");
+    let parts = all
+        .split("\n#: ")
+        .map(|part| part.trim_start_matches("#: "));
+    parts
+        .map(|part| {
+            let (title, body) = part.split_once('\n').expect("a title");
+            let (mut text, mut output) = (String::new(), String::new());
+            for line in body.trim_matches('\n').lines() {
+                match line.strip_prefix("#>") {
+                    Some(printed) => output += printed.strip_prefix(' ').unwrap_or(printed),
+                    None => text += line,
+                }
+                if line.starts_with("#>") {
+                    output.push('\n');
+                } else {
+                    text.push('\n');
+                }
+            }
+            Program {
+                title: title.to_owned(),
+                text,
+                output,
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn every_program_prints_what_cpython_prints() {
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/python/tests/suite/programs");
+    let mut count = 0;
+    let mut different = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the suite").flatten() {
+        for program in programs_of(&entry.path()) {
+            count += 1;
+            let mut host = TestHost::default();
+            // On the server, where a script has the fewest abilities.
+            let result = run_as(Flavour::Tool, &program.text, &mut host);
+            if result.is_err() || host.stdout != program.output {
+                let error = result.err().map(|error| error.to_string());
+                different.push(format!(
+                    "{}: {}\n{}--- expected\n{}{}",
+                    entry.file_name().display(),
+                    program.title,
+                    host.stdout,
+                    program.output,
+                    error.unwrap_or_default()
+                ));
+            }
+        }
+    }
+    assert!(count >= 300, "{count} programs");
+    assert!(
+        different.is_empty(),
+        "{} of {count} programs differ:\n{}",
+        different.len(),
+        different.join("\n")
+    );
+}

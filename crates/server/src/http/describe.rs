@@ -1,0 +1,223 @@
+//! What handlers take and answer, read from their signatures for the OpenAPI document.
+//!
+//! Every extractor has an [`Input`] and every answer an [`Answer`]. A route whose handler has an
+//! argument or an answer without a description does not compile.
+
+use std::collections::BTreeSet;
+
+use axum::extract::{Extension, Path, Request, State};
+use http::HeaderMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use svc_protocol::api::PageQuery;
+use svc_store::PageRequest;
+
+use super::{
+    error::ApiResult,
+    extract::{
+        Accepted, Created, IdempotencyKey, Json, JsonBytes, NoContent, PathId, Query, RawRequest,
+        Submission, WithCookies,
+    },
+    failures::{self, Failure},
+};
+use crate::{app::App, identity::Caller};
+
+/// Writes the schema of a type.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// One operation of the document, as its handler defines it.
+#[derive(Default)]
+pub struct Operation {
+    /// Types whose members are the query parameters.
+    pub queries: Vec<SchemaOf>,
+    /// Names and meanings of optional request headers.
+    pub headers: Vec<(&'static str, &'static str)>,
+    pub body: Option<SchemaOf>,
+    pub answers: Vec<Content>,
+    pub failures: BTreeSet<Failure>,
+}
+
+/// One successful answer.
+pub struct Content {
+    pub status: u16,
+    pub meaning: &'static str,
+    /// Media type and schema; `None` for an answer without a body.
+    pub body: Option<(&'static str, SchemaOf)>,
+}
+
+impl Operation {
+    pub fn answer_json<T: JsonSchema>(&mut self, status: u16, meaning: &'static str) {
+        self.answer(status, meaning, Some((JSON, schema_of::<T>)));
+    }
+
+    pub fn answer(
+        &mut self,
+        status: u16,
+        meaning: &'static str,
+        body: Option<(&'static str, SchemaOf)>,
+    ) {
+        self.answers.push(Content {
+            status,
+            meaning,
+            body,
+        });
+    }
+
+    pub fn fail(&mut self, failures: &[Failure]) {
+        self.failures.extend(failures);
+    }
+}
+
+pub const JSON: &str = "application/json";
+
+pub fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Part of a request, as an extractor takes it.
+pub trait Input {
+    fn describe(operation: &mut Operation);
+}
+
+/// Answers of a handler.
+pub trait Answer {
+    fn describe(operation: &mut Operation);
+}
+
+/// A handler. `T` is the tuple of its extractors, as in axum.
+pub trait Describe<T> {
+    fn describe(operation: &mut Operation);
+}
+
+macro_rules! handlers {
+    ($(($($input:ident)*))*) => {$(
+        impl<F, Fut, R, M, $($input),*> Describe<(M, $($input,)*)> for F
+        where
+            F: Fn($($input),*) -> Fut,
+            Fut: Future<Output = R>,
+            R: Answer,
+            $($input: Input,)*
+        {
+            fn describe(operation: &mut Operation) {
+                $($input::describe(operation);)*
+                R::describe(operation);
+            }
+        }
+    )*};
+}
+
+handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) }
+
+/// Inputs that are not part of the interface.
+macro_rules! internal {
+    ($(($($parameter:ident)?) $input:ty),* $(,)?) => {$(
+        impl$(<$parameter>)? Input for $input {
+            fn describe(_: &mut Operation) {}
+        }
+    )*};
+}
+
+internal! {
+    () State<App>, () Caller, () HeaderMap, () Request, (T) Extension<T>, (T) Option<Extension<T>>,
+}
+
+impl<T: JsonSchema> Input for Json<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body = Some(schema_of::<T>);
+        operation.fail(failures::OF_RECORD);
+    }
+}
+
+impl<T: JsonSchema> Input for Submission<T> {
+    fn describe(operation: &mut Operation) {
+        <Json<T> as Input>::describe(operation);
+    }
+}
+
+impl<T: JsonSchema> Input for RawRequest<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body = Some(schema_of::<T>);
+        operation.fail(failures::OF_BODY);
+    }
+}
+
+impl<T: JsonSchema> Input for Query<T> {
+    fn describe(operation: &mut Operation) {
+        operation.queries.push(schema_of::<T>);
+        operation.fail(&[failures::INVALID_QUERY]);
+    }
+}
+
+impl Input for PageRequest {
+    fn describe(operation: &mut Operation) {
+        Query::<PageQuery>::describe(operation);
+        operation.fail(&[failures::INVALID_PAGE]);
+    }
+}
+
+impl<T> Input for PathId<T> {
+    fn describe(operation: &mut Operation) {
+        operation.fail(&[failures::NOT_FOUND]);
+    }
+}
+
+impl<T> Input for Path<T> {
+    fn describe(operation: &mut Operation) {
+        operation.fail(&[failures::NOT_FOUND]);
+    }
+}
+
+impl Input for IdempotencyKey {
+    fn describe(operation: &mut Operation) {
+        operation.headers.push((
+            "Idempotency-Key",
+            "Within 24 hours, a second request with the same key and body emits nothing and gets the same answer",
+        ));
+        operation.fail(&[
+            failures::INVALID_IDEMPOTENCY_KEY,
+            failures::IDEMPOTENCY_CONFLICT,
+        ]);
+    }
+}
+
+impl<T: Answer> Answer for ApiResult<T> {
+    fn describe(operation: &mut Operation) {
+        T::describe(operation);
+        operation.fail(&[failures::INTERNAL, failures::DATABASE_UNAVAILABLE]);
+    }
+}
+
+impl<T: JsonSchema> Answer for Json<T> {
+    fn describe(operation: &mut Operation) {
+        operation.answer_json::<T>(200, "Success");
+    }
+}
+
+impl<T: JsonSchema> Answer for JsonBytes<T> {
+    fn describe(operation: &mut Operation) {
+        <Json<T> as Answer>::describe(operation);
+    }
+}
+
+impl<T: JsonSchema> Answer for Created<T> {
+    fn describe(operation: &mut Operation) {
+        operation.answer_json::<T>(201, "Created");
+    }
+}
+
+impl<T: JsonSchema> Answer for Accepted<T> {
+    fn describe(operation: &mut Operation) {
+        operation.answer_json::<T>(202, "Accepted");
+    }
+}
+
+impl Answer for NoContent {
+    fn describe(operation: &mut Operation) {
+        operation.answer(204, "Done", None);
+    }
+}
+
+impl<T: Answer> Answer for WithCookies<T> {
+    fn describe(operation: &mut Operation) {
+        T::describe(operation);
+    }
+}

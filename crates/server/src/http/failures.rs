@@ -1,0 +1,141 @@
+//! Every `code` of a problem that the HTTP API answers, with its status and meaning, for the
+//! OpenAPI document.
+
+/// Status, code and meaning.
+pub type Failure = (u16, &'static str, &'static str);
+
+macro_rules! failures {
+    ($($name:ident = $status:literal $code:literal, $meaning:literal;)*) => {
+        $(pub const $name: Failure = ($status, $code, $meaning);)*
+
+        /// Whether the document may contain this code with this status.
+        pub fn is_known(status: u16, code: &str) -> bool {
+            matches!((status, code), $(($status, $code))|*)
+        }
+    };
+}
+
+failures! {
+    // The request itself.
+    INVALID_BODY = 400 "invalid_body", "The body is not JSON or does not have the required form";
+    TOO_DEEP = 400 "too_deep", "The body nests too deep";
+    INVALID_QUERY = 400 "invalid_query", "A query parameter has no valid value";
+    INVALID_PAGE = 400 "invalid_page", "`limit` or `cursor` is not valid";
+    QUERY_TOO_LONG = 400 "query_too_long", "The query has more than 8 KiB";
+    INVALID_HOST = 400 "invalid_host", "The request names no host or several";
+    UNAUTHORIZED = 401 "unauthorized", "No valid credential";
+    FOREIGN_HOST = 403 "foreign_host", "The `Host` is not a name of this server";
+    LOOPBACK_ONLY = 403 "loopback_only", "The request must come from the machine of the server";
+    FOREIGN_ORIGIN = 403 "foreign_origin", "A page of another site sent the request";
+    SCOPE_DENIED = 403 "scope_denied", "The scopes of the token do not include this route";
+    AGENT_DENIED = 403 "agent_denied", "An agent token may not do this";
+    SCRIPT_DENIED = 403 "script_denied", "A script that the server runs may not do this";
+    SPACE_STOPPED = 403 "space_stopped", "The space of the agent token is stopped";
+    PERMISSION_DENIED = 403 "permission_denied", "The user lacks a permission";
+    NOT_FOUND = 404 "not_found", "There is no such record, or the caller may not see it";
+    METHOD_NOT_ALLOWED = 405 "method_not_allowed", "This version of MCP does not use this HTTP method";
+    NOT_ACCEPTABLE = 406 "not_acceptable", "The client does not accept a stream";
+    BODY_TOO_SLOW = 408 "body_too_slow", "The body did not arrive in time";
+    BODY_TOO_LARGE = 413 "body_too_large", "The body is too large";
+    UNSUPPORTED_MEDIA_TYPE = 415 "unsupported_media_type", "The body is not `application/json`";
+    RATE_LIMITED = 429 "rate_limited", "Too many requests; see `Retry-After`";
+    BUSY = 429 "busy", "The caller has too many long computations in progress";
+    INTERNAL = 500 "internal", "A fault of the server; its log has the reason";
+    DATABASE_UNAVAILABLE = 503 "database_unavailable", "The database cannot be reached at the moment";
+    TOO_MANY_UNFINISHED_BODIES = 503 "too_many_unfinished_bodies", "Too many bodies are arriving at once";
+    SERVER_BUSY = 503 "busy", "The server has too many long computations in progress";
+
+    // Records of every kind.
+    INVALID = 400 "invalid", "A field has no valid value";
+    INVALID_NAME = 400 "invalid_name", "The name is not valid";
+    NAME_TAKEN = 409 "name_taken", "Another record has this name";
+    ALREADY_EXISTS = 409 "already_exists", "Another server created a record of this name at the same time";
+    CONFLICT = 409 "conflict", "The state of the record does not allow this";
+    QUOTA_EXCEEDED = 409 "quota_exceeded", "The user has as many as the quota allows; see `limit` and `setting`";
+    TOO_MANY_STREAMS = 429 "quota_exceeded", "The user has too many open streams; see `limit` and `setting`";
+    EXCEEDS_OWN_POWER = 403 "exceeds_own_power", "The caller lacks a permission of the user concerned";
+
+    // Identity.
+    INVALID_SETUP_TOKEN = 401 "invalid_setup_token", "The setup link is not valid or was used";
+    INVALID_SIGN_IN_LINK = 401 "invalid_sign_in_link", "The sign-in link was used or has expired";
+    INVALID_CREDENTIALS = 401 "invalid_credentials", "User name or password is wrong";
+    TOO_MANY_ATTEMPTS = 429 "too_many_attempts", "Too many failed attempts; see `Retry-After`";
+    INVALID_PASSWORD = 400 "invalid_password", "The new password is too short or too long";
+    WRONG_PASSWORD = 403 "wrong_password", "The current password is wrong";
+    PASSWORD_CHANGED = 409 "password_changed", "The password was changed at the same time";
+    OWN_PASSWORD = 409 "own_password", "Own passwords are changed with `POST /api/auth/password`";
+    OWN_ACCOUNT = 409 "own_account", "Users may not deactivate or delete themselves";
+    LAST_ADMIN = 409 "last_admin", "This would leave no active administrator";
+    USER_EXISTS = 409 "user_exists", "Another user has this name";
+    USER_OWNS_SPACES = 409 "user_owns_spaces", "The user still owns spaces";
+    USER_RUNS_SINKS = 409 "user_runs_sinks", "Global sinks still run as this user";
+    UNKNOWN_ROLE = 400 "unknown_role", "A role does not exist";
+    UNKNOWN_GROUP = 400 "unknown_group", "A group does not exist";
+    INVALID_QUOTA = 400 "invalid_quota", "A quota is out of range";
+    GROUP_EXISTS = 409 "group_exists", "Another group has this name";
+    TOO_MANY_GROUPS = 409 "too_many_groups", "There are as many groups as a server may have";
+    ROLE_EXISTS = 409 "role_exists", "Another role has this name";
+    TOO_MANY_ROLES = 409 "too_many_roles", "There are as many roles as a server may have";
+    BUILTIN_ROLE = 409 "builtin_role", "Built-in roles cannot be changed";
+    INVALID_SCOPE = 400 "invalid_scope", "A scope does not exist";
+    INVALID_EXPIRY = 400 "invalid_expiry", "`expires_in_days` is out of range";
+    OUTLIVES_PARENT = 403 "outlives_parent", "A token cannot outlive the token that created it";
+
+    // Spaces.
+    LINKED_ELSEWHERE = 409 "linked_elsewhere", "Another server of the zone holds the link";
+    EXPIRING_CREDENTIAL = 403 "expiring_credential", "A credential that expires cannot create one that does not";
+    LOCAL_DISABLED = 403 "local_disabled", "This server runs no local spaces";
+
+    // Scripts.
+    INVALID_SCHEMA = 400 "invalid_schema", "`params_schema` is not a valid JSON Schema of a tool";
+    INVALID_SCRIPT = 422 "invalid_script", "The embedded engine rejects the source";
+    NOT_RUNNABLE = 422 "not_runnable", "Scripts of this kind cannot be run";
+    IN_USE = 409 "in_use", "The script is still used";
+    SCRIPTS_UNAVAILABLE = 503 "scripts_unavailable", "The server cannot run scripts at the moment";
+
+    // Methods and events.
+    TOO_MANY_WORDS = 400 "too_many_words", "The search has too many words";
+    INVALID_EVENT = 400 "invalid_event", "The type or the data of the event is not valid";
+    PAYLOAD_TOO_LARGE = 413 "payload_too_large", "The payload is larger than 256 KiB";
+    INVALID_IDEMPOTENCY_KEY = 400 "invalid_idempotency_key", "`Idempotency-Key` is empty, too long or not ASCII";
+    IDEMPOTENCY_CONFLICT = 409 "idempotency_conflict", "`Idempotency-Key` was used with another body";
+    INVALID_PATTERN = 400 "invalid_pattern", "An event pattern is not valid";
+
+    // Sinks.
+    INVALID_CONFIG = 400 "invalid_config", "The configuration does not belong to a sink of this type";
+    INVALID_URL = 400 "invalid_url", "The URL of the webhook is not valid";
+    INVALID_HEADER = 400 "invalid_header", "A header of the webhook is not valid";
+    INVALID_SECRET = 400 "invalid_secret", "The secret of the webhook is not valid";
+    INVALID_TEMPLATE = 400 "invalid_template", "The body template cannot be rendered";
+    UNKNOWN_SCRIPT = 400 "unknown_script", "The script does not exist or is not for sinks";
+    QUEUE_FULL = 409 "queue_full", "The queue of the sink is full";
+
+    // The link of an agent.
+    INVALID_HANDSHAKE = 400 "invalid_handshake", "The WebSocket handshake is not valid";
+    UNSUPPORTED_LINK = 400 "unsupported_link", "The agent has another version of the link";
+    UPGRADE_REQUIRED = 426 "upgrade_required", "The request is not a WebSocket handshake";
+    DRAINING = 503 "draining", "The server is stopping";
+}
+
+/// Failures of every request.
+pub const OF_ANY: &[Failure] = &[QUERY_TOO_LONG, INVALID_HOST, FOREIGN_HOST];
+
+/// Failures of every request that needs a credential.
+#[rustfmt::skip]
+pub const OF_CALLER: &[Failure] = &[
+    UNAUTHORIZED, FOREIGN_ORIGIN, SCOPE_DENIED, AGENT_DENIED, SCRIPT_DENIED, SPACE_STOPPED,
+    PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE,
+];
+
+/// Failures of every request with a body.
+#[rustfmt::skip]
+pub const OF_BODY: &[Failure] = &[
+    INVALID_BODY, BODY_TOO_SLOW, BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, TOO_MANY_UNFINISHED_BODIES,
+];
+
+/// Failures of every body that is parsed as a record.
+#[rustfmt::skip]
+pub const OF_RECORD: &[Failure] = &[
+    INVALID_BODY, TOO_DEEP, BODY_TOO_SLOW, BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE,
+    TOO_MANY_UNFINISHED_BODIES, BUSY, SERVER_BUSY,
+];

@@ -1,0 +1,87 @@
+//! Refused bodies and queries: the message names the field and the value and says what to write.
+
+use svc_testkit::TestServer;
+
+/// Words that only a parser or a type of this program has.
+const LIBRARY_WORDS: [&str; 9] = [
+    "untagged",
+    "enum ",
+    "struct ",
+    "u32",
+    "invalid type",
+    "expected value",
+    "EOF",
+    "deserialize",
+    " at line 1 column",
+];
+
+#[tokio::test]
+async fn messages_of_refused_requests_have_no_text_of_a_library() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let cases = [
+        (
+            "/api/event-sinks",
+            r#"{"name":"a","patterns":7,"type":"webhook"}"#,
+            "`patterns`: expected event patterns: a string such as",
+        ),
+        (
+            "/api/event-sinks",
+            r#"{"name":"a","patterns":"*","type":"mail"}"#,
+            "`type`: expected one of `webhook`, `script` or `json-rpc`, not the text `mail`",
+        ),
+        (
+            "/api/event-sinks",
+            r#"{"name":"a","patterns":"*","type":"script","script":{"script_id":"x"}}"#,
+            "`script.script_id`: expected an id",
+        ),
+        (
+            "/api/tokens",
+            r#"{"name": }"#,
+            "this is not valid JSON at column 10: `}`",
+        ),
+        ("/api/tokens", "[", "must be a JSON object"),
+        (
+            "/api/tokens",
+            r#"{"name":"a","scope":["mcp"]}"#,
+            "unknown field `scope`; did you mean `scopes`?",
+        ),
+        (
+            "/api/tokens",
+            r#"{"name":"a","name":"b"}"#,
+            "field `name` occurs twice",
+        ),
+        (
+            "/api/events/emit",
+            r#"{"payload":{}}"#,
+            "missing field `type`",
+        ),
+        (
+            "/api/spaces",
+            r#"{"name":"lab","runtime":true}"#,
+            "`runtime`: expected one of",
+        ),
+    ];
+    for (path, body, expected) in cases {
+        let request = ann
+            .request("POST", path)
+            .header("content-type", "application/json")
+            .body(body.into())
+            .unwrap();
+        let answer = ann.http().send(request).await.expect(400).json();
+        check(answer["detail"].as_str().unwrap(), expected);
+    }
+    let answer = ann.get("/api/spaces?limit=many").await.expect(400).json();
+    check(
+        answer["detail"].as_str().unwrap(),
+        "in the query: `limit`: expected a whole number from 0 to 4294967295, not the text `many`",
+    );
+}
+
+#[track_caller]
+fn check(detail: &str, expected: &str) {
+    assert!(detail.contains(expected), "{detail}");
+    for word in LIBRARY_WORDS {
+        assert!(!detail.contains(word), "{detail}");
+    }
+}
