@@ -3,9 +3,11 @@
 //! The same check runs in the command line, in the agent and in the server. The server trusts no
 //! agent.
 
+mod annotations;
 mod check;
 mod definition;
 
+pub use annotations::{Annotations, TITLE_MAX, check_title};
 pub use check::{CheckedMethod, CheckedRegistration, Step, Violation, Warning};
 pub use definition::Definition;
 
@@ -95,6 +97,9 @@ pub struct MethodDefinition {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_name: Option<String>,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     pub description: String,
     #[serde(default)]
     pub keywords: Vec<String>,
@@ -105,6 +110,8 @@ pub struct MethodDefinition {
     pub groups: Vec<String>,
     #[serde(default)]
     pub mcp_tool: bool,
+    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params_schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

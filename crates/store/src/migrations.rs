@@ -79,10 +79,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "token parents",
         sql: include_str!("migrations/0011_token_parents.sql"),
     },
+    Migration {
+        version: 12,
+        name: "tool annotations",
+        sql: include_str!("migrations/0012_tool_annotations.sql"),
+    },
 ];
 
 /// The schema version of this program.
-pub const SCHEMA_VERSION: i64 = 11;
+pub const SCHEMA_VERSION: i64 = 12;
 
 /// Migrates a database to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at the same time run steps one after the other, and check again before each step.

@@ -3,7 +3,7 @@
 mod uses;
 
 use serde_json::Value as JsonValue;
-use svc_core::{ScriptId, UserId, power::SavedPower, visibility};
+use svc_core::{ScriptId, UserId, power::SavedPower, registration::Annotations, visibility};
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery};
 
 pub use uses::{Use, list_sink_owners, list_uses};
@@ -17,7 +17,7 @@ use super::{
 };
 
 const COLUMNS: &str = "id, owner_key, owner_id, name, kind, description, source, params_schema, \
-                       created_at, updated_at";
+                       created_at, updated_at, title, annotations";
 
 /// The `owner_key` of a script: its owner's id, or [`GLOBAL`].
 pub fn owner_key(script: &Script) -> String {
@@ -50,14 +50,27 @@ fn read(row: &Row) -> Result<Script, StoreError> {
         params_schema: params_schema.map(|Json(schema)| schema),
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
+        title: row.get("title")?,
+        annotations: read_annotations(row)?,
     })
+}
+
+fn read_annotations(row: &Row) -> Result<Annotations, StoreError> {
+    let stored: Option<Json<Annotations>> = row.get("annotations")?;
+    Ok(stored.map(|Json(known)| known).unwrap_or_default())
+}
+
+/// `None` if no hint is known.
+fn stored_annotations(script: &Script) -> Option<Json<&Annotations>> {
+    (!script.annotations.is_empty()).then_some(Json(&script.annotations))
 }
 
 /// A duplicate name of the same owner and kind is [`StoreError::Unique`].
 pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     tx.execute(
         &format!(
-            "INSERT INTO scripts ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+            "INSERT INTO scripts ({COLUMNS}) VALUES \
+             (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
         ),
         values![
             script.id,
@@ -69,7 +82,9 @@ pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
             &script.source,
             script.params_schema.as_ref().map(Json),
             script.created_at,
-            script.updated_at
+            script.updated_at,
+            script.title.as_deref(),
+            stored_annotations(script)
         ],
     )?;
     Ok(())
@@ -114,11 +129,13 @@ pub struct ToolRow {
     pub id: ScriptId,
     pub owner_key: String,
     pub name: String,
+    pub title: Option<String>,
     pub description: String,
+    pub annotations: Annotations,
     pub params_schema: Option<JsonValue>,
 }
 
-const TOOL_COLUMNS: &str = "id, owner_key, name, description, params_schema";
+const TOOL_COLUMNS: &str = "id, owner_key, name, description, params_schema, title, annotations";
 
 fn read_tool(row: &Row) -> Result<ToolRow, StoreError> {
     let params_schema: Option<Json<JsonValue>> = row.get("params_schema")?;
@@ -126,7 +143,9 @@ fn read_tool(row: &Row) -> Result<ToolRow, StoreError> {
         id: row.get("id")?,
         owner_key: row.get("owner_key")?,
         name: row.get("name")?,
+        title: row.get("title")?,
         description: row.get("description")?,
+        annotations: read_annotations(row)?,
         params_schema: params_schema.map(|Json(schema)| schema),
     })
 }
@@ -212,14 +231,16 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
 pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     let changed = tx.execute(
         "UPDATE scripts SET name = ?2, description = ?3, source = ?4, params_schema = ?5,
-             updated_at = ?6 WHERE id = ?1",
+             updated_at = ?6, title = ?7, annotations = ?8 WHERE id = ?1",
         values![
             script.id,
             &script.name,
             &script.description,
             &script.source,
             script.params_schema.as_ref().map(Json),
-            script.updated_at
+            script.updated_at,
+            script.title.as_deref(),
+            stored_annotations(script)
         ],
     )?;
     match changed {

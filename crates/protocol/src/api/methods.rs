@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use svc_core::{SpaceId, SpaceName, UserId, UserName};
+use svc_core::{SpaceId, SpaceName, UserId, UserName, registration::Annotations};
 
 /// `GET /api/methods`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,11 +19,16 @@ pub struct Methods {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Method {
     pub name: String,
+    #[serde(default)]
+    pub title: Option<String>,
     pub description: String,
     pub keywords: Vec<String>,
     pub scope: String,
     pub mcp_tool: bool,
     pub mcp_tool_name: Option<String>,
+    /// Only the hints that are known.
+    #[serde(default)]
+    pub annotations: Annotations,
     pub params_schema: Option<Value>,
     pub result_schema: Option<Value>,
     pub owner_id: UserId,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use svc_core::{ScriptId, Timestamp, UserId};
+use svc_core::{ScriptId, Timestamp, UserId, registration::Annotations};
 
 /// The purpose of a stored script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -36,7 +36,13 @@ pub struct Script {
     pub owner: ScriptOwner,
     /// For a global script, the user who created it.
     pub owner_id: UserId,
+    /// For tools: a name for people.
+    #[serde(default)]
+    pub title: Option<String>,
     pub description: String,
+    /// For tools: only the hints that are known.
+    #[serde(default)]
+    pub annotations: Annotations,
     pub source: String,
     /// For tools: the schema of the params of `main`.
     pub params_schema: Option<Value>,
@@ -53,7 +59,11 @@ pub struct NewScript {
     pub owner: ScriptOwner,
     pub source: String,
     #[serde(default)]
+    pub title: Option<String>,
+    #[serde(default)]
     pub description: String,
+    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
     #[serde(default)]
     pub params_schema: Option<Value>,
 }
@@ -86,6 +96,59 @@ pub struct ScriptPatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub params_schema: Option<Option<Value>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub title: Option<Option<String>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub annotations: Option<Option<AnnotationsPatch>>,
+}
+
+/// A merge patch of annotations: `null` makes a hint unknown, an absent hint stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnnotationsPatch {
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub read_only: Option<Option<bool>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub destructive: Option<Option<bool>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub idempotent: Option<Option<bool>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub open_world: Option<Option<bool>>,
+}
+
+impl AnnotationsPatch {
+    pub fn apply(self, before: Annotations) -> Annotations {
+        Annotations {
+            read_only: self.read_only.unwrap_or(before.read_only),
+            destructive: self.destructive.unwrap_or(before.destructive),
+            idempotent: self.idempotent.unwrap_or(before.idempotent),
+            open_world: self.open_world.unwrap_or(before.open_world),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

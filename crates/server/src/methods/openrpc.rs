@@ -44,7 +44,7 @@ fn write(discovery: &Discovery, caller: &Caller, cancelled: &Cancelled) -> Vec<u
 }
 
 fn describe(method: &Method) -> Value {
-    json!({
+    let mut described = json!({
         "name": method.name,
         "description": method.description,
         "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
@@ -54,7 +54,15 @@ fn describe(method: &Method) -> Value {
             "name": "result",
             "schema": method.result_schema.clone().unwrap_or_else(|| json!({})),
         },
-    })
+    });
+    // OpenRPC knows neither; names with `x-` are free.
+    if let Some(title) = &method.title {
+        described["x-title"] = json!(title);
+    }
+    if !method.annotations.is_empty() {
+        described["x-annotations"] = json!(method.annotations);
+    }
+    described
 }
 
 /// OpenRPC describes each named param separately.

@@ -174,7 +174,12 @@ fn fields(script: &Script) -> Vec<(&'static str, String)> {
         ("id", script.id.to_string()),
         ("kind", kind_name(script.kind).to_owned()),
         ("owner", owner_name(script.owner).to_owned()),
+        ("title", or_dash(script.title.as_ref())),
         ("description", script.description.clone()),
+        (
+            "annotations",
+            or_dash((!script.annotations.is_empty()).then_some(script.annotations)),
+        ),
         ("params schema", or_dash(script.params_schema.as_ref())),
         ("source", format!("{} bytes", script.source.len())),
         ("created", script.created_at.to_string()),

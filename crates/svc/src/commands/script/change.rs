@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use svc_client::Resource;
 use svc_protocol::api::{NewScript, Script, ScriptOwner, ScriptPatch};
@@ -19,7 +20,7 @@ use crate::{
 #[command(
     before_help = "  svc script create words --kind library --file words.py\n  \
                    svc script create alarm --kind sink --file alarm.py --description 'Tells the team'\n  \
-                   svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}'"
+                   svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}' --annotations '{\"read_only\":true}'"
 )]
 pub struct CreateArgs {
     /// Name, unique among your scripts of this kind; a library is imported by it
@@ -60,9 +61,39 @@ struct Content {
     /// For a tool: JSON Schema of the params of `main`, or @file; on update '' removes it
     #[arg(long, value_name = "JSON|@FILE")]
     params_schema: Option<String>,
+    /// For a tool: its name for people; on update '' removes it
+    #[arg(long)]
+    title: Option<String>,
+    /// For a tool: hints for MCP clients, with the keys read_only, destructive, idempotent and
+    /// open_world; on update null removes one, '' removes all
+    #[arg(long, value_name = "JSON")]
+    annotations: Option<String>,
 }
 
 impl Content {
+    /// `None` if the option was not given, `Some(None)` for an empty text.
+    fn annotations<T: DeserializeOwned>(&self) -> Result<Option<Option<T>>, Failure> {
+        let Some(text) = &self.annotations else {
+            return Ok(None);
+        };
+        if text.trim().is_empty() {
+            return Ok(Some(None));
+        }
+        serde_json::from_str(text)
+            .map(|known| Some(Some(known)))
+            .map_err(|error| {
+                Failure::usage("`--annotations` must be an object of true and false")
+                    .why(error)
+                    .hint("such as --annotations '{\"read_only\": true}'")
+            })
+    }
+
+    /// `None` if the option was not given, `Some(None)` for an empty text.
+    fn title(&self) -> Option<Option<String>> {
+        let title = self.title.clone()?;
+        Some((!title.trim().is_empty()).then_some(title))
+    }
+
     /// `None` if the option was not given, `Some(None)` for an empty text.
     fn params_schema(&self, environment: &Environment) -> Result<Option<Option<Value>>, Failure> {
         let Some(text) = read_text(environment, self.params_schema.clone())? else {
@@ -86,6 +117,8 @@ fn read_source(environment: &Environment, file: &Path) -> Result<String, Failure
 
 pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let params_schema = args.content.params_schema(&shell.environment)?.flatten();
+    let annotations = args.content.annotations()?.flatten().unwrap_or_default();
+    let title = args.content.title().flatten();
     let file = args.content.file.unwrap_or_else(|| PathBuf::from("-"));
     if file == Path::new("-") && prompt::can_ask() {
         return Err(Failure::usage("the script needs a source")
@@ -100,7 +133,9 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
             ScriptOwner::User
         },
         source: read_source(&shell.environment, &file)?,
+        title,
         description: args.content.description.unwrap_or_default(),
+        annotations,
         params_schema,
     };
     let script = shell.client()?.create::<Script>(&new).await?;
@@ -130,11 +165,15 @@ fn patch(
         source,
         description: content.description.clone(),
         params_schema: content.params_schema(environment)?,
+        title: content.title(),
+        annotations: content.annotations()?,
     };
     let is_empty = patch.name.is_none()
         && patch.source.is_none()
         && patch.description.is_none()
-        && patch.params_schema.is_none();
+        && patch.params_schema.is_none()
+        && patch.title.is_none()
+        && patch.annotations.is_none();
     if is_empty {
         return Err(Failure::usage("nothing to change was given").hint("svc script update --help"));
     }
@@ -167,6 +206,23 @@ mod tests {
             Some(schema),
             json!({"params_schema": {"type": "object"}}),
         );
+        let hints = |title: &str, annotations: &str| {
+            let content = Content {
+                title: Some(title.to_owned()),
+                annotations: Some(annotations.to_owned()),
+                ..Content::default()
+            };
+            patch(&environment, None, &content).map(|patch| json!(patch))
+        };
+        assert_eq!(
+            hints("Sum", r#"{"read_only":true,"destructive":null}"#).expect("valid"),
+            json!({"title": "Sum", "annotations": {"read_only": true, "destructive": null}})
+        );
+        let emptied = json!({"title": null, "annotations": null});
+        assert_eq!(hints("", "").expect("valid"), emptied);
+        for wrong in [r#"{"readOnly":true}"#, r#"{"read_only":1}"#, "true"] {
+            assert!(hints("", wrong).is_err(), "{wrong}");
+        }
         for schema in [None, Some("{"), Some("@missing")] {
             let content = Content {
                 params_schema: schema.map(str::to_owned),
