@@ -54,9 +54,7 @@ enum ClientKind {
     Cursor,
     Vscode,
     Codex,
-    /// Any client that reads `mcpServers` and speaks HTTP
     Json,
-    /// Any client that reads `mcpServers` and starts a command
     Stdio,
 }
 

@@ -167,11 +167,12 @@ async fn a_modern_client_subscribes_and_its_arguments_are_repeated_in_headers() 
     let discovered = bridge.ask(1, "server/discover", modern(json!({}))).await;
     assert_eq!(result(&discovered)["supportedVersions"][0], MODERN);
     let filter = json!({"notifications": {"toolsListChanged": true}});
-    let acknowledged = bridge.send("s", "subscriptions/listen", modern(filter));
-    acknowledged.await;
+    bridge
+        .send("s", "subscriptions/listen", modern(filter))
+        .await;
     let acknowledged = bridge.next().await;
-    let method = "notifications/subscriptions/acknowledged";
-    assert_eq!(acknowledged["method"], method);
+    let expected = "notifications/subscriptions/acknowledged";
+    assert_eq!(acknowledged["method"], expected);
     let arguments = json!({"region": " é"});
     let params = modern(call("run", arguments.clone()));
     let called = bridge.ask(2, "tools/call", params.clone()).await;
