@@ -153,14 +153,14 @@ async fn tool_scripts_have_a_title_and_annotations() {
     let patched = ann.patch(&path(&script), patch).await.expect(200).json();
     assert_eq!(patched["title"], Value::Null);
 
-    for (wrong, status) in [
-        (json!({"title": ""}), 422),
-        (json!({"title": "x".repeat(257)}), 422),
-        (json!({"annotations": {"safe": true}}), 400),
-        (json!({"annotations": {"read_only": 1}}), 400),
+    for wrong in [
+        json!({"title": ""}),
+        json!({"title": "x".repeat(257)}),
+        json!({"annotations": {"safe": true}}),
+        json!({"annotations": {"read_only": 1}}),
     ] {
-        ann.patch(&path(&script), wrong).await.expect(status);
+        ann.patch(&path(&script), wrong).await.expect(400);
     }
     let library = json!({"name": "lib", "kind": "library", "source": "", "title": "No tool"});
-    ann.post("/api/scripts", library).await.expect(422);
+    ann.post("/api/scripts", library).await.expect(400);
 }
