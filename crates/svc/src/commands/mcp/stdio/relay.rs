@@ -29,8 +29,11 @@ use crate::commands::mcp::{
 /// Requests of the client in flight.
 const IN_FLIGHT_MAX: usize = 1_000;
 /// How long a request that may be repeated is tried again.
-const RETRY_MAX: Duration = Duration::from_secs(10);
-pub const BACKOFF: Backoff = Backoff::from_millis(200, 30_000);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+/// Short waits: the client waits for the answer.
+const RETRY_BACKOFF: Backoff = Backoff::from_millis(200, 1_000);
+/// Waits between attempts to open a stream of list changes.
+pub const BACKOFF: Backoff = Backoff::from_millis(200, 10_000);
 
 /// The state of one client.
 pub struct Bridge {
@@ -195,7 +198,7 @@ impl Bridge {
 
     async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Reply, Error> {
         let until = Instant::now() + RETRY_MAX;
-        let mut delays = BACKOFF.delays();
+        let mut delays = RETRY_BACKOFF.delays();
         loop {
             let sent = self.post(message, headers.clone()).await;
             let delay = delays.next_delay();
