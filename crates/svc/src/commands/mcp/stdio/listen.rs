@@ -56,7 +56,7 @@ pub async fn follow(bridge: Arc<Bridge>) {
         };
         log(&format!("list changes are interrupted: {why}"));
         was_interrupted = true;
-        sleep(delays.next_delay()).await;
+        sleep(delays.next_jittered()).await;
     }
 }
 
@@ -106,7 +106,7 @@ pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
             Err(error) => error.to_string(),
         };
         log(&format!("list changes are interrupted: {why}"));
-        sleep(delays.next_delay()).await;
+        sleep(delays.next_jittered()).await;
     }
 }
 
