@@ -13,12 +13,20 @@ server = Server("svc", args=["run-script", "--json-rpc", "setup.py"], timeout=10
 note = s.object(id=s.integer(minimum=1), text=s.string(), tags=s.array(s.string()))
 notes = s.object(count=s.integer(), notes=s.array({"type": "object"}))
 
-# Private, the default: only you see it, under this name.
+# Private, the default: only you see it, under this name. As an MCP tool it is `notes_add`.
 server.method(
     name="notes.add",
     local_name="add_note",  # what setup.py routes to a handler
     description="Keep a note; it stays in the space's folder",
     keywords=["note", "write", "remember"],
+    title="Add a note",
+    mcp_tool=True,
+    annotations={
+        "read_only": False,
+        "destructive": False,
+        "idempotent": False,
+        "open_world": False,
+    },
     params=s.object(
         text=s.string(min_length=1, description="What to remember"),
         tags=s.optional(
@@ -37,14 +45,16 @@ server.method(
     result=notes,
 )
 
-# Shared: others call it as `user.<your name>.notes.search`. As an MCP tool it is `notes_search`.
+# Shared: others call it as `user.<your name>.notes.search`.
 server.method(
     name="notes.search",
     local_name="search_notes",
     description="Find notes by a word in their text or tags",
     keywords=["note", "find", "search"],
     scope="shared",
+    title="Search notes",
     mcp_tool=True,
+    annotations={"read_only": True, "open_world": False},
     params=s.object(
         query=s.string(description="Upper and lower case are the same"),
         tags_only=s.optional(

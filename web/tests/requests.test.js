@@ -1,7 +1,8 @@
 // Redirects and request bodies of pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bodyOf } from '../app/src/pages/scripts/draft.js';
+import { hintWords } from '../app/src/lib/hints.js';
+import { bodyOf, sameDraft } from '../app/src/pages/scripts/draft.js';
 import { newDraft, newHeader, patchOf } from '../app/src/pages/sinks/draft.js';
 import { bodyWith, eventMembers } from '../app/src/pages/sinks/event-members.js';
 import { safeNext } from '../app/src/routes.js';
@@ -64,16 +65,36 @@ test('a test event is sent as typed', () => {
 });
 
 test('a schema is sent as typed, and only if it changed', () => {
-  const draft = { name: ' sum ', description: '', source: 's', schema: `{"default": ${BIG}}` };
-  assert.equal(bodyOf(draft, 'tool'), `{"name":"sum","description":"","source":"s","params_schema":${draft.schema}}`);
-  assert.equal(
-    bodyOf(draft, 'tool', { before: { ...draft, source: 'old' } }),
-    '{"name":"sum","description":"","source":"s"}',
-  );
+  const draft = {
+    name: ' sum ',
+    description: '',
+    source: 's',
+    schema: `{"default": ${BIG}}`,
+    title: '',
+    hints: { read_only: true },
+  };
+  const unstated = '"destructive":null,"idempotent":null,"open_world":null';
+  const tool = `{"name":"sum","description":"","source":"s","title":null,"annotations":{"read_only":true,${unstated}}`;
+  assert.equal(bodyOf(draft, 'tool'), `${tool},"params_schema":${draft.schema}}`);
+  assert.equal(bodyOf(draft, 'tool', { before: { ...draft, source: 'old' } }), `${tool}}`);
   assert.equal(
     bodyOf({ ...draft, schema: ' ' }, 'tool', { before: draft, more: { kind: 'tool' } }),
-    '{"name":"sum","description":"","source":"s","kind":"tool","params_schema":null}',
+    `${tool},"kind":"tool","params_schema":null}`,
   );
+  assert.match(bodyOf({ ...draft, title: ' Sum ' }, 'tool'), /"title":"Sum"/);
   assert.equal(bodyOf(draft, 'sink'), '{"name":"sum","description":"","source":"s"}');
   assert.throws(() => bodyOf({ ...draft, schema: '{' }, 'tool'), /params schema is not valid JSON/);
+});
+
+test('only stated hints are shown, and a change of one changes the draft', () => {
+  assert.deepEqual(hintWords({ read_only: true, destructive: false, idempotent: null }), [
+    'read-only',
+    'not destructive',
+  ]);
+  assert.deepEqual(hintWords({ openWorldHint: true }, 'mcp'), ['open world']);
+  assert.deepEqual(hintWords(undefined), []);
+  const draft = { name: 'a', description: '', source: '', schema: '', title: '', hints: {} };
+  assert.ok(sameDraft(draft, { ...draft, hints: { read_only: null } }));
+  assert.ok(!sameDraft(draft, { ...draft, hints: { read_only: false } }));
+  assert.ok(!sameDraft(draft, { ...draft, title: 'A' }));
 });

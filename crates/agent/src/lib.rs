@@ -30,4 +30,5 @@ pub use agent::{Error, Exit, Options, run};
 pub use backoff::Backoff;
 pub use guard::watch_agent;
 pub use local_api::{BindError, SocketError};
+pub use method_server::{ChildLine, LineReader};
 pub use policy::Policy;

@@ -18,7 +18,7 @@ use crate::{
     error::Error,
     sse::EventStream,
     target::Target,
-    transport::{Answer, Policy, Transport},
+    transport::{Answer, Policy, Reply, Transport},
 };
 
 /// The credential that a client sends.
@@ -97,6 +97,20 @@ impl Client {
         let request = self.request(method, path, &headers, body)?;
         let within = within.unwrap_or(self.policy().answer_timeout);
         self.transport.send(request, within).await
+    }
+
+    /// Sends any request whose answer may be a stream. `within` limits the time to the whole answer,
+    /// or to the start of the stream.
+    pub async fn send_for_reply(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+        within: Duration,
+    ) -> Result<Reply, Error> {
+        let request = self.request(method, path, &headers, body)?;
+        self.transport.send_for_reply(request, within).await
     }
 
     /// Opens a stream of server-sent events.

@@ -19,4 +19,4 @@ pub use error::Error;
 pub use resource::Resource;
 pub use sse::{EventStream, Message, Received};
 pub use target::{Address, Target, TargetError, first_address, tls_config};
-pub use transport::{Answer, Policy, Stream, connect};
+pub use transport::{Answer, Policy, Reply, Stream, connect};

@@ -8,7 +8,8 @@ use hyper::body::Incoming;
 
 use crate::{error::Error, transport::Connection};
 
-/// The maximum size of a message; an event with its envelope is far smaller.
+/// The maximum size of a message, unless the caller expects larger ones; an event with its envelope
+/// is far smaller.
 const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One message of a stream.
@@ -41,9 +42,19 @@ pub struct EventStream {
 
 impl EventStream {
     pub(crate) fn new(body: Incoming, connection: Connection, target: String) -> Self {
+        Self::with_limit(body, connection, target, MESSAGE_BYTES_MAX)
+    }
+
+    /// A stream whose messages have at most `message_bytes_max` bytes.
+    pub(crate) fn with_limit(
+        body: Incoming,
+        connection: Connection,
+        target: String,
+        message_bytes_max: usize,
+    ) -> Self {
         Self {
             body,
-            parser: Parser::default(),
+            parser: Parser::new(message_bytes_max),
             target,
             _connection: connection,
         }
@@ -84,8 +95,9 @@ impl fmt::Debug for EventStream {
 }
 
 /// Splits bytes into messages. Messages and lines may arrive in parts of any size.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Parser {
+    message_bytes_max: usize,
     /// The beginning of an incomplete line.
     rest: Vec<u8>,
     /// The incomplete message.
@@ -95,6 +107,16 @@ struct Parser {
 }
 
 impl Parser {
+    fn new(message_bytes_max: usize) -> Self {
+        Self {
+            message_bytes_max,
+            rest: Vec::new(),
+            message: Message::default(),
+            has_data: false,
+            done: VecDeque::new(),
+        }
+    }
+
     fn push(&mut self, bytes: &Bytes) -> Result<(), &'static str> {
         for &byte in bytes {
             if byte == b'\n' {
@@ -103,7 +125,7 @@ impl Parser {
             } else {
                 self.rest.push(byte);
             }
-            if self.rest.len() + self.message.data.len() > MESSAGE_BYTES_MAX {
+            if self.rest.len() + self.message.data.len() > self.message_bytes_max {
                 return Err("a message of the stream is too large");
             }
         }
@@ -142,7 +164,7 @@ mod tests {
     use super::*;
 
     fn messages(parts: &[&str]) -> Vec<Message> {
-        let mut parser = Parser::default();
+        let mut parser = Parser::new(MESSAGE_BYTES_MAX);
         for part in parts {
             parser
                 .push(&Bytes::copy_from_slice(part.as_bytes()))
@@ -173,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_message_without_end_is_refused() {
-        let mut parser = Parser::default();
+        let mut parser = Parser::new(MESSAGE_BYTES_MAX);
         let bytes = Bytes::from(vec![b'x'; MESSAGE_BYTES_MAX + 1]);
         assert!(parser.push(&bytes).is_err());
     }

@@ -72,6 +72,13 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// An answer as a whole, or a stream of messages.
+#[derive(Debug)]
+pub enum Reply {
+    Whole(Answer),
+    Stream(EventStream),
+}
+
 /// Opens a connection to a target. The agent's link uses it too.
 pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
     match &target.address {
@@ -179,10 +186,42 @@ impl Transport {
         self.finish_within(within, opening).await
     }
 
-    async fn exchange(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, Error> {
+    /// Sends a request whose answer may be a stream. `within` limits the time to the whole answer,
+    /// or to the start of the stream.
+    pub(crate) async fn send_for_reply(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        within: Duration,
+    ) -> Result<Reply, Error> {
+        self.put_host(&mut request)?;
+        let answering = async {
+            let (connection, response) = self.start(request).await?;
+            if !is_event_stream(response.headers()) {
+                return self.read(connection, response).await.map(Reply::Whole);
+            }
+            Ok(Reply::Stream(EventStream::with_limit(
+                response.into_body(),
+                connection,
+                self.target.to_string(),
+                self.policy.answer_bytes_max,
+            )))
+        };
+        self.finish_within(within, answering).await
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
+        let (connection, response) = self.start(request).await?;
+        self.read(connection, response).await
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    async fn start(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(Connection, Response<Incoming>), Error> {
         while let Some(mut connection) = self.take_idle() {
             match connection.sender.try_send_request(request).await {
-                Ok(response) => return self.read(connection, response).await,
+                Ok(response) => return Ok((connection, response)),
                 Err(mut failed) => match failed.take_message() {
                     // The connection was closed before anything was sent.
                     Some(unsent) => request = unsent,
@@ -190,8 +229,7 @@ impl Transport {
                 },
             }
         }
-        let (connection, response) = self.send_on_new(request).await?;
-        self.read(connection, response).await
+        self.send_on_new(request).await
     }
 
     /// Sends a request on a new connection.
@@ -301,6 +339,13 @@ impl Transport {
             why: why.into(),
         }
     }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("text/event-stream")
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 //! The same check runs in the command line, in the agent and in the server. The server trusts no
 //! agent.
 
+mod annotations;
 mod check;
 mod definition;
 mod file_schema;
 
+pub use annotations::{Annotations, TITLE_MAX, check_title};
 pub use check::{
     CheckedMethod, CheckedRegistration, Step, Violation, Warning, name_method, show_path,
 };
@@ -122,6 +124,10 @@ pub struct MethodDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = LOCAL_NAME_MAX))]
     pub local_name: Option<String>,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"\S"), length(max = TITLE_MAX))]
+    pub title: Option<String>,
     /// What the method does, for people and for language models.
     #[schemars(regex(pattern = r"\S"), length(max = DESCRIPTION_MAX))]
     pub description: String,
@@ -140,6 +146,9 @@ pub struct MethodDefinition {
     /// Whether the method is also an MCP tool.
     #[serde(default)]
     pub mcp_tool: bool,
+    /// What MCP clients may know of the method before a call. Hints that are absent are unknown.
+    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
     /// JSON Schema of the params.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AnySchema>")]

@@ -7,10 +7,12 @@
 //!   user; `search` searches a view.
 //! - `results` converts the result of a method into a tool result.
 //! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
+//! - `cancellation` knows the legacy calls in flight.
 //!
 //! No state is kept between requests. Which methods and scripts a user may see and call is decided
 //! in `methods` and `scripts`, never here.
 
+mod cancellation;
 mod era;
 mod legacy;
 mod message;
@@ -34,12 +36,14 @@ use svc_protocol::jsonrpc::{Body, Invalid, Request, parse_body};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use cancellation::CancellableCalls;
 pub use era::Era;
 pub use progress::ProgressStream;
 pub use stream::Stream;
 pub use view::Views;
 
 use self::{
+    cancellation::CANCELLED,
     message::Message,
     refusal::Refusal,
     stream::{Sources, StreamRequest},
@@ -73,6 +77,7 @@ pub struct Mcp {
     /// Runs searches in long lists.
     pub compute: FairPool,
     pub streams: Streams,
+    pub cancellable: CancellableCalls,
     pub shutdown: CancellationToken,
 }
 
@@ -88,7 +93,7 @@ pub enum Mode {
 /// The answer to one HTTP request.
 pub enum McpResponse {
     Json(StatusCode, Chunks),
-    /// The body held notifications only.
+    /// There is nothing to answer: the body held notifications only, or its call was cancelled.
     Accepted,
     Stream(Box<Stream>),
     /// A call that reports progress.
@@ -167,6 +172,7 @@ impl Mcp {
         request: Result<Request<'_>, Invalid<'_>>,
         body: Option<&Bytes>,
     ) -> McpResponse {
+        self.take_notification(exchange, &request);
         let message = match read_message(request) {
             Ok(Some(message)) => message,
             Ok(None) => return McpResponse::Accepted,
@@ -198,6 +204,22 @@ impl Mcp {
         }
     }
 
+    /// Acts on a cancellation. Other notifications are ignored: the server has no state that one
+    /// could change. Modern clients cancel a call by closing its response.
+    fn take_notification(
+        &self,
+        exchange: &Exchange<'_>,
+        request: &Result<Request<'_>, Invalid<'_>>,
+    ) {
+        if let Ok(request) = request
+            && request.id.is_none()
+            && request.method == CANCELLED
+            && Era::of_headers(exchange.headers) == Era::Legacy
+        {
+            self.cancellable.cancel(exchange.caller, request);
+        }
+    }
+
     /// Only one legacy version has batches, so every message of a batch is legacy.
     async fn answer_batch(
         &self,
@@ -211,6 +233,7 @@ impl Mcp {
         let mut answers: Vec<Vec<u8>> = Vec::new();
         let mut messages = Vec::with_capacity(requests.len());
         for request in requests {
+            self.take_notification(exchange, &request);
             match read_message(request) {
                 Ok(message) => messages.extend(message),
                 Err((refusal, id)) => answers.push(refusal.to_response(id)),
@@ -293,8 +316,7 @@ impl Mcp {
     }
 }
 
-/// Reads a message; `None` for a notification. Notifications are ignored: the server has no state
-/// that one could change.
+/// Reads a message; `None` for a notification.
 fn read_message<'a>(
     request: Result<Request<'a>, Invalid<'a>>,
 ) -> Result<Option<Message<'a>>, (Refusal, Option<&'a str>)> {

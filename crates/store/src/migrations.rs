@@ -26,6 +26,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0009_quotas",
     "0010_sealed_headers",
     "0011_token_parents",
+    "0012_tool_annotations",
 ];
 
 /// The schema version of this program: the number of steps.

@@ -3,7 +3,7 @@
 mod uses;
 
 use serde_json::Value as JsonValue;
-use svc_core::{ScriptId, UserId, power::SavedPower, visibility};
+use svc_core::{ScriptId, UserId, power::SavedPower, registration::Annotations, visibility};
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery};
 
 pub use uses::{Use, list_sink_owners, list_uses};
@@ -42,7 +42,9 @@ impl FromRow for Script {
                 _ => ScriptOwner::User,
             },
             owner_id: row.get("owner_id")?,
+            title: row.get("title")?,
             description: row.get("description")?,
+            annotations: row.get("annotations")?,
             source: row.get("source")?,
             params_schema: row.get("params_schema")?,
             created_at: row.get("created_at")?,
@@ -64,6 +66,8 @@ impl Record for Script {
         "params_schema",
         "created_at",
         "updated_at",
+        "title",
+        "annotations",
     ];
 
     fn values(&self) -> Vec<Value> {
@@ -78,6 +82,8 @@ impl Record for Script {
             (&self.params_schema).into(),
             self.created_at.into(),
             self.updated_at.into(),
+            (&self.title).into(),
+            self.annotations.into(),
         ]
     }
 }
@@ -121,11 +127,13 @@ pub struct ToolRow {
     pub id: ScriptId,
     pub owner_key: String,
     pub name: String,
+    pub title: Option<String>,
     pub description: String,
+    pub annotations: Annotations,
     pub params_schema: Option<JsonValue>,
 }
 
-record! { ToolRow in "scripts": id, owner_key, name, description, params_schema }
+record! { ToolRow in "scripts": id, owner_key, name, title, description, annotations, params_schema }
 
 /// Every tool script.
 pub fn list_tools(tx: &mut Tx<'_>) -> Result<Vec<ToolRow>, StoreError> {
@@ -174,14 +182,16 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
 pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     let changed = tx.changes(
         "UPDATE scripts SET name = ?2, description = ?3, source = ?4, params_schema = ?5,
-             updated_at = ?6 WHERE id = ?1",
+             updated_at = ?6, title = ?7, annotations = ?8 WHERE id = ?1",
         values![
             script.id,
             &script.name,
             &script.description,
             &script.source,
             &script.params_schema,
-            script.updated_at
+            script.updated_at,
+            &script.title,
+            script.annotations
         ],
     )?;
     match changed {

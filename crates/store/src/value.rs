@@ -11,6 +11,7 @@ use svc_core::{
     json_text::JsonText,
     pattern::Pattern,
     power::SavedPower,
+    registration::Annotations,
     space::{Health, HealthCheck, Runtime, State, StopReason},
 };
 use svc_protocol::api::{DeliveryState, Port, ScriptKind, SinkType};
@@ -287,22 +288,28 @@ as_json!(
     Vec<String>,
 );
 
-/// An empty set is NULL.
-impl ColumnValue for QuotaOverrides {
-    fn from_value(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Null => Ok(Self::new()),
-            value => from_json(value),
-        }
-    }
+/// Types that are stored as JSON text; an empty value is NULL.
+macro_rules! as_json_or_null {
+    ($($kind:ty),*) => {$(
+        impl ColumnValue for $kind {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                match value {
+                    Value::Null => Ok(Self::default()),
+                    value => from_json(value),
+                }
+            }
 
-    fn to_value(&self) -> Value {
-        match self.is_empty() {
-            true => Value::Null,
-            false => Value::Text(json(self)),
+            fn to_value(&self) -> Value {
+                match self.is_empty() {
+                    true => Value::Null,
+                    false => Value::Text(json(self)),
+                }
+            }
         }
-    }
+    )*};
 }
+
+as_json_or_null!(Annotations, QuotaOverrides);
 
 /// Patterns contain no commas, so a list is stored as users write it: separated by commas.
 impl ColumnValue for Vec<Pattern> {

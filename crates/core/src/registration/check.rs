@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::method::check_method;
-use super::{METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
+use super::{Annotations, METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
     name::{CANONICAL_NAME_MAX, CanonicalName, SpaceName, UserName},
     pattern::Pattern,
@@ -79,11 +79,13 @@ pub struct CheckedRegistration {
 pub struct CheckedMethod {
     pub name: CanonicalName,
     pub local_name: String,
+    pub title: Option<String>,
     pub description: String,
     pub keywords: Vec<String>,
     pub scope: MethodScope,
     pub groups: Vec<String>,
     pub mcp_tool: bool,
+    pub annotations: Annotations,
     pub params_schema: Option<Value>,
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::CheckedMethod;
+use super::{Annotations, CheckedMethod};
 use crate::{
     id::GroupId, name::CanonicalName, pattern::Pattern, subscription::Subscription,
     visibility::MethodScope,
@@ -17,12 +17,14 @@ use crate::{
 #[derive(Clone, PartialEq, Debug)]
 pub struct Definition {
     pub name: CanonicalName,
+    pub title: Option<String>,
     pub description: String,
     pub keywords: Vec<String>,
     pub scope: MethodScope,
     /// Sorted. `None` if the method was published without a list of groups.
     pub groups: Option<Vec<GroupId>>,
     pub tool_name: Option<String>,
+    pub annotations: Annotations,
     pub params_schema: Option<Value>,
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,
@@ -38,6 +40,8 @@ impl Definition {
             bytes: size_of_definition(&method),
             tool_name: method.mcp_tool.then(|| method.name.tool_name()),
             name: method.name,
+            title: method.title,
+            annotations: method.annotations,
             description: method.description,
             keywords: method.keywords,
             scope: method.scope,
@@ -60,6 +64,7 @@ fn size_of_definition(method: &CheckedMethod) -> usize {
     let schemas = [&method.params_schema, &method.result_schema];
     let schemas = schemas.into_iter().flatten().map(json_bytes);
     let words = method.keywords.iter().chain(&method.event_sinks);
+    let words = words.chain(&method.title);
     let words = words.map(String::len);
     method.name.len() + method.description.len() + words.sum::<usize>() + schemas.sum::<usize>()
 }
@@ -95,11 +100,16 @@ mod tests {
         let method = CheckedMethod {
             name: CanonicalName::parse("notes.search").expect("valid"),
             local_name: "search".to_owned(),
+            title: Some("Search notes".to_owned()),
             description: "searches".to_owned(),
             keywords: vec!["find".to_owned()],
             scope: MethodScope::Shared,
             groups: vec!["ops".to_owned()],
             mcp_tool: true,
+            annotations: Annotations {
+                read_only: Some(true),
+                ..Annotations::default()
+            },
             params_schema: Some(json!({"type": "object", "title": "a"})),
             result_schema: Some(json!(true)),
             events: Pattern::parse_list("custom.*").expect("valid"),
@@ -113,15 +123,17 @@ mod tests {
     #[test]
     fn d1_definitions_are_identical_in_all_that_discovery_shows() {
         type Change = fn(&mut Definition);
-        let changes: [(&str, Change); 10] = [
+        let changes: [(&str, Change); 12] = [
             ("name", |d| {
                 d.name = CanonicalName::parse("notes.find").expect("valid")
             }),
+            ("title", |d| d.title = None),
             ("description", |d| d.description.push('!')),
             ("keywords", |d| d.keywords.clear()),
             ("scope", |d| d.scope = MethodScope::Private),
             ("groups", |d| d.groups = None),
             ("mcp_tool", |d| d.tool_name = None),
+            ("annotations", |d| d.annotations.read_only = Some(false)),
             ("params_schema", |d| d.params_schema = None),
             ("result_schema", |d| d.result_schema = Some(json!(false))),
             ("events", |d| d.events.clear()),

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use svc_core::{SpaceId, SpaceName, UserId, UserName, visibility::MethodScope};
+use svc_core::{
+    SpaceId, SpaceName, UserId, UserName, registration::Annotations, visibility::MethodScope,
+};
 
 use super::PAGE_MAX;
 
@@ -25,12 +27,17 @@ pub struct Methods {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
     pub name: String,
+    #[serde(default)]
+    pub title: Option<String>,
     pub description: String,
     pub keywords: Vec<String>,
     #[schemars(with = "MethodScope")]
     pub scope: String,
     pub mcp_tool: bool,
     pub mcp_tool_name: Option<String>,
+    /// Only the hints that are known.
+    #[serde(default)]
+    pub annotations: Annotations,
     /// A JSON Schema.
     pub params_schema: Option<Value>,
     /// A JSON Schema.

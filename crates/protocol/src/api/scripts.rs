@@ -3,7 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
-use svc_core::{ScriptId, Timestamp, UserId, name::FreeName};
+use svc_core::{
+    ScriptId, Timestamp, UserId,
+    name::FreeName,
+    registration::{Annotations, TITLE_MAX},
+};
 
 use super::{
     DESCRIPTION_MAX,
@@ -42,7 +46,13 @@ pub struct Script {
     pub owner: ScriptOwner,
     /// For a global script, the user who created it.
     pub owner_id: UserId,
+    /// For tools: a name for people.
+    #[serde(default)]
+    pub title: Option<String>,
     pub description: String,
+    /// For tools: only the hints that are known.
+    #[serde(default)]
+    pub annotations: Annotations,
     pub source: String,
     /// For tools: the schema of the params of `main`.
     pub params_schema: Option<Value>,
@@ -65,8 +75,13 @@ pub struct NewScript {
     pub owner: ScriptOwner,
     pub source: String,
     #[serde(default)]
+    #[schemars(regex(pattern = r"\S"), length(max = TITLE_MAX))]
+    pub title: Option<String>,
+    #[serde(default)]
     #[schemars(length(max = DESCRIPTION_MAX))]
     pub description: String,
+    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
     /// For tools: the JSON Schema of the params of `main`.
     #[serde(default)]
     pub params_schema: Option<Value>,
@@ -104,6 +119,60 @@ pub struct ScriptPatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub params_schema: Option<Option<Value>>,
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(regex(pattern = r"\S"), length(max = TITLE_MAX))]
+    pub title: Option<Option<String>>,
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub annotations: Option<Option<AnnotationsPatch>>,
+}
+
+/// A merge patch of annotations: `null` makes a hint unknown, an absent hint stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnnotationsPatch {
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub read_only: Option<Option<bool>>,
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub destructive: Option<Option<bool>>,
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub idempotent: Option<Option<bool>>,
+    #[serde(
+        default,
+        deserialize_with = "nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub open_world: Option<Option<bool>>,
+}
+
+impl AnnotationsPatch {
+    pub fn apply(self, before: Annotations) -> Annotations {
+        Annotations {
+            read_only: self.read_only.unwrap_or(before.read_only),
+            destructive: self.destructive.unwrap_or(before.destructive),
+            idempotent: self.idempotent.unwrap_or(before.idempotent),
+            open_world: self.open_world.unwrap_or(before.open_world),
+        }
+    }
 }
 
 /// `POST /api/scripts/{id}/run`: runs a script once, as the caller.

@@ -2,7 +2,8 @@
 //! well-formed request is HTTP 200, because clients of these versions treat any other status as a
 //! broken connection.
 
-use bytes::Bytes;
+use std::future::pending;
+
 use http::StatusCode;
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use super::{
     message::{Message, Params},
     refusal::Refusal,
     results::ToolResult,
+    view::Page,
 };
 use crate::metrics::McpOutcome;
 
@@ -24,7 +26,24 @@ impl Mcp {
         exchange: &Exchange<'_>,
         message: &Message<'_>,
     ) -> McpResponse {
-        match self.legacy_result(exchange, message).await {
+        let is_call = message.method == "tools/call";
+        let call = is_call.then(|| self.cancellable.begin(exchange.caller, message.id));
+        let cancelled = async {
+            match &call {
+                Some(Some(call)) => call.cancelled().await,
+                _ => pending().await,
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            // Dropping the call cancels it. The client expects no answer.
+            () = cancelled => {
+                self.count(&message.method, McpOutcome::Cancelled);
+                return McpResponse::Accepted;
+            }
+            result = self.legacy_result(exchange, message) => result,
+        };
+        match result {
             Ok((body, outcome)) => {
                 self.count(&message.method, outcome);
                 McpResponse::Json(StatusCode::OK, body)
@@ -48,8 +67,8 @@ impl Mcp {
             "initialize" => Ok(ok(initialize(id, params, exchange.mode))),
             "ping" => Ok(ok(wrap(id, &[]))),
             "tools/list" => {
-                let (tools, next) = self.list_tools(exchange, Era::Legacy, params).await?;
-                Ok(ok(write_list(id, tools, next)))
+                let page = self.list_tools(exchange, Era::Legacy, params).await?;
+                Ok(ok(write_list(id, page)))
             }
             "tools/call" => {
                 let result = self.call_tool(exchange, Era::Legacy, params).await?;
@@ -79,13 +98,13 @@ fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
         .into()
 }
 
-fn write_list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
-    let end = match next {
+fn write_list(id: &str, page: Page) -> Chunks {
+    let end = match page.next {
         Some(cursor) => format!(r#"],"nextCursor":"{cursor}"}}}}"#),
         None => "]}}".to_owned(),
     };
     let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":["#);
-    Chunks(vec![begin.into(), tools, end.into()])
+    Chunks(vec![begin.into(), page.tools, end.into()])
 }
 
 fn write_result(id: &str, result: ToolResult) -> Chunks {

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -15,11 +14,15 @@ use super::{
     refusal::Refusal,
     results::{ToolResult, merge_meta},
     stream::StreamRequest,
+    view::Page,
 };
 use crate::metrics::McpOutcome;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// In `_meta` of a list: the tools that are not listed, because another tool has their name.
+const HIDDEN_TOOLS: &str = "svc/hiddenTools";
 
 /// `_meta` of a result for which the method set none.
 const OWN_META: &str = concat!(
@@ -59,8 +62,8 @@ impl Mcp {
         let (body, outcome) = match &*message.method {
             "server/discover" => (discover(id, exchange.mode), McpOutcome::Ok),
             "tools/list" => {
-                let (tools, next) = self.list_tools(exchange, Era::Modern, params).await?;
-                (write_list(id, tools, next), McpOutcome::Ok)
+                let page = self.list_tools(exchange, Era::Modern, params).await?;
+                (write_list(id, page), McpOutcome::Ok)
             }
             "tools/call" => {
                 let result = self.call_tool(exchange, Era::Modern, params).await?;
@@ -122,13 +125,22 @@ fn discover(id: &str, mode: Mode) -> Chunks {
         .into()
 }
 
-fn write_list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
+fn write_list(id: &str, page: Page) -> Chunks {
     let begin =
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":["#);
-    let next = next.map_or_else(String::new, |cursor| format!(r#","nextCursor":"{cursor}""#));
-    let end =
-        format!(r#"]{next},"ttlMs":{LIST_TTL_MS},"cacheScope":"private","_meta":{OWN_META}}}}}"#);
-    Chunks(vec![begin.into(), tools, end.into()])
+    let next = page
+        .next
+        .map_or_else(String::new, |cursor| format!(r#","nextCursor":"{cursor}""#));
+    let meta = match page.hidden {
+        None => Cow::Borrowed(OWN_META),
+        Some(hidden) => format!(
+            r#"{{"{SERVER_INFO}":{},"{HIDDEN_TOOLS}":{hidden}}}"#,
+            server_info()
+        )
+        .into(),
+    };
+    let end = format!(r#"]{next},"ttlMs":{LIST_TTL_MS},"cacheScope":"private","_meta":{meta}}}}}"#);
+    Chunks(vec![begin.into(), page.tools, end.into()])
 }
 
 fn write_result(id: &str, result: &ToolResult) -> Chunks {

@@ -29,10 +29,11 @@ const FOUND_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a query that are used; the rest is ignored.
 const QUERY_MAX: usize = 1_024;
 
-/// The tools of search mode as JSON, separated by a comma.
+/// The tools of search mode as JSON, separated by a comma. Their annotations are those of any tool
+/// that `execute_tool` may run.
 pub const TOOLS_JSON: &str = concat!(
-    r#"{"name":"tool_search","description":"Find tools by what they do. Returns the best matches with names, descriptions and input schemas; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Maximum number of tools to return"}},"required":["query"]}},"#,
-    r#"{"name":"execute_tool","description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search returned it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema requires"}},"required":["name"]}}"#
+    r#"{"name":"tool_search","title":"Find tools","annotations":{"readOnlyHint":true,"openWorldHint":false},"description":"Find tools by what they do. Returns the best matches with names, descriptions and input schemas, and the number of all matches as `total`; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Maximum number of tools to return"}},"required":["query"]}},"#,
+    r#"{"name":"execute_tool","title":"Run a tool","annotations":{"readOnlyHint":false,"destructiveHint":true,"openWorldHint":true},"description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search returned it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema requires"}},"required":["name"]}}"#
 );
 
 #[derive(Deserialize)]
@@ -60,45 +61,53 @@ pub struct Query {
 impl Query {
     /// The error is a tool result, so that the model can correct itself.
     pub fn read(arguments: &str) -> Result<Self, ToolResult> {
-        let arguments: SearchArguments<'_> = serde_json::from_str(arguments)
-            .map_err(|_| ToolResult::error("`limit` must be a number from 1 to 50"))?;
+        let arguments: SearchArguments<'_> =
+            serde_json::from_str(arguments).map_err(|_| invalid_limit())?;
         let query = match arguments.query.map(text) {
             None => Cow::Borrowed(""),
             Some(Some(query)) => query,
             Some(None) => return Err(ToolResult::error("`query` must be a string")),
         };
-        // The conversion saturates, and NaN becomes 0.
-        let limit = arguments
-            .limit
-            .map_or(LIMIT_DEFAULT, |limit| limit as usize);
+        let limit = match arguments.limit {
+            None => LIMIT_DEFAULT,
+            Some(limit) if limit.fract() == 0.0 && (1.0..=LIMIT_MAX as f64).contains(&limit) => {
+                limit as usize
+            }
+            Some(_) => return Err(invalid_limit()),
+        };
         Ok(Self {
             text: query[..query.floor_char_boundary(QUERY_MAX)].to_owned(),
-            limit: limit.clamp(1, LIMIT_MAX),
+            limit,
         })
     }
 
     /// Finds the best tools of a view. Slow for a view with many tools.
     pub fn answer(&self, view: &View, era: Era) -> ToolResult {
-        let found = view.index().search(&self.text, self.limit);
-        ToolResult::object(&write(view, era, &found))
+        let hits = view.index().search(&self.text);
+        ToolResult::object(&self.write(view, era, &hits))
+    }
+
+    /// `total` is the number of hits; fewer tools are shown if `limit` or their size requires it.
+    fn write(&self, view: &View, era: Era, hits: &[usize]) -> String {
+        let list = view.list(era);
+        let mut tools = String::new();
+        for at in hits.iter().take(self.limit) {
+            let tool = String::from_utf8_lossy(list.tool(*at));
+            if !tools.is_empty() {
+                if tools.len() + tool.len() > FOUND_BYTES_MAX {
+                    break;
+                }
+                tools.push(',');
+            }
+            tools.push_str(&tool);
+        }
+        let total = hits.len();
+        format!(r#"{{"tools":[{tools}],"total":{total}}}"#)
     }
 }
 
-fn write(view: &View, era: Era, found: &[usize]) -> String {
-    let list = view.list(era);
-    let mut tools = String::new();
-    for at in found {
-        let tool = String::from_utf8_lossy(list.tool(*at));
-        if !tools.is_empty() {
-            if tools.len() + tool.len() > FOUND_BYTES_MAX {
-                break;
-            }
-            tools.push(',');
-        }
-        tools.push_str(&tool);
-    }
-    let total = view.tools().len();
-    format!(r#"{{"tools":[{tools}],"total":{total}}}"#)
+fn invalid_limit() -> ToolResult {
+    ToolResult::error(&format!("`limit` must be an integer from 1 to {LIMIT_MAX}"))
 }
 
 /// Reads the tool and its arguments from those of `execute_tool`. The error is a tool result, so

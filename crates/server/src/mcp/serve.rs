@@ -12,7 +12,7 @@ use super::{
     results::ToolResult,
     search,
     tools::{Tool, ToolSource, param_headers},
-    view::View,
+    view::{Page, View},
 };
 use crate::methods::calls::outcome_of;
 
@@ -20,13 +20,13 @@ use crate::methods::calls::outcome_of;
 const SMALL_SEARCH: usize = 100;
 
 impl Mcp {
-    /// One page of tools as JSON, and the cursor of the next page.
+    /// One page of tools as JSON.
     pub(super) async fn list_tools(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
         params: &Params<'_>,
-    ) -> Result<(Bytes, Option<String>), Refusal> {
+    ) -> Result<Page, Refusal> {
         let bad_cursor = || Refusal::invalid_params("the cursor is invalid; list from the start");
         let cursor = params.cursor();
         let cursor = cursor
@@ -35,12 +35,15 @@ impl Mcp {
         if exchange.mode == Mode::Search {
             return match cursor {
                 Some(_) => Err(bad_cursor()),
-                None => Ok((Bytes::from_static(search::TOOLS_JSON.as_bytes()), None)),
+                None => Ok(Page {
+                    tools: Bytes::from_static(search::TOOLS_JSON.as_bytes()),
+                    next: None,
+                    hidden: None,
+                }),
             };
         }
         let view = self.views.get(&exchange.caller.user).await?;
-        let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
-        Ok((page.tools, page.next))
+        view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)
     }
 
     /// Answers `tools/call`.

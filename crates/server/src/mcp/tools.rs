@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use svc_core::{UserId, name::tool_name, visibility::visible_name};
+use svc_core::{UserId, name::tool_name, registration::Annotations, visibility::visible_name};
 
 use self::param_headers::ParamHeader;
 use crate::{identity::User, methods::registry::Definition, scripts::ScriptTool};
@@ -66,6 +66,20 @@ impl Tool {
         }
     }
 
+    pub fn title(&self) -> Option<&str> {
+        match &self.source {
+            ToolSource::Method { definition, .. } => definition.title.as_deref(),
+            ToolSource::Script(script) => script.title.as_deref(),
+        }
+    }
+
+    fn annotations(&self) -> Annotations {
+        match &self.source {
+            ToolSource::Method { definition, .. } => definition.annotations,
+            ToolSource::Script(script) => script.annotations,
+        }
+    }
+
     pub fn keywords(&self) -> &[String] {
         match &self.source {
             ToolSource::Method { definition, .. } => &definition.keywords,
@@ -78,6 +92,14 @@ impl Tool {
             ToolSource::Method { visible, .. } => tool_name(visible),
             // Names of scripts are free; clients accept letters, digits, `_` and `-`.
             ToolSource::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
+        }
+    }
+
+    /// `method` or `script`.
+    pub fn source_kind(&self) -> &'static str {
+        match &self.source {
+            ToolSource::Method { .. } => "method",
+            ToolSource::Script(_) => "script",
         }
     }
 
@@ -98,10 +120,40 @@ fn is_name_character(character: char) -> bool {
 #[serde(rename_all = "camelCase")]
 struct ToolJson<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
     description: &'a str,
     input_schema: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Hints>,
+}
+
+/// Annotations with the names of MCP. A hint that is not known is absent: clients have defaults.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Hints {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_world_hint: Option<bool>,
+}
+
+impl Hints {
+    /// `None` if no hint is known.
+    fn of(annotations: Annotations) -> Option<Self> {
+        (!annotations.is_empty()).then_some(Self {
+            read_only_hint: annotations.read_only,
+            destructive_hint: annotations.destructive,
+            idempotent_hint: annotations.idempotent,
+            open_world_hint: annotations.open_world,
+        })
+    }
 }
 
 /// A method as a tool of `viewer`; `None` if it is not published as a tool, or its owner is
@@ -167,9 +219,11 @@ fn project(
     let write = |output_schema: Option<&Value>| {
         let tool_json = ToolJson {
             name: &tool.name,
+            title: tool.title(),
             description: tool.description(),
             input_schema: &input,
             output_schema,
+            annotations: Hints::of(tool.annotations()),
         };
         serde_json::to_string(&tool_json).expect("a tool is always JSON")
     };

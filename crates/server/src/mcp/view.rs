@@ -12,6 +12,7 @@ use std::{
 };
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use serde::Serialize;
 
 use super::{
     era::Era,
@@ -46,22 +47,32 @@ pub struct View {
     by_name: HashMap<Arc<str>, usize>,
     legacy: List,
     modern: List,
+    /// The hidden tools as a JSON array, if there are any.
+    hidden: Option<Arc<str>>,
     index: OnceLock<Index>,
 }
 
 /// A tool that is not listed, because another tool has the same name.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ShadowedTool {
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct HiddenTool {
     pub tool: String,
-    /// The method or script of the omitted tool.
-    pub source: String,
-    /// The method or script of the listed tool.
-    pub winner: String,
+    pub hidden: Source,
+    pub listed: Source,
 }
+
+/// The method or script of a tool.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    pub kind: &'static str,
+    pub name: String,
+}
+
+/// Hidden tools that a list reports.
+const HIDDEN_MAX: usize = 100;
 
 impl View {
     /// Of several tools with one name, the user's own is kept, else the one registered first.
-    fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<ShadowedTool>) {
+    fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<HiddenTool>) {
         listed.sort_by(|a, b| {
             let rank = |p: &ListedTool| (!p.is_own, p.place);
             let by_name = a.tool.name.cmp(&b.tool.name);
@@ -69,14 +80,14 @@ impl View {
                 .then_with(|| rank(a).cmp(&rank(b)))
                 .then_with(|| a.tool.source_name().cmp(b.tool.source_name()))
         });
-        let mut shadowed = Vec::new();
+        let mut hidden = Vec::new();
         listed.dedup_by(|later, kept| {
             let is_duplicate = later.tool.name == kept.tool.name;
             if is_duplicate {
-                shadowed.push(ShadowedTool {
+                hidden.push(HiddenTool {
                     tool: kept.tool.name.to_string(),
-                    source: later.tool.source_name().to_owned(),
-                    winner: kept.tool.source_name().to_owned(),
+                    hidden: Source::of(&later.tool),
+                    listed: Source::of(&kept.tool),
                 });
             }
             is_duplicate
@@ -101,9 +112,10 @@ impl View {
             tools,
             legacy,
             modern,
+            hidden: (!hidden.is_empty()).then(|| write_hidden(&hidden)),
             index: OnceLock::new(),
         };
-        (view, shadowed)
+        (view, hidden)
     }
 
     pub fn find(&self, name: &str) -> Option<&Tool> {
@@ -138,7 +150,12 @@ impl View {
         };
         let (tools, end) = self.list(era).page(from);
         let next = (end < self.tools.len()).then(|| write_cursor(&self.tools[end - 1].name));
-        Some(Page { tools, next })
+        let hidden = self.hidden.clone().filter(|_| cursor.is_none());
+        Some(Page {
+            tools,
+            next,
+            hidden,
+        })
     }
 
     /// The approximate memory of the view.
@@ -147,6 +164,21 @@ impl View {
         // The index is about as large as the list.
         lists + self.modern.bytes() + self.tools.len() * 500
     }
+}
+
+impl Source {
+    fn of(tool: &Tool) -> Self {
+        Self {
+            kind: tool.source_kind(),
+            name: tool.source_name().to_owned(),
+        }
+    }
+}
+
+fn write_hidden(hidden: &[HiddenTool]) -> Arc<str> {
+    let reported = &hidden[..hidden.len().min(HIDDEN_MAX)];
+    let json = serde_json::to_string(reported).expect("texts are always JSON");
+    json.into()
 }
 
 /// A cursor is this mark and the last name of the previous page; text without the mark is rejected.

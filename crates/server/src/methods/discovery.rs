@@ -198,6 +198,8 @@ impl Discovery {
             mcp_tool: definition.tool_name.is_some(),
             mcp_tool_name: definition.tool_name.as_ref().map(|_| tool_name(&name)),
             name,
+            title: definition.title.clone(),
+            annotations: definition.annotations,
             description: definition.description.clone(),
             keywords: definition.keywords.clone(),
             scope: definition.scope.to_string(),

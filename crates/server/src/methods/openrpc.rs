@@ -76,6 +76,13 @@ fn describe(method: &Method, components: &mut Components) -> Value {
         "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
         "result": {"name": "result", "schema": result},
     });
+    // OpenRPC knows neither; names with `x-` are free.
+    if let Some(title) = &method.title {
+        described["x-title"] = json!(title);
+    }
+    if !method.annotations.is_empty() {
+        described["x-annotations"] = json!(method.annotations);
+    }
     let schema = method.params_schema.as_ref();
     let Some(schema) = schema.map(|schema| components.relocate(method, "params", schema)) else {
         described["paramStructure"] = json!("either");

@@ -26,10 +26,12 @@ pub enum McpOutcome {
     ToolError,
     /// A protocol error.
     Refused,
+    /// The client cancelled the call.
+    Cancelled,
 }
 
 impl McpOutcome {
-    const ALL: [Self; 3] = [Self::Ok, Self::ToolError, Self::Refused];
+    const ALL: [Self; 4] = [Self::Ok, Self::ToolError, Self::Refused, Self::Cancelled];
 
     pub fn of_tool(is_error: bool) -> Self {
         if is_error { Self::ToolError } else { Self::Ok }
@@ -40,6 +42,7 @@ impl McpOutcome {
             Self::Ok => "ok",
             Self::ToolError => "tool_error",
             Self::Refused => "refused",
+            Self::Cancelled => "cancelled",
         }
     }
 }

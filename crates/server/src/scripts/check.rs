@@ -4,9 +4,10 @@
 use serde_json::Value;
 use svc_core::{
     name::check_free_name,
+    registration::check_title,
     schema::{self, SchemaError},
 };
-use svc_protocol::api::{DESCRIPTION_MAX, ScriptKind};
+use svc_protocol::api::{DESCRIPTION_MAX, Script, ScriptKind};
 use svc_script::{ErrorKind, ScriptError, Source};
 use thiserror::Error;
 
@@ -66,6 +67,22 @@ pub fn description(text: &str) -> Result<(), ScriptsError> {
         "invalid",
         format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
     ))
+}
+
+/// Checks the title of a tool. Other kinds have neither a title nor annotations.
+pub fn title_and_annotations(script: &Script) -> Result<(), ScriptsError> {
+    let invalid = |message: String| Err(ScriptsError::invalid("invalid", message));
+    if script.kind != ScriptKind::Tool {
+        return match (&script.title, script.annotations.is_empty()) {
+            (None, true) => Ok(()),
+            (Some(_), _) => invalid("only a tool script has a `title`".to_owned()),
+            (None, false) => invalid("only a tool script has `annotations`".to_owned()),
+        };
+    }
+    match script.title.as_deref().map(check_title) {
+        Some(Err(why)) => invalid(why),
+        _ => Ok(()),
+    }
 }
 
 /// Checks the schema of the params of a tool. Other kinds have no params.

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
+use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId, registration::Annotations};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery};
 use svc_script::Source;
 use svc_store::{
@@ -97,13 +97,15 @@ impl Scripts {
             kind: new.kind,
             owner: new.owner,
             owner_id: caller.user.id,
+            title: new.title,
             description: new.description,
+            annotations: new.annotations,
             source: new.source,
             params_schema: new.params_schema,
             created_at: now,
             updated_at: now,
         };
-        self.check_description_and_schema(caller, &script).await?;
+        self.check_texts_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
         let quotas = self.quotas;
@@ -136,7 +138,7 @@ impl Scripts {
         check_may_own(caller.user.permissions, before.owner)?;
         let after = patched(before, patch.clone());
         check::name(after.kind, &after.name)?;
-        self.check_description_and_schema(caller, &after).await?;
+        self.check_texts_and_schema(caller, &after).await?;
         // Slow, so outside the transaction. A concurrent patch checks its own source.
         if patch.source.is_some() {
             self.check_source(caller, &after).await?;
@@ -159,12 +161,13 @@ impl Scripts {
     }
 
     /// Checks the schema on the compute pool: a large one takes long.
-    async fn check_description_and_schema(
+    async fn check_texts_and_schema(
         &self,
         caller: &Caller,
         script: &Script,
     ) -> Result<(), ScriptsError> {
         check::description(&script.description)?;
+        check::title_and_annotations(script)?;
         let (kind, schema) = (script.kind, script.params_schema.clone());
         if schema.is_none() {
             return Ok(());
@@ -264,7 +267,13 @@ fn is_agent(caller: &Caller) -> bool {
 fn patched(before: Script, patch: ScriptPatch) -> Script {
     Script {
         name: patch.name.unwrap_or(before.name),
+        title: patch.title.unwrap_or(before.title),
         description: patch.description.unwrap_or(before.description),
+        annotations: match patch.annotations {
+            None => before.annotations,
+            Some(None) => Annotations::default(),
+            Some(Some(patch)) => patch.apply(before.annotations),
+        },
         source: patch.source.unwrap_or(before.source),
         params_schema: patch.params_schema.unwrap_or(before.params_schema),
         updated_at: svc_clock::now(),

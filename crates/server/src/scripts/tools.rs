@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
-use svc_core::{ScriptId, UserId};
+use svc_core::{ScriptId, UserId, registration::Annotations};
 use svc_protocol::{
     api::{Script, ScriptKind},
     jsonrpc::{RpcError, UNAVAILABLE},
@@ -36,7 +36,9 @@ pub struct ScriptTool {
     pub name: String,
     /// Whether the script belongs to the user who sees it; otherwise it is global.
     pub is_own: bool,
+    pub title: Option<String>,
     pub description: String,
+    pub annotations: Annotations,
     pub params_schema: Option<Value>,
 }
 
@@ -210,7 +212,9 @@ impl From<ToolRow> for ScriptTool {
             id: row.id,
             name: row.name,
             is_own: row.owner_key != GLOBAL,
+            title: row.title,
             description: row.description,
+            annotations: row.annotations,
             params_schema: row.params_schema,
         }
     }

@@ -30,7 +30,7 @@ use crate::{
     limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
     links::Links,
     live::SpaceLogs,
-    mcp::{Mcp, Views},
+    mcp::{CancellableCalls, Mcp, Views},
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
@@ -221,6 +221,7 @@ fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
         metrics: base.metrics.clone(),
         compute: base.compute.clone(),
         streams: base.streams.clone(),
+        cancellable: CancellableCalls::default(),
         shutdown: base.shutdown.clone(),
     })
 }

@@ -1,8 +1,9 @@
-//! `svc mcp`: configures MCP clients, and lists and calls the tools that they see.
+//! `svc mcp`: configures and connects MCP clients, and lists and calls the tools that they see.
 
 mod config;
 mod param_headers;
 mod speak;
+mod stdio;
 mod tools;
 
 use clap::Subcommand;
@@ -21,6 +22,7 @@ pub enum Command {
     #[command(before_help = "  svc mcp tools\n  svc mcp tools -o json")]
     Tools,
     Call(tools::Args),
+    Stdio(stdio::Args),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
@@ -28,5 +30,6 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Config(args) => config::run(shell, args).await,
         Command::Tools => tools::list(shell).await,
         Command::Call(args) => tools::call(shell, args).await,
+        Command::Stdio(args) => stdio::run(shell, args).await,
     }
 }

@@ -103,17 +103,21 @@ fn table(document: &Methods) -> Table {
 }
 
 fn fields(method: &Method) -> Fields {
-    let mut fields = vec![
-        ("name", method.name.clone()),
+    let mut fields = vec![("name", method.name.clone())];
+    fields.extend(method.title.clone().map(|title| ("title", title)));
+    fields.extend([
         ("description", method.description.clone()),
         ("keywords", joined(&method.keywords)),
         ("owner", method.owner.to_string()),
         ("scope", method.scope.clone()),
         ("provider_count", method.provider_count.to_string()),
         ("mcp_tool", yes_no(method.mcp_tool)),
-    ];
+    ]);
     if let Some(tool) = &method.mcp_tool_name {
         fields.push(("mcp_tool_name", tool.clone()));
+    }
+    if !method.annotations.is_empty() {
+        fields.push(("annotations", method.annotations.to_string()));
     }
     // Only the owner gets these fields.
     if method.local_name.is_some() {

@@ -147,7 +147,12 @@ impl Record for Script {
             ("id", self.id.to_string()),
             ("kind", json_name(self.kind)),
             ("owner", json_name(self.owner)),
+            ("title", or_dash(self.title.as_ref())),
             ("description", self.description.clone()),
+            (
+                "annotations",
+                or_dash((!self.annotations.is_empty()).then_some(self.annotations)),
+            ),
             ("params schema", or_dash(self.params_schema.as_ref())),
             ("source", format!("{} bytes", self.source.len())),
             ("created", self.created_at.to_string()),

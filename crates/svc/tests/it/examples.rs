@@ -254,6 +254,14 @@ async fn notes() {
         assert_eq!(result(&hello), "Hello Ann, this is desk!");
     }
     assert_eq!(forms[0], forms[1], "both forms say the same, byte for byte");
+    // The example in the help of `svc mcp`.
+    let example = ["mcp", "call", "notes_add", r#"{"text":"hello"}"#];
+    let called = server.cli(&ann).run(&example).await.expect(0);
+    assert!(
+        called.stdout.contains(r#""text":"hello""#),
+        "{}",
+        called.stdout
+    );
     let pid = agent.method_server_pid().await;
     agent.cli().run(&["methods", "unregister"]).await.expect(0);
     Process::wait_until_gone(pid, SOON).await;

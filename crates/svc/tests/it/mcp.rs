@@ -1,6 +1,7 @@
 //! MCP (spec 4.1, "MCP projection"): tools, eras, streams, clients. This file holds the requests
 //! that all of these tests make.
 
+mod cancellation;
 mod cli;
 mod eras;
 mod errors;
@@ -8,6 +9,7 @@ pub mod judges;
 mod progress;
 mod scripts;
 mod search;
+mod stdio;
 mod streams;
 mod tools;
 

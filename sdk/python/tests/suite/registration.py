@@ -37,6 +37,12 @@ server.method(
     name="{{space}}.d",
 )
 server.method(
+    "a.f",
+    description="hints",
+    title="Add",
+    annotations={"read_only": False, "open_world": True},
+)
+server.method(
     "a.e",
     local_name=None,
     description="defaults said",
@@ -48,6 +54,8 @@ server.method(
     result=None,
     events=[],
     event_sinks=None,
+    title=None,
+    annotations={},
 )
 show("methods", server)
 
@@ -95,6 +103,10 @@ ATTEMPTS = [
     ("event_sinks", lambda: server.method("x", description="d", event_sinks={"a": 1})),
     ("params inf", lambda: server.method("x", description="d", params={"maximum": float("inf")})),
     ("result nan", lambda: server.method("x", description="d", result={"enum": [float("nan")]})),
+    ("title", lambda: server.method("x", description="d", title=1)),
+    ("annotations list", lambda: server.method("x", description="d", annotations=["read_only"])),
+    ("annotations key", lambda: server.method("x", description="d", annotations={"safe": True})),
+    ("annotations value", lambda: server.method("x", "x", "d", annotations={"read_only": 1})),
     ("unregister", lambda: server.unregister(1)),
 ]
 

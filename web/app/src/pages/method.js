@@ -1,5 +1,6 @@
 /** One method: description, call form, providers. */
 import { ApiError, api } from '../lib/api.js';
+import { hintWords } from '../lib/hints.js';
 import { can } from '../lib/me.js';
 import { html } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -8,6 +9,7 @@ import { useDocumentTitle } from '../page-host.js';
 import { Badge, Status, toneOf } from '../ui/badge.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { HintBadges } from '../ui/hints.js';
 import { Table } from '../ui/table.js';
 import { SchemaCard } from './method/schema-view.js';
 import { TryIt } from './method/try-it.js';
@@ -84,6 +86,7 @@ function About({ method }) {
   const list = (/** @type {string[] | null} */ words) =>
     html`<span class="row">${(words ?? []).map((word) => html`<${Badge} key=${word} mono>${word}</${Badge}>`)}</span>`;
   const running = inFlight(method);
+  const hints = hintWords(method.annotations);
   return html`
     <${Card}>
       <${KeyValue} class="method-facts" items=${[
@@ -97,6 +100,8 @@ function About({ method }) {
         ['Providers', html`${method.provider_count} ready`],
         running !== null && ['In flight', String(running)],
         method.keywords.length > 0 && ['Keywords', list(method.keywords)],
+        Boolean(method.title) && ['Title', method.title],
+        hints.length > 0 && ['Annotations', html`<${HintBadges} words=${hints} />`],
         method.mcp_tool && ['MCP tool', html`<span class="mono">${method.mcp_tool_name}</span>`],
         Boolean(method.local_name) && ['Local name', html`<span class="mono">${method.local_name}</span>`],
         Boolean(method.events?.length) && ['Events', list(method.events)],

@@ -11,7 +11,7 @@ import { Form } from '../ui/form.js';
 import { withCode } from '../ui/rich-text.js';
 import { toast } from '../ui/toasts.js';
 import { bodyOf } from './scripts/draft.js';
-import { NameFields, SchemaField, SourceField } from './scripts/editor.js';
+import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
 import { faultOf, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
 
 await loadStyles('scripts.css');
@@ -24,6 +24,8 @@ const starterOf = (kind) => ({
   description: '',
   source: KINDS[kind].starter,
   schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '',
+  title: '',
+  hints: {},
 });
 
 export default function NewScriptPage() {
@@ -79,7 +81,13 @@ export default function NewScriptPage() {
           `
         }
         <${SourceField} draft=${draft} onChange=${change} fault=${fault} />
-        ${kind === 'tool' && html`<${SchemaField} draft=${draft} onChange=${change} />`}
+        ${
+          kind === 'tool' &&
+          html`
+            <div class="script-fields"><${ToolFields} draft=${draft} onChange=${change} /></div>
+            <${SchemaField} draft=${draft} onChange=${change} />
+          `
+        }
       </${Form}>
     </${Card}>
   `;

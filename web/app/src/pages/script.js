@@ -17,7 +17,7 @@ import { withCode } from '../ui/rich-text.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { bodyOf, draftOf, sameDraft } from './scripts/draft.js';
-import { NameFields, SchemaField, SourceField } from './scripts/editor.js';
+import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
 import { faultOf, isRunnable, KINDS } from './scripts/kinds.js';
 import { TestRun } from './scripts/test-run.js';
 
@@ -87,7 +87,12 @@ function Editor({ path, script, stale, onSaved }) {
           <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
           ${
             script.kind === 'tool' &&
-            html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`
+            html`
+              <div class="script-fields">
+                <${ToolFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />
+              </div>
+              <${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />
+            `
           }
           ${
             mayEdit &&

@@ -4,7 +4,9 @@ use super::{CheckedMethod, Faults, Step, Warning, method_violation, name_method}
 use crate::{
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
-    registration::{DESCRIPTION_MAX, LOCAL_NAME_MAX, MethodDefinition, WORD_MAX, WORDS_MAX},
+    registration::{
+        DESCRIPTION_MAX, LOCAL_NAME_MAX, MethodDefinition, WORD_MAX, WORDS_MAX, check_title,
+    },
     schema,
     visibility::{MethodScope, shared_name},
 };
@@ -59,11 +61,13 @@ fn check_fields(
     Some(CheckedMethod {
         name,
         local_name,
+        title: method.title,
         description: method.description,
         keywords: method.keywords,
         scope: method.scope,
         groups: method.groups,
         mcp_tool: method.mcp_tool,
+        annotations: method.annotations,
         params_schema: method.params_schema,
         result_schema: method.result_schema,
         events,
@@ -119,6 +123,9 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
                 method.description.len()
             ),
         );
+    }
+    if let Some(Err(why)) = method.title.as_deref().map(check_title) {
+        faults.in_method(index, "title", why);
     }
     if let Some(local) = &method.local_name
         && (local.is_empty() || local.len() > LOCAL_NAME_MAX)

@@ -34,6 +34,7 @@ fn s2_1_s8_defaults_are_those_of_the_specification() {
     assert!(checked.server.args.is_empty());
     let method = &checked.methods[0];
     assert_eq!(method.scope, MethodScope::Private);
+    assert!(method.title.is_none() && method.annotations.is_empty());
     assert!(!method.mcp_tool && method.groups.is_empty() && method.params_schema.is_none());
 }
 
@@ -47,6 +48,28 @@ fn s2_1_local_name_is_required_unless_the_method_has_events() {
     assert_eq!(
         check(with_method(subscribed)).expect("valid").methods[0].local_name,
         "lab.a"
+    );
+}
+
+#[test]
+fn title_and_annotations_are_checked() {
+    let with = |key: &str, value: Value| {
+        let mut method = json!({"name": "a", "local_name": "b", "description": "d"});
+        method[key] = value;
+        method
+    };
+    let hints = json!({"read_only": true, "open_world": false});
+    let checked = check(with_method(with("annotations", hints.clone()))).expect("valid");
+    assert_eq!(json!(checked.methods[0].annotations), hints);
+    refused(
+        with("title", json!(" ")),
+        "methods[0].title: the title is empty",
+    );
+    refused(with("title", json!("x".repeat(257))), "at most 256");
+    refused(with("annotations", json!({"readOnly": true})), "readOnly");
+    refused(
+        with("annotations", json!({"read_only": "yes"})),
+        "expected a boolean",
     );
 }
 

@@ -1,4 +1,4 @@
-//! Ranks tools for a query: an exact name first, then words in names, in keywords and in
+//! Ranks tools for a query: an exact name first, then words in names, in titles and keywords, and in
 //! descriptions. Rare words count for more. Tools with equal scores are sorted by name.
 
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +37,7 @@ impl Index {
             names.insert(tool.name.to_lowercase(), at);
             let texts = [
                 (tool.source_name(), IN_NAME),
+                (tool.title().unwrap_or_default(), IN_KEYWORDS),
                 (tool.description(), IN_DESCRIPTION),
             ];
             let keywords = tool
@@ -62,11 +63,11 @@ impl Index {
         }
     }
 
-    /// The indexes of the best tools for a query; the first tools for an empty query.
-    pub fn search(&self, query: &str, limit: usize) -> Vec<usize> {
+    /// The indexes of the tools that match a query, best first; all tools for an empty query.
+    pub fn search(&self, query: &str) -> Vec<usize> {
         let query_words: Vec<_> = split(query).take(WORDS_MAX).collect();
         if query_words.is_empty() {
-            return (0..self.tools.min(limit)).collect();
+            return (0..self.tools).collect();
         }
         let mut scores: HashMap<usize, f64> = HashMap::new();
         for word in &query_words {
@@ -79,7 +80,6 @@ impl Index {
         }
         let mut ranked: Vec<_> = scores.into_iter().collect();
         ranked.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
-        ranked.truncate(limit);
         ranked.into_iter().map(|(at, _)| at).collect()
     }
 
@@ -154,6 +154,8 @@ mod tests {
             is_own: true,
             description: description.to_owned(),
             params_schema: None,
+            title: None,
+            annotations: Default::default(),
         };
         of_script(&Arc::new(script)).tool
     }
@@ -169,7 +171,7 @@ mod tests {
         ];
         let index = Index::new(&tools);
         let check = |query: &str, expected: &[&str]| {
-            let found = index.search(query, 10);
+            let found = index.search(query);
             let names: Vec<_> = found.iter().map(|at| tools[*at].source_name()).collect();
             assert_eq!(names, expected, "{query}");
         };
@@ -194,7 +196,6 @@ mod tests {
         check("engine", &["searchEngine.restart"]);
         check("ver", &["deploy.app"]);
         check("nothing like it", &["web.crawl", "searchEngine.restart"]);
-        assert_eq!(index.search("", 2), [0, 1]);
-        assert_eq!(index.search("search", 1).len(), 1);
+        assert_eq!(index.search(""), [0, 1, 2, 3, 4]);
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use svc_core::UserId;
 use tracing::warn;
 
-use super::{ShadowedTool, Stamp, View};
+use super::{HiddenTool, Stamp, View};
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Directory, User},
@@ -25,7 +25,7 @@ use crate::{
 const VIEWS_MAX: usize = 10_000;
 /// Bytes of all views in the cache.
 const BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Warnings about shadowed tools that are remembered, so that each is logged once.
+/// Warnings about hidden tools that are remembered, so that each is logged once.
 const REPORTS_MAX: usize = 10_000;
 
 pub struct Views {
@@ -139,25 +139,31 @@ impl Views {
         }
         let scripts = self.scripts.list(user.id);
         listed.extend(scripts.iter().map(tools::of_script));
-        let (view, shadowed) = View::new(stamp, listed);
-        self.report(&user, &shadowed);
+        let (view, hidden) = View::new(stamp, listed);
+        self.report(&user, &hidden);
         view
     }
 
-    fn report(&self, user: &User, shadowed: &[ShadowedTool]) {
+    fn report(&self, user: &User, hidden: &[HiddenTool]) {
         let mut reported = self.reported.lock();
-        for shadowed in shadowed {
+        for HiddenTool {
+            tool,
+            hidden,
+            listed,
+        } in hidden
+        {
             if reported.len() >= REPORTS_MAX {
                 reported.clear();
             }
-            if reported.insert((user.id, shadowed.source.clone())) {
+            if reported.insert((user.id, hidden.name.clone())) {
                 warn!(
                     user.name = %user.name,
-                    method.name = shadowed.source,
-                    "`{}` is not listed as an MCP tool of the user: the tool name `{}` is used by `{}`",
-                    shadowed.source,
-                    shadowed.tool,
-                    shadowed.winner
+                    method.name = hidden.name,
+                    "the {} `{}` is not listed as an MCP tool of the user: the tool name `{tool}` is used by the {} `{}`",
+                    hidden.kind,
+                    hidden.name,
+                    listed.kind,
+                    listed.name
                 );
             }
         }

@@ -3,6 +3,7 @@
 use std::{
     hash::{DefaultHasher, Hasher as _},
     ops::Range,
+    sync::Arc,
 };
 
 use bytes::Bytes;
@@ -26,6 +27,8 @@ pub struct Page {
     pub tools: Bytes,
     /// The cursor of the next page.
     pub next: Option<String>,
+    /// The hidden tools as a JSON array, on the first page.
+    pub hidden: Option<Arc<str>>,
 }
 
 impl List {

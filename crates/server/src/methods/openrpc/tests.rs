@@ -5,11 +5,13 @@ use super::*;
 fn method(name: &str, params: Value, result: Value) -> Method {
     Method {
         name: name.to_owned(),
+        title: None,
         description: "d".to_owned(),
         keywords: vec!["k".to_owned()],
         scope: "private".to_owned(),
         mcp_tool: false,
         mcp_tool_name: None,
+        annotations: Default::default(),
         params_schema: Some(params).filter(|schema| !schema.is_null()),
         result_schema: Some(result).filter(|schema| !schema.is_null()),
         owner_id: UserId::NIL,

@@ -279,6 +279,8 @@ async fn without_workers_nothing_is_stored_and_nothing_runs() {
         description: String::new(),
         source: "def main(params):\n    return 1\n".to_owned(),
         params_schema: None,
+        title: None,
+        annotations: Default::default(),
         created_at: svc_clock::now(),
         updated_at: svc_clock::now(),
     };

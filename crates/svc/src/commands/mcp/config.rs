@@ -1,13 +1,19 @@
 //! `svc mcp config`: prints the configuration of each MCP client, and where it belongs.
 
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use svc_protocol::api::{NewToken, Token};
+use svc_protocol::{
+    api::{NewToken, Token},
+    env,
+};
 
 use crate::{
     commands::{Shell, token::secret_of},
-    context,
+    context::{self, Connection, Contexts, Via},
     exit::{Exit, Failure, Outcome},
+    runtime::own_program,
 };
 
 /// Variable that holds the token, unless `--token-env` names another.
@@ -49,6 +55,7 @@ enum ClientKind {
     Vscode,
     Codex,
     Json,
+    Stdio,
 }
 
 /// Where the token comes from.
@@ -64,6 +71,17 @@ struct Entry<'a> {
     name: &'a str,
     url: &'a str,
     secret: &'a Secret,
+    bridge: &'a Bridge,
+}
+
+/// How a client without HTTP starts `svc mcp stdio`.
+struct Bridge {
+    /// The path of this program: clients with a window often have a short `PATH`.
+    program: String,
+    /// The address of the server.
+    server: String,
+    ca_file: Option<PathBuf>,
+    search: bool,
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
@@ -94,14 +112,30 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             chosen: false,
         },
     };
+    let bridge = Bridge {
+        program: own_program()?.to_string_lossy().into_owned(),
+        server: connection.client.target().url(""),
+        ca_file: ca_file(shell, &connection)?,
+        search: args.search,
+    };
     let entry = Entry {
         name: &args.name,
         url: &url,
         secret: &secret,
+        bridge: &bridge,
     };
     shell.output.line(args.client.write(&entry).trim_end())?;
     eprintln!("{}", args.client.advice(&secret));
     Ok(Exit::Ok)
+}
+
+/// The certificates with which the connection was made.
+fn ca_file(shell: &Shell, connection: &Connection) -> Result<Option<PathBuf>, Failure> {
+    if let Via::Context(name) = &connection.via {
+        let contexts = Contexts::load(&shell.environment.config_folder()?)?;
+        return Ok(contexts.get(name)?.ca_file.clone());
+    }
+    Ok(shell.environment.get(env::CA_FILE).map(PathBuf::from))
 }
 
 fn check_name(name: &str) -> Result<(), Failure> {
@@ -134,7 +168,7 @@ impl ClientKind {
     fn write(self, entry: &Entry<'_>) -> String {
         match self {
             Self::ClaudeCode => entry.claude_code(),
-            Self::ClaudeDesktop => pretty(&entry.claude_desktop()),
+            Self::ClaudeDesktop | Self::Stdio => pretty(&entry.stdio()),
             Self::Cursor => pretty(&entry.cursor()),
             Self::Vscode => pretty(&entry.vscode()),
             Self::Codex => entry.codex(),
@@ -147,21 +181,22 @@ impl ClientKind {
         let place = match self {
             Self::ClaudeCode => "run this command in your shell",
             Self::ClaudeDesktop => {
-                "merge this into claude_desktop_config.json (Settings, Developer, Edit Config) and restart Claude; it needs Node.js"
+                "merge this into claude_desktop_config.json (Settings, Developer, Edit Config) and restart Claude"
             }
             Self::Cursor => {
                 "put this into .cursor/mcp.json, or ~/.cursor/mcp.json for all projects"
             }
             Self::Vscode => "put this into .vscode/mcp.json",
             Self::Codex => "add this to ~/.codex/config.toml",
-            Self::Json => "put this where your client keeps its MCP servers",
+            Self::Json | Self::Stdio => "put this where your client keeps its MCP servers",
         };
         let token = match (self, secret) {
             (Self::Codex, Secret::Written(token)) => {
                 format!("and set its variable: export {TOKEN_VARIABLE}={token}")
             }
             (_, Secret::Written(_)) => "it contains the token: keep it secret".to_owned(),
-            (Self::ClaudeDesktop, _) | (Self::Json, Secret::Variable { chosen: false, .. }) => {
+            (Self::ClaudeDesktop | Self::Stdio, _)
+            | (Self::Json, Secret::Variable { chosen: false, .. }) => {
                 format!(
                     "and replace {PLACEHOLDER} with a token: svc token create agent --scope mcp"
                 )
@@ -194,19 +229,24 @@ impl Entry<'_> {
         )
     }
 
-    /// Claude Desktop reaches remote servers with a token through `mcp-remote`. The header argument
-    /// has no space, because some systems split arguments at spaces.
-    fn claude_desktop(&self) -> Value {
-        let bearer = self.bearer(|_| PLACEHOLDER.to_owned());
-        let mut args = vec!["-y", "mcp-remote", self.url];
-        if !is_private(self.url) {
-            args.push("--allow-http");
+    /// Claude Desktop starts its servers as commands, and sends no header of the user over HTTP.
+    fn stdio(&self) -> Value {
+        let bridge = self.bridge;
+        let mut args = vec!["mcp", "stdio"];
+        args.extend(bridge.search.then_some("--search"));
+        let token = match self.secret {
+            Secret::Written(token) => token,
+            // Such a client has no notation for variables.
+            Secret::Variable { .. } => PLACEHOLDER,
+        };
+        let mut variables = json!({env::URL: bridge.server, env::TOKEN: token});
+        if let Some(file) = &bridge.ca_file {
+            variables[env::CA_FILE] = json!(file);
         }
-        args.extend(["--header", "Authorization:${AUTH_HEADER}"]);
         json!({"mcpServers": {self.name: {
-            "command": "npx",
+            "command": bridge.program,
             "args": args,
-            "env": {"AUTH_HEADER": bearer},
+            "env": variables,
         }}})
     }
 
@@ -273,16 +313,6 @@ impl Entry<'_> {
             "headers": {"Authorization": bearer},
         }}})
     }
-}
-
-/// Whether the connection is encrypted or stays on this machine.
-fn is_private(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").unwrap_or_default();
-    url.starts_with("https://")
-        || ["localhost", "127.0.0.1"].iter().any(|host| {
-            let rest = rest.strip_prefix(host);
-            rest.is_some_and(|rest| rest.starts_with([':', '/']))
-        })
 }
 
 fn pretty(value: &Value) -> String {

@@ -13,8 +13,10 @@ use crate::exit::{Exit, Failure};
 
 const VERSION: &str = "2026-07-28";
 /// Error code for headers that do not match the arguments.
-const HEADER_MISMATCH: i64 = -32020;
+pub const HEADER_MISMATCH: i64 = -32020;
 const INVALID_PARAMS: i64 = -32602;
+/// In `_meta` of a list: the tools that are not listed.
+const HIDDEN_TOOLS: &str = "svc/hiddenTools";
 /// The largest number of pages of tools to read.
 const PAGES_MAX: usize = 1_000;
 
@@ -25,6 +27,29 @@ pub struct McpClient {
 /// The unchanged body of a JSON-RPC response.
 pub struct Answer {
     body: Bytes,
+}
+
+/// Every tool, and the tools that are not listed.
+#[derive(Default)]
+pub struct ToolList {
+    pub tools: Vec<Value>,
+    pub hidden: Vec<HiddenTool>,
+}
+
+/// A tool that is not listed, because another tool has its name.
+#[derive(Deserialize)]
+pub struct HiddenTool {
+    pub tool: String,
+    pub hidden: ToolSource,
+    pub listed: ToolSource,
+}
+
+/// The method or script of a tool.
+#[derive(Deserialize)]
+pub struct ToolSource {
+    /// `method` or `script`.
+    pub kind: String,
+    pub name: String,
 }
 
 #[derive(Deserialize)]
@@ -47,9 +72,14 @@ impl McpClient {
         Self { client }
     }
 
+    /// The client of the server's HTTP API.
+    pub fn http(&self) -> &Client {
+        &self.client
+    }
+
     /// Lists every tool.
-    pub async fn tools(&self) -> Result<Vec<Value>, Failure> {
-        let mut tools = Vec::new();
+    pub async fn tools(&self) -> Result<ToolList, Failure> {
+        let mut list = ToolList::default();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MAX {
             let members = match &cursor {
@@ -62,15 +92,18 @@ impl McpClient {
             let mut page: Value =
                 serde_json::from_str(answer.result()?.get()).map_err(unreadable)?;
             if let Some(Value::Array(items)) = page.get_mut("tools").map(Value::take) {
-                tools.extend(items);
+                list.tools.extend(items);
+            }
+            if let Some(hidden) = page["_meta"].get_mut(HIDDEN_TOOLS).map(Value::take) {
+                list.hidden = serde_json::from_value(hidden).map_err(unreadable)?;
             }
             let next = page["nextCursor"].as_str().map(str::to_owned);
             if next.is_none() || next == cursor {
-                return Ok(tools);
+                return Ok(list);
             }
             cursor = next;
         }
-        Ok(tools)
+        Ok(list)
     }
 
     /// Calls a tool. If the server requires arguments in headers, calls again with these headers.
@@ -91,8 +124,8 @@ impl McpClient {
         if answer.error_code() != Some(HEADER_MISMATCH) {
             return Ok(answer);
         }
-        let tools = self.tools().await?;
-        let schema = tools.iter().find(|found| found["name"] == tool);
+        let list = self.tools().await?;
+        let schema = list.tools.iter().find(|found| found["name"] == tool);
         let arguments: Value = serde_json::from_str(arguments).map_err(unreadable)?;
         if let Some(schema) = schema {
             headers.extend(param_headers::mirror(&schema["inputSchema"], &arguments));

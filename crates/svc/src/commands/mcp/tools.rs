@@ -1,11 +1,11 @@
 //! `svc mcp tools` and `svc mcp call`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json, value::RawValue};
-use svc_protocol::{api::MethodQuery, document::not_json};
+use svc_protocol::document::not_json;
 
-use super::speak::McpClient;
+use super::speak::{HiddenTool, McpClient, ToolList};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
@@ -30,10 +30,7 @@ pub struct Args {
 }
 
 pub async fn list(shell: &Shell) -> Outcome {
-    let connection = shell.connect()?;
-    // A method whose tool name is taken is in the list of methods only.
-    let methods = connection.client.methods(&MethodQuery::default()).await;
-    let tools = McpClient::new(connection.client).tools().await?;
+    let ToolList { tools, hidden } = McpClient::new(shell.client()?).tools().await?;
     let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
     shell.output.document(&json!({ "tools": tools }), || {
         let empty = "no tools yet; a method becomes a tool with: mcp_tool = true";
@@ -41,20 +38,28 @@ pub async fn list(shell: &Shell) -> Outcome {
             vec![text(tool, "name"), text(tool, "description")]
         })
     })?;
-    // A token with only the scope `mcp` may not list methods; then no conflict is reported.
-    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for method in methods.map(|methods| methods.methods).unwrap_or_default() {
-        if let Some(tool) = method.mcp_tool_name {
-            named.entry(tool).or_default().push(method.name);
-        }
-    }
-    for (tool, names) in named.iter().filter(|(_, names)| names.len() > 1) {
-        eprintln!(
-            "only one of these methods is the tool `{tool}`: {}; call the others with `svc method call`",
-            clean(&names.join(", "))
-        );
+    for hidden in &hidden {
+        eprintln!("{}", clean(&describe(hidden)));
     }
     Ok(Exit::Ok)
+}
+
+/// Why a tool is not in the list, and what to do.
+fn describe(
+    HiddenTool {
+        tool,
+        hidden,
+        listed,
+    }: &HiddenTool,
+) -> String {
+    let advice = match hidden.kind.as_str() {
+        "method" => "call it with `svc method call`, or rename it",
+        _ => "rename it",
+    };
+    format!(
+        "the {} `{}` is not listed: the {} `{}` has the tool name `{tool}`; {advice}",
+        hidden.kind, hidden.name, listed.kind, listed.name
+    )
 }
 
 pub async fn call(shell: &Shell, args: Args) -> Outcome {

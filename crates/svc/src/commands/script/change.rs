@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use svc_client::Resource;
 use svc_protocol::{
     api::{NewScript, Script, ScriptOwner, ScriptPatch},
-    document::not_json,
+    document::{self, not_json},
 };
 
 use super::{Kind, ScriptArg, find};
@@ -22,7 +23,7 @@ use crate::{
 #[command(
     before_help = "  svc script create words --kind library --file words.py\n  \
                    svc script create alarm --kind sink --file alarm.py --description 'Tells the team'\n  \
-                   svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}'"
+                   svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}' --annotations '{\"read_only\":true}'"
 )]
 pub struct CreateArgs {
     /// Name, unique among your scripts of this kind; a library is imported by it
@@ -63,9 +64,39 @@ struct Content {
     /// For a tool: JSON Schema of the params of `main`, or @file; on update '' removes it
     #[arg(long, value_name = "JSON|@FILE")]
     params_schema: Option<String>,
+    /// For a tool: its name for people; on update '' removes it
+    #[arg(long)]
+    title: Option<String>,
+    /// For a tool: hints for MCP clients, with the keys read_only, destructive, idempotent and
+    /// open_world; on update null removes one, '' removes all
+    #[arg(long, value_name = "JSON")]
+    annotations: Option<String>,
 }
 
 impl Content {
+    /// `None` if the option was not given, `Some(None)` for an empty text.
+    fn annotations<T: DeserializeOwned>(&self) -> Result<Option<Option<T>>, Failure> {
+        let Some(text) = &self.annotations else {
+            return Ok(None);
+        };
+        if text.trim().is_empty() {
+            return Ok(Some(None));
+        }
+        document::read_json(text.as_bytes())
+            .map(|known| Some(Some(known)))
+            .map_err(|error| {
+                Failure::usage("`--annotations` must be an object of true and false")
+                    .why(error)
+                    .hint("such as --annotations '{\"read_only\": true}'")
+            })
+    }
+
+    /// `None` if the option was not given, `Some(None)` for an empty text.
+    fn title(&self) -> Option<Option<String>> {
+        let title = self.title.clone()?;
+        Some((!title.trim().is_empty()).then_some(title))
+    }
+
     /// `None` if the option was not given, `Some(None)` for an empty text.
     fn params_schema(&self, environment: &Environment) -> Result<Option<Option<Value>>, Failure> {
         let Some(text) = read_text(environment, self.params_schema.clone())? else {
@@ -92,6 +123,8 @@ fn read_source(environment: &Environment, file: &Path) -> Result<String, Failure
 
 pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let params_schema = args.content.params_schema(&shell.environment)?.flatten();
+    let annotations = args.content.annotations()?.flatten().unwrap_or_default();
+    let title = args.content.title().flatten();
     let file = args.content.file.unwrap_or_else(|| PathBuf::from("-"));
     if file == Path::new("-") && prompt::can_ask() {
         return Err(Failure::usage("the script needs a source")
@@ -106,7 +139,9 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
             ScriptOwner::User
         },
         source: read_source(&shell.environment, &file)?,
+        title,
         description: args.content.description.unwrap_or_default(),
+        annotations,
         params_schema,
     };
     records::create::<Script>(shell, &new).await
@@ -134,6 +169,8 @@ fn patch(
             .transpose()?,
         description: content.description.clone(),
         params_schema: content.params_schema(environment)?,
+        title: content.title(),
+        annotations: content.annotations()?,
     };
     records::check_patch::<Script>(&patch)?;
     Ok(patch)
@@ -165,6 +202,23 @@ mod tests {
             Some(schema),
             json!({"params_schema": {"type": "object"}}),
         );
+        let hints = |title: &str, annotations: &str| {
+            let content = Content {
+                title: Some(title.to_owned()),
+                annotations: Some(annotations.to_owned()),
+                ..Content::default()
+            };
+            patch(&environment, None, &content).map(|patch| json!(patch))
+        };
+        assert_eq!(
+            hints("Sum", r#"{"read_only":true,"destructive":null}"#).expect("valid"),
+            json!({"title": "Sum", "annotations": {"read_only": true, "destructive": null}})
+        );
+        let emptied = json!({"title": null, "annotations": null});
+        assert_eq!(hints("", "").expect("valid"), emptied);
+        for wrong in [r#"{"readOnly":true}"#, r#"{"read_only":1}"#, "true"] {
+            assert!(hints("", wrong).is_err(), "{wrong}");
+        }
         for schema in [None, Some("{"), Some("@missing")] {
             let content = Content {
                 params_schema: schema.map(str::to_owned),

@@ -204,13 +204,23 @@ async fn s4_1_discovery_documents_describe_the_methods_that_the_caller_sees() {
             "params_schema",
             r#"{ type = "object", properties = { q = { type = "string" } }, required = ["q"] }"#,
         ))
+        .with(
+            method("titled", "echo")
+                .shared()
+                .line("title", r#""With a title""#)
+                .line("annotations", "{ destructive = false }"),
+        )
         .with(method("hidden", "echo"));
     let _agent = space.publish(registration).await;
     let document = ben.get("/api/openrpc.json").await.expect(200).json();
     assert!(document["openrpc"].as_str().unwrap().starts_with("1."));
     let methods = document["methods"].as_array().unwrap();
-    assert_eq!(methods.len(), 1);
+    assert_eq!(methods.len(), 2);
     assert_eq!(methods[0]["name"], "user.ann.open");
+    assert_eq!(methods[0].get("x-title"), None);
+    assert_eq!(methods[0].get("x-annotations"), None);
+    assert_eq!(methods[1]["x-title"], "With a title");
+    assert_eq!(methods[1]["x-annotations"], json!({"destructive": false}));
     let response = ben.call("rpc.discover", json!({})).await;
     assert_eq!(result(&response), &document);
 }

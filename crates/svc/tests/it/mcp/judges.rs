@@ -17,6 +17,8 @@ const CHANGING: &str = "changing";
 
 /// Ann, whose tools the judges see, and Ben, who shares with her.
 struct Site {
+    /// Whether the judges speak over `svc mcp stdio`.
+    over_stdio: bool,
     ann: TestUser,
     ben: TestUser,
     agents: Vec<(TestAgent, TestSpace)>,
@@ -28,6 +30,7 @@ impl Site {
         let server = TestServer::start().await;
         let (ann, ben) = (server.user("ann").await, server.user("ben").await);
         let mut site = Self {
+            over_stdio: false,
             ann,
             ben,
             agents: Vec::new(),
@@ -107,7 +110,11 @@ impl Site {
     async fn ask(&self, judge: &Judge) -> Option<Vec<String>> {
         let ann = self.ann.scoped(&["mcp"]).await;
         let url = format!("{}/mcp", self.server.url());
-        let variables = [("MCP_URL", url.as_str()), ("MCP_TOKEN", &ann.token)];
+        let program = svc_program();
+        let mut variables = vec![("MCP_URL", url.as_str()), ("MCP_TOKEN", &ann.token)];
+        if self.over_stdio {
+            variables.push(("MCP_STDIO", program.to_str().unwrap()));
+        }
         judge.ask(&self.server, &variables).await
     }
 
@@ -143,10 +150,15 @@ fn names<'a>(tools: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<Strin
 
 /// A client lists and calls Ann's tools, and lists them unchanged when Ben shares his.
 async fn is_content(client: Judge, protocol: &str) {
+    is_content_over(client, protocol, false).await;
+}
+
+async fn is_content_over(client: Judge, protocol: &str, over_stdio: bool) {
     if client.install().is_none() {
         return;
     }
     let mut site = Site::start().await;
+    site.over_stdio = over_stdio;
     let expected = names(&site.ann.methods().await, "mcp_tool_name");
     assert!(expected.contains(&"dotted_name_plain".to_owned()));
     let alone = site.seen_by(&client).await.unwrap();
@@ -193,6 +205,16 @@ async fn typescript_client_2() {
 #[tokio::test]
 async fn typescript_client_2_that_negotiates() {
     is_content(Judge::Node("client2.mjs", &["auto"]), "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn python_mcp_2_over_stdio() {
+    is_content_over(Judge::Python("mcp2"), "2026-07-28", true).await;
+}
+
+#[tokio::test]
+async fn typescript_sdk_1_over_stdio() {
+    is_content_over(Judge::Node("sdk1.mjs", &[]), "2025-11-25", true).await;
 }
 
 #[tokio::test]

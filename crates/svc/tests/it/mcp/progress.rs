@@ -11,7 +11,7 @@ use svc_testkit::{
 use crate::{
     SOON,
     examples::have,
-    mcp::{LEGACY, MODERN, meta, text},
+    mcp::{LEGACY, MODERN, meta, post, text},
 };
 
 /// `steps` reports three times and delays the last until the file `go` exists; `back` also reports
@@ -256,6 +256,25 @@ async fn closing_a_stream_of_reports_cancels_the_call() {
         std::fs::remove_file(site.space.folder().join("go")).unwrap();
     }
     site.space.wait_for_log("$/progress", SOON).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_notification_ends_a_stream_of_reports_without_an_answer() {
+    let site = Site::start().await;
+    let mut stream = Call::of(LEGACY, "steps").open(&site.ann).await;
+    next(&mut stream).await.expect("a report");
+    let cancelled = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7},
+    });
+    let headers = [("mcp-protocol-version", LEGACY)];
+    post(&site.ann, "/mcp", &headers, cancelled)
+        .await
+        .expect(202);
+    let messages = rest(stream).await;
+    let is_report = |message: &Value| message["method"] == "notifications/progress";
+    assert!(messages.iter().all(is_report), "{messages:?}");
+    site.ann.wait_for_in_flight("steps", 0).await;
+    site.go();
 }
 
 #[tokio::test]

@@ -92,4 +92,75 @@ async fn tool_scripts_are_listed_after_a_restart_and_beside_methods() {
     })
     .await;
     assert_eq!(text(&call(&ann, "one", json!({})).await), "1");
+    // The command line says so, also with a token for `/mcp` alone.
+    let scoped = ann.scoped(&["mcp"]).await;
+    for user in [&ann, &scoped] {
+        let listed = server.cli(user).run(&["mcp", "tools"]).await.expect(0);
+        let expected =
+            "the script `two` is not listed: the method `two` has the tool name `two`; rename it";
+        assert_eq!(listed.stderr.trim(), expected);
+    }
+}
+
+#[tokio::test]
+async fn tool_scripts_have_a_title_and_annotations() {
+    let mut server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let plain = store(&ann, "plain", "user", "def main(params):\n    return 1\n").await;
+    assert_eq!(
+        (&plain["title"], &plain["annotations"]),
+        (&json!(null), &json!({}))
+    );
+    let new = json!({
+        "name": "titled", "kind": "tool", "source": "def main(params):\n    return 2\n",
+        "title": "With hints", "annotations": {"read_only": true, "open_world": null},
+    });
+    let script = ann.post("/api/scripts", new).await.expect(201).json();
+    assert_eq!(script["annotations"], json!({"read_only": true}));
+
+    // A merge patch changes one hint.
+    let patch = json!({"annotations": {"destructive": false}});
+    let patched = ann.patch(&path(&script), patch).await.expect(200).json();
+    let both = json!({"read_only": true, "destructive": false});
+    assert_eq!(patched["annotations"], both);
+    assert_eq!(patched["title"], "With hints");
+    server.restart().await;
+    let listed = modern(&ann, "tools/list", json!({})).await;
+    let tools = &listed["result"]["tools"];
+    assert_eq!(tools[0].get("title"), None);
+    assert_eq!(tools[0].get("annotations"), None);
+    assert_eq!(tools[1]["title"], "With hints");
+    let hints = json!({"readOnlyHint": true, "destructiveHint": false});
+    assert_eq!(tools[1]["annotations"], hints);
+
+    let cli = || server.cli(&ann);
+    let update = [
+        "script",
+        "update",
+        "titled",
+        "--title",
+        "New",
+        "--annotations",
+        "",
+    ];
+    cli().run(&update).await.expect(0);
+    let stored = ann.get(&path(&script)).await.expect(200).json();
+    assert_eq!(
+        (&stored["title"], &stored["annotations"]),
+        (&json!("New"), &json!({}))
+    );
+    let patch = json!({"title": null});
+    let patched = ann.patch(&path(&script), patch).await.expect(200).json();
+    assert_eq!(patched["title"], Value::Null);
+
+    for wrong in [
+        json!({"title": ""}),
+        json!({"title": "x".repeat(257)}),
+        json!({"annotations": {"safe": true}}),
+        json!({"annotations": {"read_only": 1}}),
+    ] {
+        ann.patch(&path(&script), wrong).await.expect(400);
+    }
+    let library = json!({"name": "lib", "kind": "library", "source": "", "title": "No tool"});
+    ann.post("/api/scripts", library).await.expect(400);
 }

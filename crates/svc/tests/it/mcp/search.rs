@@ -48,6 +48,10 @@ async fn search_mode_finds_and_runs_tools() {
         .await
         .json();
     assert_eq!(names(result(&listed)), ["tool_search", "execute_tool"]);
+    for tool in result(&listed)["tools"].as_array().unwrap() {
+        assert!(tool["title"].is_string(), "{tool}");
+        assert!(tool["annotations"]["readOnlyHint"].is_boolean(), "{tool}");
+    }
     let answer = modern_at(&ann, SEARCH, "tools/list", json!({"cursor": "x"}))
         .await
         .json();
@@ -64,7 +68,12 @@ async fn search_mode_finds_and_runs_tools() {
     assert_eq!(find(&ann, "").await.len(), 5);
     let one = call(&ann, "tool_search", json!({"query": "search", "limit": 1})).await;
     assert_eq!(names(&one["structuredContent"]), ["search"]);
-    assert_eq!(one["structuredContent"]["total"], 5);
+    assert_eq!(one["structuredContent"]["total"], 4, "the number of hits");
+    let none = call(&ann, "tool_search", json!({"query": "xyzzy"})).await;
+    assert_eq!(none["structuredContent"], json!({"tools": [], "total": 0}));
+    let all = call(&ann, "tool_search", json!({"query": "", "limit": 2})).await;
+    assert_eq!(names(&all["structuredContent"]).len(), 2);
+    assert_eq!(all["structuredContent"]["total"], 5);
     assert_eq!(
         one["structuredContent"]["tools"][0]["inputSchema"],
         json!({"type": "object"})
@@ -92,7 +101,20 @@ async fn search_mode_finds_and_runs_tools() {
             "{wrong}"
         );
     }
-    for wrong in [json!({"query": 1}), json!({"query": "a", "limit": "b"})] {
+    for limit in [
+        json!(0),
+        json!(-1),
+        json!(51),
+        json!(2.5),
+        json!(1e300),
+        json!("b"),
+    ] {
+        let refused = call(&ann, "tool_search", json!({"query": "a", "limit": limit})).await;
+        assert_eq!(refused["isError"], true, "{limit}");
+        let expected = "`limit` must be an integer from 1 to 50";
+        assert_eq!(text(&refused), expected);
+    }
+    for wrong in [json!({"query": 1}), json!({"query": ["a"]})] {
         assert_eq!(
             call(&ann, "tool_search", wrong.clone()).await["isError"],
             true,

@@ -10,7 +10,11 @@ use svc_testkit::{
 
 use crate::{
     SOON,
-    mcp::{call, legacy, modern, modern_at, names, text, tool_names},
+    mcp::{
+        call, legacy, modern, modern_at, names,
+        streams::{changed, listen},
+        text, tool_names,
+    },
 };
 
 /// A tool that returns its arguments.
@@ -58,6 +62,71 @@ async fn s4_1_tools_are_the_mcp_methods_that_the_user_sees() {
             .expect(200);
         assert_eq!(error_code(&answer.json()), -32602, "{hidden}");
     }
+}
+
+#[tokio::test]
+async fn titles_and_annotations_of_methods_reach_clients_of_both_eras() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let all = "{ read_only = false, destructive = true, idempotent = true, open_world = false }";
+    let some = echo("some")
+        .line("title", r#""Some hints""#)
+        .line("annotations", "{ read_only = true }");
+    let registration = fixture()
+        .with(echo("all").line("annotations", all))
+        .with(echo("none").line("annotations", "{}"))
+        .with(some);
+    let agent = space.publish(registration).await;
+    let list = async || {
+        let modern = modern(&ann, "tools/list", json!({})).await["result"]["tools"].take();
+        let legacy = legacy(&ann, "tools/list", json!({})).await["result"]["tools"].take();
+        assert_eq!(modern, legacy);
+        modern
+    };
+    let tools = list().await;
+    let hints = json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true,
+        "openWorldHint": false});
+    assert_eq!(tools[0]["annotations"], hints);
+    assert_eq!(tools[0].get("title"), None);
+    assert_eq!(tools[1].get("annotations"), None, "nothing is assumed");
+    assert_eq!(tools[2]["title"], "Some hints");
+    assert_eq!(tools[2]["annotations"], json!({"readOnlyHint": true}));
+
+    // A change of an annotation is a change of the list.
+    let mut changes = listen(&ann, "/mcp").await;
+    let other = fixture().with(echo("all").line("annotations", "{ read_only = true }"));
+    agent.register(other).await.expect(0);
+    changed(&mut changes).await;
+    assert_eq!(
+        list().await[0]["annotations"],
+        json!({"readOnlyHint": true})
+    );
+}
+
+#[tokio::test]
+async fn d1_spaces_with_different_titles_or_annotations_conflict() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (one, two) = (ann.space("one").await, ann.space("two").await);
+    let described = |title: &str, read_only: bool| {
+        fixture().with(
+            echo("find")
+                .line("title", json!(title))
+                .line("annotations", format!("{{ read_only = {read_only} }}")),
+        )
+    };
+    let _one = one.publish(described("Find", true)).await;
+    let agent = two.agent().await;
+    for other in [described("Search", true), described("Find", false)] {
+        let refused = agent.register(other).await.expect(6);
+        assert!(
+            refused.stderr.contains("another definition"),
+            "{}",
+            refused.stderr
+        );
+    }
+    agent.register(described("Find", true)).await.expect(0);
 }
 
 #[tokio::test]

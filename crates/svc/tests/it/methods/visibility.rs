@@ -253,6 +253,8 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
         .description("Find notes")
         .keywords(&["query"])
         .mcp_tool()
+        .line("title", r#""Search notes""#)
+        .line("annotations", "{ read_only = true, open_world = false }")
         .line("params_schema", r#"{ type = "object" }"#);
     let _agent = space.publish(fixture().with(shown)).await;
 
@@ -260,11 +262,13 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
     let theirs = ben.find_method("user.ann.notes.search").await.unwrap();
     let keys = [
         "name",
+        "title",
         "description",
         "keywords",
         "scope",
         "mcp_tool",
         "mcp_tool_name",
+        "annotations",
         "params_schema",
         "result_schema",
         "owner_id",
@@ -283,6 +287,9 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
         assert_eq!(document["owner_id"], ann.id);
         assert_eq!(document["provider_count"], 1);
         assert_eq!(document["keywords"], json!(["query"]));
+        assert_eq!(document["title"], "Search notes");
+        let annotations = json!({"read_only": true, "open_world": false});
+        assert_eq!(document["annotations"], annotations);
         assert_eq!(document["params_schema"], json!({"type": "object"}));
         assert_eq!(document["result_schema"], Value::Null);
     }

@@ -4,6 +4,12 @@ import assert from 'node:assert/strict';
 
 export const URL_OF_SERVER = new URL(process.env.MCP_URL);
 export const HEADERS = { Authorization: `Bearer ${process.env.MCP_TOKEN}` };
+/** The command of the bridge, if the client speaks over stdio. */
+export const BRIDGE = process.env.MCP_STDIO && {
+  command: process.env.MCP_STDIO,
+  args: ['mcp', 'stdio'],
+  env: { HOME: process.env.HOME, SVC_URL: URL_OF_SERVER.origin, SVC_TOKEN: process.env.MCP_TOKEN },
+};
 // Timeout of a request.
 export const LIMIT_MS = 20_000;
 

@@ -1,12 +1,30 @@
-// The `@modelcontextprotocol/sdk` package 1.x, which speaks 2025-11-25.
+// The `@modelcontextprotocol/sdk` package 1.x, which speaks 2025-11-25, over HTTP or over the bridge.
+
+import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
+import { BRIDGE, Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
-const transport = new StreamableHTTPClientTransport(URL_OF_SERVER, {
+// The whole answer to the call of `hold`.
+let endHold;
+const holdAnswer = new Promise((resolve) => (endHold = resolve));
+
+const http = new StreamableHTTPClientTransport(URL_OF_SERVER, {
   requestInit: { headers: HEADERS },
+  async fetch(url, init) {
+    const response = await fetch(url, init);
+    if (init.body?.includes('"hold"')) endHold(response.clone().text());
+    return response;
+  },
 });
+const transport = BRIDGE ? new StdioClientTransport(BRIDGE) : http;
+let protocol;
+transport.setProtocolVersion = (version) => {
+  protocol = version;
+  if (!BRIDGE) StreamableHTTPClientTransport.prototype.setProtocolVersion.call(http, version);
+};
 const client = new Client({ name: 'judge', version: '1.0.0' });
 const change = new Change();
 const options = { timeout: LIMIT_MS };
@@ -14,7 +32,7 @@ const options = { timeout: LIMIT_MS };
 client.setNotificationHandler(ToolListChangedNotificationSchema, () => change.notify());
 await client.connect(transport, options);
 await judge({
-  protocol: transport.protocolVersion,
+  protocol,
   async listTools() {
     const tools = [];
     let cursor;
@@ -28,4 +46,15 @@ await judge({
   call: (name, args) => client.callTool({ name, arguments: args }, undefined, options),
   change,
 });
+
+// A cancelled call ends on the server too: its stream of reports ends without a result.
+const abort = new AbortController();
+const held = client.callTool({ name: 'hold', arguments: {} }, undefined, {
+  ...options,
+  signal: abort.signal,
+  onprogress: () => abort.abort(),
+});
+await assert.rejects(held);
+if (!BRIDGE) assert.doesNotMatch(await holdAnswer, /"result"/);
+await client.ping(options);
 await client.close();

@@ -6,6 +6,13 @@ import os
 
 URL = os.environ["MCP_URL"]
 HEADERS = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}"}
+# The program of the bridge, if the client speaks over stdio.
+BRIDGE = os.environ.get("MCP_STDIO")
+BRIDGE_ENV = {
+    "HOME": os.environ["HOME"],
+    "SVC_URL": URL.removesuffix("/mcp"),
+    "SVC_TOKEN": os.environ["MCP_TOKEN"],
+}
 # No answer takes longer unless it hangs.
 LIMIT_SECONDS = 20
 

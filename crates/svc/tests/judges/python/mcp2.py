@@ -1,16 +1,22 @@
-"""The `mcp` package 2.x, which speaks 2026-07-28."""
+"""The `mcp` package 2.x, which speaks 2026-07-28, over HTTP or over the bridge."""
 
 import asyncio
 
 import httpx2
-from judging import HEADERS, LIMIT_SECONDS, URL, as_json, judge
-from mcp import Client, MCPError
+from judging import BRIDGE, BRIDGE_ENV, HEADERS, LIMIT_SECONDS, URL, as_json, judge
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 
 async def main():
     async with httpx2.AsyncClient(headers=HEADERS, timeout=LIMIT_SECONDS) as http:
-        async with Client(streamable_http_client(URL, http_client=http)) as client:
+        if BRIDGE:
+            bridge = StdioServerParameters(command=BRIDGE, args=["mcp", "stdio"], env=BRIDGE_ENV)
+            transport = stdio_client(bridge)
+        else:
+            transport = streamable_http_client(URL, http_client=http)
+        async with Client(transport) as client:
 
             async def list_tools():
                 listed = await client.list_tools()

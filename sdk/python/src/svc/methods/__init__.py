@@ -78,6 +78,8 @@ class Server:
         result: Optional[Dict[str, Any]] = None,
         events: Optional[Sequence[str]] = None,
         event_sinks: Optional[Sequence[str]] = None,
+        title: Optional[str] = None,
+        annotations: Optional[Dict[str, bool]] = None,
         **unknown: NoReturn,
     ) -> None:
         """Adds a method; nothing is published before `register`.
@@ -87,6 +89,10 @@ class Server:
         restricts a shared method to groups. `params` and `result` are JSON Schemas, built with
         `svc.methods.schema` or written by hand. `events` are patterns: the method is called with
         each matching event. `event_sinks` names the json-rpc sinks that format them.
+
+        `title` is a name for people. `annotations` are hints for MCP clients: a dict with any of
+        the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
+        that nothing is known.
         """
         _refuse("method", unknown)
         if description is None:
@@ -113,6 +119,10 @@ class Server:
             method["events"] = _texts("method() events", events)
         if event_sinks:
             method["event_sinks"] = _texts("method() event_sinks", event_sinks)
+        if title is not None:
+            method["title"] = _text("method() title", title)
+        if annotations:
+            method["annotations"] = _annotations(annotations)
         self._methods.append(method)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -204,6 +214,20 @@ def _environment(env: Any) -> Dict[str, str]:
         _text("Server() env name", name)
         _text(f"Server() env '{name}'", value)
     return dict(env)
+
+
+_HINTS = ["read_only", "destructive", "idempotent", "open_world"]
+
+
+def _annotations(values: Any) -> Dict[str, bool]:
+    if not isinstance(values, dict):
+        raise TypeError(f"method() annotations must be a dict of bool, not {_kind(values)}")
+    for name, value in values.items():
+        _one_of("method() annotations key", name, _HINTS)
+        if not isinstance(value, bool):
+            where = f"method() annotations '{name}'"
+            raise TypeError(f"{where} must be a bool, not {_kind(value)}")
+    return dict(values)
 
 
 def _schema(where: str, value: Any) -> Dict[str, Any]:

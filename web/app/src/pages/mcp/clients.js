@@ -1,5 +1,6 @@
 /**
- * The configuration of each MCP client, identical to the output of `svc mcp config`: change both together.
+ * The configuration of each MCP client, identical to the output of `svc mcp config` except for the path of `svc`:
+ * change both together.
  */
 
 /** Environment variable of the token, if the configuration contains none. */
@@ -38,10 +39,10 @@ export const CLIENTS = [
     id: 'claude-desktop',
     label: 'Claude Desktop',
     language: 'json',
-    write: (entry) => pretty(claudeDesktop(entry)),
+    write: (entry) => pretty(stdio(entry)),
     place:
       'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. ' +
-      'It needs Node.js.',
+      'If it does not find `svc`, write its full path.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
   {
@@ -76,6 +77,16 @@ export const CLIENTS = [
     place: 'Put this where your client keeps its MCP servers.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
+  {
+    id: 'stdio',
+    label: 'Other, without HTTP',
+    language: 'json',
+    write: (entry) => pretty(stdio(entry)),
+    place:
+      'Put this where your client keeps its MCP servers. It starts `svc` on your machine; ' +
+      'if the client does not find it, write its full path.',
+    missing: `Put a token for \`${PLACEHOLDER}\`.`,
+  },
 ];
 
 /** Codex reads tokens only from environment variables. @param {string} token */
@@ -100,15 +111,12 @@ function claudeCode(entry) {
   return `claude mcp add --transport http ${entry.name} '${entry.url}' --header "${header}"`;
 }
 
-/**
- * Remote servers with a token go through `mcp-remote`. The header has no space, because some systems split arguments at
- * spaces.
- * @param {Entry} entry
- */
-function claudeDesktop(entry) {
-  const open = isPrivate(entry.url) ? [] : ['--allow-http'];
-  const args = ['-y', 'mcp-remote', entry.url, ...open, '--header', 'Authorization:${AUTH_HEADER}'];
-  return { mcpServers: { [entry.name]: { command: 'npx', args, env: { AUTH_HEADER: bearer(entry, PLACEHOLDER) } } } };
+/** For clients without HTTP: the bridge of `svc`. @param {Entry} entry */
+function stdio(entry) {
+  const { origin, search } = new URL(entry.url);
+  const args = ['mcp', 'stdio', ...(search ? ['--search'] : [])];
+  const env = { SVC_URL: origin, SVC_TOKEN: entry.token ?? PLACEHOLDER };
+  return { mcpServers: { [entry.name]: { command: 'svc', args, env } } };
 }
 
 /** @param {Entry} entry */
@@ -142,11 +150,6 @@ function other(entry) {
       [entry.name]: { type: 'http', url: entry.url, headers: { Authorization: bearer(entry, PLACEHOLDER) } },
     },
   };
-}
-
-/** Whether the connection is encrypted or local. @param {string} url */
-function isPrivate(url) {
-  return url.startsWith('https://') || /^http:\/\/(localhost|127\.0\.0\.1)[:/]/.test(url);
 }
 
 /** @param {object} value */

@@ -2,6 +2,7 @@
 
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
+import { hintWords } from '../../lib/hints.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { hasWords } from '../../lib/search.js';
@@ -12,11 +13,15 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Drawer } from '../../ui/dialog.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, Notice, pendingOf } from '../../ui/error-notice.js';
+import { HintBadges } from '../../ui/hints.js';
 import { JsonView } from '../../ui/json-view.js';
 import { SearchInput } from '../../ui/search-input.js';
 import { Table } from '../../ui/table.js';
 
-/** @typedef {{name: string, description?: string, inputSchema: any, outputSchema?: any}} Tool */
+/**
+ * @typedef {{name: string, title?: string, description?: string, inputSchema: any, outputSchema?: any,
+ *   annotations?: Record<string, boolean>}} Tool
+ */
 /** @typedef {{kind: 'method' | 'script', name: string, href: string}} Origin */
 /** Origins by tool name; more than one if names collide. @typedef {Record<string, Origin[]>} Origins */
 
@@ -27,7 +32,7 @@ export function ToolsCard() {
   const resource = useResource(loadTools, { every: EVERY_MS });
   const q = query.get('q');
   const { tools = [], origins = {} } = resource.data ?? {};
-  const shown = tools.filter((tool) => hasWords(`${tool.name} ${tool.description ?? ''}`, q));
+  const shown = tools.filter((tool) => hasWords(`${tool.name} ${tool.title ?? ''} ${tool.description ?? ''}`, q));
   const open = tools.find((tool) => tool.name === query.get('tool'));
   const show = (/** @type {string | null} */ name) => query.set({ tool: name });
   return html`
@@ -87,10 +92,13 @@ function OriginLink({ origins: [origin] }) {
 
 /** @param {{tool: Tool, origins: Origin[], onClose: () => void}} props */
 function ToolDrawer({ tool, origins, onClose }) {
+  const hints = hintWords(tool.annotations, 'mcp');
   return html`
     <${Drawer} title=${html`<span class="mono">${tool.name}</span>`} onClose=${onClose}>
       <div class="stack-large">
+        ${tool.title && html`<p class="strong anywhere">${tool.title}</p>`}
         ${tool.description && html`<p class="anywhere">${tool.description}</p>`}
+        ${hints.length > 0 && html`<${HintBadges} words=${hints} />`}
         ${origins.length > 0 && html`<p class="muted">From <${OriginLink} origins=${origins} /></p>`}
         <section class="stack-small">
           <h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} />
@@ -122,8 +130,8 @@ function NameCollisions({ origins }) {
         ([tool, all]) =>
           html`
             <p key=${tool}>
-              <code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others can be called
-              as methods.
+              <code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others are hidden: a
+              method can still be called as a method, a script needs another name.
             </p>
           `,
       )}

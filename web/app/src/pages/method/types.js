@@ -2,11 +2,13 @@
  * A method of `GET /api/methods`; fields for the owner are null or empty for other users.
  * @typedef {object} Method
  * @property {string} name
+ * @property {string | null} title
  * @property {string} description
  * @property {string[]} keywords
  * @property {'private' | 'shared'} scope
  * @property {boolean} mcp_tool
  * @property {string | null} mcp_tool_name
+ * @property {Record<string, boolean>} annotations only the stated hints
  * @property {any} params_schema
  * @property {any} result_schema
  * @property {string} owner_id

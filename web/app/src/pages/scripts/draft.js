@@ -1,9 +1,12 @@
 /** The draft of a script, and the request made from it. */
+
+import { HINTS } from '../../lib/hints.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 
 /**
- * `schema` is the text of the params schema, '' for none.
- * @typedef {{name: string, description: string, source: string, schema: string}} Draft
+ * `schema` is the text of the params schema, '' for none; so is `title`. `hints` are the stated annotations.
+ * @typedef {{name: string, description: string, source: string, schema: string, title: string,
+ *   hints: Record<string, boolean | null>}} Draft
  */
 
 /** @param {import('./kinds.js').Script} script @returns {Draft} */
@@ -13,6 +16,8 @@ export function draftOf(script) {
     description: script.description,
     source: script.source,
     schema: script.params_schema === null ? '' : prettyJson(script.params_schema),
+    title: script.title ?? '',
+    hints: script.annotations ?? {},
   };
 }
 
@@ -21,7 +26,9 @@ export const sameDraft = (one, other) =>
   one.name === other.name &&
   one.description === other.description &&
   one.source === other.source &&
-  one.schema === other.schema;
+  one.schema === other.schema &&
+  one.title === other.title &&
+  HINTS.every(({ key }) => (one.hints[key] ?? null) === (other.hints[key] ?? null));
 
 /**
  * The request body as text: the schema is sent as typed, so that no number in it changes. Throws if the schema is
@@ -37,11 +44,15 @@ export function bodyOf(draft, kind, { more = {}, before = null } = {}) {
     name: draft.name.trim(),
     description: draft.description,
     source: draft.source,
+    ...(kind === 'tool' && { title: draft.title.trim() || null, annotations: annotationsOf(draft) }),
     ...more,
   });
   if (kind !== 'tool' || draft.schema === before?.schema) return body;
   return `${body.slice(0, -1)},"params_schema":${schemaOf(draft)}}`;
 }
+
+/** All hints, so that one that is no longer stated is removed. @param {Draft} draft */
+const annotationsOf = ({ hints }) => Object.fromEntries(HINTS.map(({ key }) => [key, hints[key] ?? null]));
 
 /** @param {Draft} draft */
 function schemaOf({ schema }) {

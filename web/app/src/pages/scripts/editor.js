@@ -1,8 +1,10 @@
 /** The fields of a new or existing script. */
+
+import { HINTS } from '../../lib/hints.js';
 import { parseJson } from '../../lib/json.js';
 import { html, useEffect, useRef } from '../../lib/preact.js';
 import { CodeEditor } from '../../ui/code-editor.js';
-import { TextInput } from '../../ui/field.js';
+import { Select, TextInput } from '../../ui/field.js';
 import { withCode } from '../../ui/rich-text.js';
 
 /** @typedef {import('./draft.js').Draft} Draft */
@@ -54,6 +56,32 @@ function showLine(frame, fault) {
   if (!fault || !line || !box) return;
   if (!fault.ran) box.scrollIntoView({ block: 'nearest' });
   box.scrollTop = line.offsetTop - box.clientHeight / 2;
+}
+
+const STATED = [
+  { value: '', label: 'not stated' },
+  { value: 'true', label: 'yes' },
+  { value: 'false', label: 'no' },
+];
+
+/**
+ * Title and annotations of a tool.
+ * @param {{draft: Draft, onChange: (change: Partial<Draft>) => void, readOnly?: boolean}} props
+ */
+export function ToolFields({ draft, onChange, readOnly }) {
+  const state = (/** @type {string} */ key, /** @type {string} */ stated) =>
+    onChange({ hints: { ...draft.hints, [key]: stated === '' ? null : stated === 'true' } });
+  return html`
+    <${TextInput} label="Title" optional maxlength="256" value=${draft.title} readonly=${readOnly}
+      hint="A name for people; MCP clients show it." autocomplete="off"
+      onInput=${(/** @type {string} */ title) => onChange({ title })} />
+    ${HINTS.map(
+      ({ key, label }) => html`
+        <${Select} key=${key} label=${label} options=${STATED} value=${String(draft.hints[key] ?? '')}
+          disabled=${readOnly} onInput=${(/** @type {string} */ stated) => state(key, stated)} />
+      `,
+    )}
+  `;
 }
 
 /** @param {{draft: Draft, onChange: (change: Partial<Draft>) => void, readOnly?: boolean}} props */

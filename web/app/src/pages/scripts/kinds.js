@@ -8,7 +8,8 @@ import { shellQuote } from '../../lib/shell.js';
 /** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
 /**
  * @typedef {{id: string, name: string, kind: Kind, owner: 'user' | 'global', owner_id: string, description: string,
- *   source: string, params_schema: any, created_at: string, updated_at: string}} Script
+ *   title: string | null, annotations: Record<string, boolean>, source: string, params_schema: any, created_at: string,
+ *   updated_at: string}} Script
  */
 
 /** @type {Record<Kind, {label: string, about: string, starter: string, use: (name: string) => string}>} */

@@ -17,6 +17,8 @@ impl Fixture {
             description: String::new(),
             source: "pass".to_owned(),
             params_schema: None,
+            title: None,
+            annotations: Default::default(),
             created_at: svc_clock::now(),
             updated_at: svc_clock::now(),
         };

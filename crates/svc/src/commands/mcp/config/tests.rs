@@ -5,6 +5,12 @@ fn write(client: ClientKind, secret: Secret) -> String {
         name: "svc",
         url: "http://127.0.0.1:12200/mcp",
         secret: &secret,
+        bridge: &Bridge {
+            program: "/opt/svc".to_owned(),
+            server: "http://127.0.0.1:12200".to_owned(),
+            ca_file: Some("/ca.pem".into()),
+            search: true,
+        },
     })
 }
 
@@ -26,13 +32,6 @@ fn each_client_gets_its_own_form() {
         write(ClientKind::Codex, variable(true)),
         "[mcp_servers.svc]\nurl = \"http://127.0.0.1:12200/mcp\"\nbearer_token_env_var = \"TOKEN\""
     );
-    let desktop = read(&write(
-        ClientKind::ClaudeDesktop,
-        Secret::Written("x".into()),
-    ));
-    let desktop = &desktop["mcpServers"]["svc"];
-    assert_eq!(desktop["env"]["AUTH_HEADER"], "Bearer x");
-    assert_eq!(desktop["args"][2], "http://127.0.0.1:12200/mcp");
     let cursor = read(&write(ClientKind::Cursor, variable(false)));
     assert_eq!(
         cursor["mcpServers"]["svc"]["headers"]["Authorization"],
@@ -49,15 +48,17 @@ fn each_client_gets_its_own_form() {
 }
 
 #[test]
-fn plain_http_to_elsewhere_must_be_allowed_by_name() {
-    for private in [
-        "https://x.example/mcp",
-        "http://localhost:1/mcp",
-        "http://127.0.0.1/mcp",
-    ] {
-        assert!(is_private(private), "{private}");
-    }
-    for open in ["http://10.0.0.1/mcp", "http://localhost.example/mcp"] {
-        assert!(!is_private(open), "{open}");
+fn a_client_without_http_starts_the_bridge() {
+    let read =
+        |client, secret| serde_json::from_str::<Value>(&write(client, secret)).expect("JSON");
+    for client in [ClientKind::ClaudeDesktop, ClientKind::Stdio] {
+        let config = read(client, Secret::Written("x".into()));
+        let expected = json!({
+            "command": "/opt/svc", "args": ["mcp", "stdio", "--search"],
+            "env": {"SVC_URL": "http://127.0.0.1:12200", "SVC_TOKEN": "x", "SVC_CA_FILE": "/ca.pem"},
+        });
+        assert_eq!(config["mcpServers"]["svc"], expected);
+        let config = read(client, variable(true));
+        assert_eq!(config["mcpServers"]["svc"]["env"]["SVC_TOKEN"], "<token>");
     }
 }

@@ -1,0 +1,138 @@
+//! `svc mcp stdio`: a bridge between an MCP client that speaks over stdin and stdout and the `/mcp`
+//! of a server.
+//!
+//! Modules:
+//! - `message` reads the lines of the client.
+//! - `relay` sends a message to the server and writes the answer.
+//! - `listen` keeps the streams of list changes open.
+//!
+//! Only messages of the protocol go to stdout, one per line; all else goes to stderr. A `tools/call`
+//! is sent once, whatever happens to it.
+
+mod listen;
+mod message;
+mod relay;
+
+use std::{io, sync::Arc, time::Duration};
+
+use svc_agent::{ChildLine, LineReader};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+    time::timeout,
+};
+
+use self::{
+    message::{INVALID_REQUEST, Message, error_line},
+    relay::Bridge,
+};
+use crate::{
+    commands::Shell,
+    context,
+    exit::{Exit, Failure, Outcome},
+    output::clean,
+};
+
+/// Bytes of a line from the client. The server's own limit is lower, and its refusal says more.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Messages to the client that wait for stdout.
+const WAITING_MAX: usize = 64;
+/// How long the last answers may take to be written.
+const WRITE_MAX: Duration = Duration::from_secs(5);
+/// How long answers are awaited after the client has closed stdin.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+
+/// Connect an MCP client that speaks over stdin and stdout
+///
+/// The client starts this command; see `svc mcp config`. The server and the token come from the
+/// saved context, or from SVC_URL and SVC_TOKEN.
+#[derive(clap::Args, Debug)]
+#[command(before_help = "  svc mcp stdio\n  svc mcp config --client claude-desktop --create-token")]
+pub struct Args {
+    /// Offer two tools that find and call the others, for users with hundreds of tools
+    #[arg(long)]
+    search: bool,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let connection = context::to_server(shell.globals.context.as_deref(), &shell.environment)?;
+    log(&format!(
+        "relays to {}",
+        connection.client.target().url("/mcp")
+    ));
+    let ended = serve(
+        connection.client,
+        args.search,
+        tokio::io::stdin(),
+        tokio::io::stdout(),
+    )
+    .await;
+    match ended {
+        Ok(Ended::Input) => Ok(Exit::Ok),
+        // Does not return: a thread is blocked in a read of stdin and would delay the end.
+        Ok(Ended::Output) => std::process::exit(0),
+        Err(error) => Err(Failure::failed("cannot read stdin").why(error)),
+    }
+}
+
+/// Which side the client closed.
+#[derive(PartialEq, Eq, Debug)]
+enum Ended {
+    Input,
+    Output,
+}
+
+async fn serve(
+    client: svc_client::Client,
+    search: bool,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> io::Result<Ended> {
+    let (out, lines) = mpsc::channel(WAITING_MAX);
+    let mut writer = tokio::spawn(write_lines(lines, output));
+    let bridge = Arc::new(Bridge::new(client, search, out.clone()));
+    let mut input = LineReader::new(input, LINE_BYTES_MAX);
+    loop {
+        let line = tokio::select! {
+            line = input.next() => line?,
+            _ = &mut writer => return Ok(Ended::Output),
+        };
+        match line {
+            None => break,
+            Some(ChildLine::TooLong(bytes)) => {
+                let why =
+                    format!("the line has {bytes} bytes; at most {LINE_BYTES_MAX} are allowed");
+                log(&why);
+                let _ = out.send(error_line(None, INVALID_REQUEST, &why)).await;
+            }
+            Some(ChildLine::Whole(line)) if line.trim_ascii().is_empty() => {}
+            Some(ChildLine::Whole(line)) => match Message::read(line) {
+                Ok(Some(message)) => bridge.take(message).await,
+                // The server asks the client nothing.
+                Ok(None) => log("ignores a response of the client"),
+                Err(refusal) => {
+                    let _ = out.send(refusal).await;
+                }
+            },
+        }
+    }
+    bridge.finish(DRAIN_MAX).await;
+    // The writer ends when the last sender is dropped.
+    drop((bridge, out));
+    let _ = timeout(WRITE_MAX, writer).await;
+    Ok(Ended::Input)
+}
+
+/// Writes each message as one line. Ends when the client has closed the output.
+async fn write_lines(mut lines: mpsc::Receiver<Vec<u8>>, mut output: impl AsyncWrite + Unpin) {
+    while let Some(mut line) = lines.recv().await {
+        line.push(b'\n');
+        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn log(text: &str) {
+    eprintln!("svc mcp stdio: {}", clean(text));
+}

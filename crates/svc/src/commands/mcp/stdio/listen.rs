@@ -1,0 +1,153 @@
+//! Streams of list changes: `GET /mcp` for a legacy client, `subscriptions/listen` for a modern one.
+//! A lost stream is opened again. The list may have changed meanwhile, so the client is told so.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Method, StatusCode};
+use svc_client::{Answer, EventStream, Received, Reply};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    log,
+    message::{FromServer, Message},
+    relay::{BACKOFF, Bridge},
+};
+
+pub const LIST_CHANGED: &str = "notifications/tools/list_changed";
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+/// Three heartbeats of the server: a stream without a byte for this long is lost.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
+
+/// How a stream ended.
+enum End {
+    Lost(String),
+    /// The server's last message: the response to the subscription.
+    Response(String),
+}
+
+/// Follows the list changes of a legacy client until the task is aborted.
+pub async fn follow(bridge: Arc<Bridge>) {
+    let changed = format!(r#"{{"jsonrpc":"2.0","method":"{LIST_CHANGED}"}}"#);
+    let mut delays = BACKOFF.delays();
+    let mut was_interrupted = false;
+    loop {
+        let headers = bridge.stream_headers().await;
+        let client = bridge.client.http();
+        let within = client.policy().answer_timeout;
+        let opened = client
+            .send_for_reply(Method::GET, bridge.path, headers, None, within)
+            .await;
+        let why = match opened {
+            Ok(Reply::Stream(stream)) => {
+                delays = BACKOFF.delays();
+                if was_interrupted {
+                    notify(&bridge, &changed).await;
+                }
+                match relay(&bridge, stream, true).await {
+                    End::Lost(why) => why,
+                    End::Response(_) => "the server sent a response without a request".to_owned(),
+                }
+            }
+            Ok(Reply::Whole(answer)) if is_unsupported(&answer) => {
+                return log("the server sends no list changes");
+            }
+            Ok(Reply::Whole(answer)) => client.problem(answer.status, &answer.body).to_string(),
+            Err(error) => error.to_string(),
+        };
+        log(&format!("list changes are interrupted: {why}"));
+        was_interrupted = true;
+        sleep(delays.next_jittered()).await;
+    }
+}
+
+/// Keeps a subscription of a modern client open. Its response is relayed when the server refuses to
+/// open it, also again.
+pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
+    let id = message.id.as_deref().unwrap_or("null");
+    let changed = format!(
+        r#"{{"jsonrpc":"2.0","method":"{LIST_CHANGED}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+    );
+    let mut delays = BACKOFF.delays();
+    // The response that the server sent at the end of the last stream.
+    let mut last_response: Option<String> = None;
+    let mut was_open = false;
+    loop {
+        let headers = bridge.headers(&message).await;
+        let why = match bridge.post(&message, headers).await {
+            Ok(Reply::Stream(stream)) => {
+                delays = BACKOFF.delays();
+                if was_open {
+                    notify(bridge, &changed).await;
+                }
+                let end = relay(bridge, stream, was_open).await;
+                was_open = true;
+                match end {
+                    End::Lost(why) => why,
+                    End::Response(response) => {
+                        last_response = Some(response);
+                        "the server ended the stream".to_owned()
+                    }
+                }
+            }
+            Ok(Reply::Whole(answer)) if !may_pass(answer.status) => {
+                return match last_response {
+                    Some(response) => {
+                        bridge.settle(&message).await;
+                        bridge.write(response.as_bytes()).await;
+                    }
+                    None => bridge.relay_answer(&message, &answer).await,
+                };
+            }
+            Ok(Reply::Whole(answer)) => bridge
+                .client
+                .http()
+                .problem(answer.status, &answer.body)
+                .to_string(),
+            Err(error) => error.to_string(),
+        };
+        log(&format!("list changes are interrupted: {why}"));
+        sleep(delays.next_jittered()).await;
+    }
+}
+
+/// Relays a stream to its end. `is_again`: the client already has the acknowledgement.
+async fn relay(bridge: &Bridge, mut stream: EventStream, is_again: bool) -> End {
+    loop {
+        let message = match timeout(SILENCE_MAX, stream.next()).await {
+            Err(_) => return End::Lost(format!("no sign of life for {SILENCE_MAX:?}")),
+            Ok(Err(error)) => return End::Lost(error.to_string()),
+            Ok(Ok(Received::End)) => return End::Lost("the server ended the stream".to_owned()),
+            Ok(Ok(Received::KeepAlive)) => continue,
+            Ok(Ok(Received::Message(message))) => message.data,
+        };
+        match FromServer::of(&message) {
+            FromServer::Response => return End::Response(message),
+            FromServer::Notification(method) if method == ACKNOWLEDGED && is_again => {}
+            FromServer::Notification(method) => {
+                if method == LIST_CHANGED {
+                    bridge.forget_schemas().await;
+                }
+                bridge.write(message.as_bytes()).await;
+            }
+            FromServer::Other => log("ignores a message of the server that is not JSON-RPC"),
+        }
+    }
+}
+
+async fn notify(bridge: &Bridge, changed: &str) {
+    bridge.forget_schemas().await;
+    bridge.write(changed.as_bytes()).await;
+}
+
+/// Whether this server has no such stream.
+fn is_unsupported(answer: &Answer) -> bool {
+    matches!(
+        answer.status,
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_ACCEPTABLE
+    )
+}
+
+/// Whether a later attempt may succeed: the server is busy, restarting or behind a failing proxy.
+fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
