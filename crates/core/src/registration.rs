@@ -45,7 +45,7 @@ pub struct Registration {
     pub server: ServerDefinition,
     /// The methods that the space publishes.
     #[serde(default)]
-    #[schemars(required, length(min = 1, max = METHODS_MAX))]
+    #[schemars(!default, length(min = 1, max = METHODS_MAX))]
     pub methods: Vec<MethodDefinition>,
 }
 

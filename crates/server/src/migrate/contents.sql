@@ -18,7 +18,7 @@ INSERT INTO spaces (id, name, owner_id, state, health, runtime, template_id, hea
 INSERT INTO agent_tokens (id, space_id, hash, kind, created_at, made_by)
     VALUES ('at1', 'sp1', X'02', 'agent', 1, 'u2');
 INSERT INTO scripts VALUES
-    ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1, '[]');
+    ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1, '[]', 'Go', '{"read_only":true}');
 INSERT INTO event_sinks VALUES
     ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1,
         NULL, X'05'),

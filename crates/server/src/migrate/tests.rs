@@ -179,6 +179,7 @@ async fn an_older_source_is_brought_up_first() {
          ALTER TABLE users DROP COLUMN quotas;
          ALTER TABLE event_sinks DROP COLUMN sealed_headers;
          DROP INDEX api_tokens_by_parent; ALTER TABLE api_tokens DROP COLUMN parent_id;
+         ALTER TABLE scripts DROP COLUMN title; ALTER TABLE scripts DROP COLUMN annotations;
          DELETE FROM schema_migrations WHERE version > 4;
          INSERT INTO meta VALUES ('k', 'v')",
     );

@@ -63,7 +63,7 @@ fn title_and_annotations_are_checked() {
     assert_eq!(json!(checked.methods[0].annotations), hints);
     refused(
         with("title", json!(" ")),
-        "methods[0].title: the title is empty",
+        "methods[0].title: method `a`: the title is empty",
     );
     refused(with("title", json!("x".repeat(257))), "at most 256");
     refused(with("annotations", json!({"readOnly": true})), "readOnly");

@@ -276,6 +276,7 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
         "provider_count",
         "local_name",
         "groups",
+        "deleted_groups",
         "events",
         "event_sinks",
         "providers",
