@@ -79,3 +79,26 @@ pub enum McpBody {
     One(JsonRpcRequest),
     Batch(Vec<JsonRpcRequest>),
 }
+
+/// Responses of MCP.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum McpResult {
+    One(McpResponse),
+    Batch(Vec<McpResponse>),
+}
+
+/// Has either `result` or `error`.
+#[derive(JsonSchema)]
+#[schemars(example = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}))]
+pub struct McpResponse {
+    #[schemars(extend("const" = "2.0"))]
+    jsonrpc: String,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    error: Option<JsonRpcError>,
+    /// Absent if the request had no valid id.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    id: Option<JsonRpcId>,
+}

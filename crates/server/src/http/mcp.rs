@@ -19,7 +19,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts, uri:
 use hyper::body::{Frame, SizeHint};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use svc_protocol::jsonrpc::schema::{CallResult, McpBody};
+use svc_protocol::jsonrpc::schema::{McpBody, McpResult};
 
 use super::{
     describe::{Answer, Operation},
@@ -89,11 +89,11 @@ impl IntoResponse for McpAnswer {
 
 impl Answer for McpAnswer {
     fn describe(operation: &mut Operation) {
-        operation.answer_json::<CallResult>(200, "Responses of MCP");
+        operation.answer_json::<McpResult>(200, "Responses of MCP");
         EventStream::describe(operation);
         operation.answer(202, "Notifications only", None);
-        operation.answer_json::<CallResult>(400, "A response of MCP with an error, or a problem");
-        operation.answer_json::<CallResult>(404, "A response of MCP: the method does not exist");
+        operation.answer_json::<McpResult>(400, "A response of MCP with an error, or a problem");
+        operation.answer_json::<McpResult>(404, "A response of MCP: the method does not exist");
     }
 }
 
