@@ -25,8 +25,7 @@ const NO_INPUT: &str = "name 'input' is not defined";
 const INPUT: &str = "the embedded engine has no `input()`: a handler or tool gets its params, a \
                      script its arguments (`sys.argv`)";
 
-const UNSUPPORTED_ON_SERVER: &str =
-    "the embedded engine does not support it, and there is no other engine on the server";
+const UNSUPPORTED_ON_SERVER: &str = "because there is no other engine on the server";
 
 /// End of the engine's message about a call of the host by a function that the engine itself calls.
 const SYNCHRONOUS: &str = "cannot suspend in this synchronous context";

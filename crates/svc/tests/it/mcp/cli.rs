@@ -85,7 +85,12 @@ async fn the_cli_prints_a_configuration_that_works() {
         codex.contains(&format!("url = \"{url}?tools=search\"")),
         "{codex}"
     );
-    for client in ["claude-desktop", "cursor", "vscode"] {
+    // Needs a program on stdio.
+    let desktop = config(&["claude-desktop"]).await.json();
+    let entry = &desktop["mcpServers"]["svc"];
+    assert_eq!(entry["args"], serde_json::json!(["mcp", "stdio"]));
+    assert_eq!(entry["env"]["SVC_URL"], server.url());
+    for client in ["cursor", "vscode"] {
         let printed = config(&[client]).await.stdout;
         assert!(printed.contains(&url), "{printed}");
         serde_json::from_str::<Value>(&printed).expect("JSON");

@@ -52,8 +52,8 @@ async fn a_script_has_every_field_in_every_response() {
     let made = &full.created;
     let expected = json!({
         "id": full.id, "name": "sum it", "kind": "tool", "owner": "user", "owner_id": ann.id,
-        "description": "Adds", "source": source, "params_schema": schema,
-        "created_at": made["created_at"], "updated_at": made["created_at"],
+        "title": null, "description": "Adds", "annotations": {}, "source": source,
+        "params_schema": schema, "created_at": made["created_at"], "updated_at": made["created_at"],
     });
     assert_eq!(made, &expected);
     assert!(made["created_at"].as_str().unwrap().ends_with('Z'));
@@ -221,7 +221,7 @@ async fn a_source_that_cannot_run_is_refused_with_its_line() {
                 "odd.py:2: NotImplementedError",
             ),
             ("def f():\n    yield 1\n", "`yield 1`"),
-            ("def f():\n    yield 1\n", "rewrite it"),
+            ("def f():\n    yield 1\n", "collect the values in a list"),
             ("x = 1\ny = '", "odd.py:2"),
         ] {
             let body = json!({"name": "odd", "kind": kind, "source": source});

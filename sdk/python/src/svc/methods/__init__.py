@@ -107,10 +107,14 @@ class Server:
             method["scope"] = scope
         if groups:
             method["groups"] = _texts("method() groups", groups)
+        if title is not None:
+            method["title"] = _text("method() title", title)
         if not isinstance(mcp_tool, bool):
             raise TypeError(f"method() mcp_tool must be a bool, not {_kind(mcp_tool)}")
         if mcp_tool:
             method["mcp_tool"] = True
+        if annotations:
+            method["annotations"] = _annotations(annotations)
         if params is not None:
             method["params_schema"] = _schema("method() params", params)
         if result is not None:
@@ -119,10 +123,6 @@ class Server:
             method["events"] = _texts("method() events", events)
         if event_sinks:
             method["event_sinks"] = _texts("method() event_sinks", event_sinks)
-        if title is not None:
-            method["title"] = _text("method() title", title)
-        if annotations:
-            method["annotations"] = _annotations(annotations)
         self._methods.append(method)
 
     def to_dict(self) -> Dict[str, Any]:

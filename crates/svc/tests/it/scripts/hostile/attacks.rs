@@ -177,7 +177,6 @@ const ODD: &[&str] = &[
     "print('\\ud800' * 100)",
     "print('x' * 10 ** 6)",
     "import sys\nsys.exit(0)",
-    "class C:\n    def __del__(self):\n        while True:\n            pass\nC()",
     "from svc import _host\n_host.call = lambda *a: 1",
     "import svc\nsvc.LEFT = 1",
     "import svc\nif hasattr(svc, 'LEFT'):\n    print('ESC' + 'APED')",
