@@ -18,11 +18,11 @@ pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
         ErrorKind::GroupUnclosed => "a group is not closed; write `\\(` for a parenthesis",
         ErrorKind::GroupUnopened => "`)` closes no group; write `\\)` for a parenthesis",
         ErrorKind::ClassUnclosed => "a character class is not closed; write `\\[` for a bracket",
-        ErrorKind::ClassRangeInvalid { .. } => "a range of characters ends before it begins",
+        ErrorKind::ClassRangeInvalid => "a range of characters ends before it begins",
         ErrorKind::RepetitionMissing => {
             "there is nothing to repeat before `*`, `+`, `?` or `{`; write a `\\` before it for the character itself"
         }
-        ErrorKind::RepetitionCountInvalid { .. } => "a repetition ends before it begins",
+        ErrorKind::RepetitionCountInvalid => "a repetition ends before it begins",
         ErrorKind::RepetitionCountUnclosed | ErrorKind::RepetitionCountDecimalEmpty => {
             "a repetition must be like `{2}`, `{2,}` or `{2,5}`; write `\\{` for a brace"
         }

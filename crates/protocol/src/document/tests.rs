@@ -198,7 +198,7 @@ fn toml_dates_are_text_where_any_value_is_allowed() {
 fn toml_numbers_without_a_form_in_json_are_refused() {
     for number in ["inf", "+inf", "-inf", "nan", "-nan", "1e999"] {
         let text = format!("name = 'a'\nany = {{ x = [1, {number}] }}");
-        let error = read_toml::<Sample>(&text).err().expect(number);
+        let error = read_toml::<Sample>(&text).expect_err(number);
         assert!(
             error
                 .message

@@ -124,5 +124,4 @@ async fn an_agent_ends_when_another_server_revokes_its_access() {
     let inactive = json!({"active": false});
     zone.admin(0).patch(&path, inactive).await.expect(200);
     agent.process().wait_for_log("is deactivated", SOON).await;
-    assert!(!answers(&at[1], "echo").await);
 }

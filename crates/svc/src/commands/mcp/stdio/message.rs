@@ -239,7 +239,7 @@ mod tests {
             ["mcp-protocol-version", "mcp-method", "mcp-name"].map(|name| {
                 headers
                     .get(name)
-                    .map(|value| value.to_str().unwrap().to_owned())
+                    .map(|value| value.to_str().expect("text").to_owned())
             })
         };
         let some = |text: &str| Some(text.to_owned());
@@ -264,7 +264,7 @@ mod tests {
         assert!(
             of(&hostile, None)[2]
                 .as_ref()
-                .unwrap()
+                .expect("a header")
                 .starts_with("=?base64?")
         );
     }

@@ -288,7 +288,6 @@ pub const MODULES: &[&str] = &[
     "pwd",
     "select",
     "asyncio.subprocess",
-    "io",
     "faulthandler",
     "svc.methods",
     "svc.jsonrpc",
