@@ -58,7 +58,7 @@ export function places({ facts }) {
     { route: '/audit', path: '/audit', shows: text('event_sink.created') },
     { route: '/account', path: '/account', shows: text('this one') },
     { route: '/login', path: '/login', who: 'guest', shows: heading('Sign in to svc') },
-    { route: '/sign-in', path: '/sign-in#svc_sgn_0', who: 'guest', shows: text('used already or has expired') },
+    { route: '/sign-in', path: '/sign-in', who: 'guest', shows: text('Open the whole link') },
     { route: '/api/docs', path: '/api/docs', who: 'guest', shows: text('/api/event-sinks/preview') },
     { route: '/setup', path: '/setup?token=svc_set_0', who: 'guest', shows: text('set up already') },
     { route: '*', name: 'not-found', path: '/nowhere', shows: heading('Page not found') },

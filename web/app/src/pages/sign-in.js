@@ -11,6 +11,10 @@ export default function SignInPage() {
   const [error, setError] = useState(/** @type {any} */ (null));
   useEffect(() => {
     const token = location.hash.slice(1);
+    if (!token) {
+      setError(new Error('This address has no token. Open the whole link that `svc up` printed.'));
+      return;
+    }
     // The token must not stay in the history of the browser.
     history.replaceState(history.state, '', location.pathname);
     signInWithLink(token).then(() => navigate('/', { replace: true }), setError);

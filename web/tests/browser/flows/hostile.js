@@ -15,6 +15,8 @@ const WITHOUT = [
   'groups',
   'roles',
   'login',
+  'sign-in',
+  'api-docs',
   'setup',
   'not-found',
   'forbidden',
