@@ -1,8 +1,8 @@
 //! Decides which certificates of servers are trusted, and says in plain words why one is not.
 //!
-//! A certificate of `openssl req -x509` is its own authority. webpki never accepts an authority as
-//! the certificate of a server, so a certificate that stands in the CA file itself is accepted here:
-//! whoever named the file trusts exactly this certificate. Its dates and names still count.
+//! A certificate made by `openssl req -x509` is its own authority. The verifier of rustls never accepts
+//! an authority as the certificate of a server. A server may use such a certificate if the CA file
+//! contains exactly this certificate. Its dates and names are checked too.
 
 use std::{error::Error, fmt, io, net::IpAddr, sync::Arc};
 

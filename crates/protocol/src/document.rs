@@ -52,8 +52,8 @@ pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
     serde_json::from_value(value).map_err(|_| explain::<T>(&node, Format::Json))
 }
 
-/// Why the parameters of a query do not have the form of `T`. Their values are texts, which may
-/// stand for numbers and booleans.
+/// Why the parameters of a query do not have the form of `T`. All values of a query
+/// are text; `T` may read them as numbers or booleans.
 pub fn explain_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> ReadError {
     explain::<T>(&Node::query(pairs), Format::Query)
 }

@@ -23,7 +23,7 @@ impl Conditions {
         format!("?{}", self.values.len())
     }
 
-    /// Adds a condition, in which each `?` stands for the value.
+    /// Adds a condition. Each `?` in it is replaced by the placeholder of the value.
     pub(super) fn add(&mut self, condition: &str, value: impl Into<Value>) {
         let placeholder = self.placeholder(value);
         self.and(&condition.replace('?', &placeholder));

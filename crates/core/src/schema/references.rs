@@ -11,8 +11,8 @@ use super::{
 
 /// Keywords that refer to a schema.
 pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Bytes of all resolved references of a schema together. Ids and anchors let a few bytes stand for
-/// a long pointer.
+/// Total bytes of the resolved references of a schema. Limited, because a short id or anchor can
+/// resolve to a long pointer.
 const POINTER_BYTES_MAX: usize = 1024 * 1024;
 
 /// The subschemas of a schema and its references.

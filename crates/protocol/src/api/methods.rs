@@ -48,7 +48,8 @@ pub struct Method {
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
-    /// Groups of the registration that were deleted since: nobody sees the method through them.
+    /// Number of groups in the registration that were deleted later. Nobody sees the method because
+    /// of them.
     #[serde(default)]
     pub deleted_groups: usize,
     pub events: Vec<String>,

@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         Err(Fault::invalid_type(self.unexpected(), visitor))
     }
 
-    /// The value that a word of a query stands for.
+    /// Reads the text of a query as a number or a boolean.
     fn word<T: FromStr>(&self) -> Option<T> {
         match self.0 {
             Node::Word(word) => word.parse().ok(),

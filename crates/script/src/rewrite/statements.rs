@@ -173,7 +173,7 @@ impl<'a> Statements<'a> {
             )
         {
             let inside = arguments.range.add_start(1.into()).sub_end(1.into());
-            // `*values` may be empty, and then there is no text.
+            // If `*values` is empty, the exception has no text.
             let spread = arguments.args.iter().any(Expr::is_starred_expr);
             let open = if spread {
                 "*__svc__.exception_texts("

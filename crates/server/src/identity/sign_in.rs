@@ -1,14 +1,17 @@
 //! The one-click link of `svc up`: a secret that opens one session of one user.
 //!
 //! There is at most one link. The store holds its hash, and the transaction that opens the session
-//! deletes it.
+//! deletes it. A new password of the user ends the link too.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use svc_core::{Timestamp, UserId, credential::CredentialKind};
-use svc_store::{StoreError, Tx, meta, users};
+use svc_store::{
+    StoreError, Tx, meta,
+    users::{self, UserRow},
+};
 
 use super::{
     Identity,
@@ -24,6 +27,7 @@ const SIGN_IN_LINK: &str = "sign_in_link";
 
 #[derive(Serialize, Deserialize)]
 struct StoredLink {
+    /// [`hash_of`] the token and the user.
     hash: String,
     user_id: UserId,
     expires_at: Timestamp,
@@ -33,14 +37,22 @@ impl Identity {
     /// Creates the token of a link that signs this user in once. It replaces an earlier one.
     pub async fn sign_in_token(&self, user_id: UserId) -> Result<String, IdentityError> {
         let secret = Secret::new(CredentialKind::SignIn)?;
-        let link = StoredLink {
-            hash: hex(&secret.hash),
-            user_id,
-            expires_at: self.clock.now().plus(SIGN_IN_LINK_LIFETIME),
-        };
-        let link = serde_json::to_string(&link).expect("a link is always JSON");
+        let (token, expires_at) = (
+            secret.text.clone(),
+            self.clock.now().plus(SIGN_IN_LINK_LIFETIME),
+        );
         self.store
-            .write(move |tx| meta::set(tx, SIGN_IN_LINK, &link))
+            .write(move |tx| {
+                let user = users::find(tx, user_id)?;
+                let user = user.ok_or(StoreError::NoRow)?;
+                let link = StoredLink {
+                    hash: hash_of(&token, &user),
+                    user_id,
+                    expires_at,
+                };
+                let link = serde_json::to_string(&link).expect("a link is always JSON");
+                meta::set(tx, SIGN_IN_LINK, &link)
+            })
             .await?;
         Ok(secret.text)
     }
@@ -55,18 +67,12 @@ impl Identity {
             return Err(invalid_link());
         }
         let link = PresentedLink {
-            hash: hex(&hash_secret(token)),
+            token: token.to_owned(),
             at: self.clock.now(),
         };
         let checked = link.clone();
-        let user = self
-            .store
-            .read(move |tx| match checked.find_user(tx)? {
-                Some(user) => users::find(tx, user),
-                None => Ok(None),
-            })
-            .await?;
-        let user = user.filter(|user| user.active).ok_or_else(invalid_link)?;
+        let user = self.store.read(move |tx| checked.find_user(tx)).await?;
+        let user = user.ok_or_else(invalid_link)?;
         self.open_session(user, client, Some(link)).await
     }
 }
@@ -74,7 +80,7 @@ impl Identity {
 /// The link of a request.
 #[derive(Clone)]
 pub(super) struct PresentedLink {
-    hash: String,
+    token: String,
     at: Timestamp,
 }
 
@@ -87,13 +93,22 @@ impl PresentedLink {
     }
 
     /// The user of the link, if it is valid.
-    fn find_user(&self, tx: &mut Tx<'_>) -> Result<Option<UserId>, StoreError> {
-        Ok(meta::find(tx, SIGN_IN_LINK)?
+    fn find_user(&self, tx: &mut Tx<'_>) -> Result<Option<UserRow>, StoreError> {
+        let link = meta::find(tx, SIGN_IN_LINK)?
             .and_then(|link| serde_json::from_str::<StoredLink>(&link).ok())
-            .filter(|link| bool::from(link.hash.as_bytes().ct_eq(self.hash.as_bytes())))
-            .filter(|link| self.at < link.expires_at)
-            .map(|link| link.user_id))
+            .filter(|link| self.at < link.expires_at);
+        let Some(link) = link else { return Ok(None) };
+        let is_valid = |user: &UserRow| {
+            let presented = hash_of(&self.token, user);
+            user.active && bool::from(link.hash.as_bytes().ct_eq(presented.as_bytes()))
+        };
+        Ok(users::find(tx, link.user_id)?.filter(is_valid))
     }
+}
+
+/// The hash of a token, valid with the current password of a user only.
+fn hash_of(token: &str, user: &UserRow) -> String {
+    hex(&hash_secret(&format!("{token}{}", user.password_hash)))
 }
 
 fn invalid_link() -> IdentityError {

@@ -50,7 +50,7 @@ impl Links {
         }
     }
 
-    /// The goodbye for a link whose agent token is no longer accepted.
+    /// The goodbye to send if the agent token of the link is not valid any more; `None` if it is valid.
     pub(super) fn find_denial(&self, live: &LiveSpace) -> Option<Goodbye> {
         let link = live.link()?;
         let directory = &self.publisher.directory;

@@ -110,8 +110,8 @@ impl Deliverers {
         Ok(event_json(event, &context.space, &context.custom))
     }
 
-    /// The source of the sink's script and the libraries that it may import; the result of the
-    /// attempt if there is no script to run.
+    /// The source of the sink's script, and the libraries that it may import. If there is no script
+    /// to run, the result of the attempt.
     async fn script_of(
         &self,
         sink: &SinkRow,

@@ -27,7 +27,7 @@ async fn s5_a_sign_in_link_opens_one_session() {
     for wrong in [stale.as_str(), &made_up, &setup, "", "svc_sgn_"] {
         assert_code(identity.sign_in(wrong, client(1)).await, INVALID);
     }
-    // The token is no credential of a request.
+    // A request cannot use the token as its credential.
     let directory = identity.directory();
     assert!(directory.authenticate(&token, Timestamp(0)).is_err());
     let session = identity.sign_in(&token, client(1)).await;
@@ -58,7 +58,7 @@ async fn s5_a_sign_in_link_is_redeemed_by_one_of_two_requests() {
 }
 
 #[tokio::test]
-async fn s5_a_sign_in_link_expires_and_needs_an_active_user() {
+async fn s5_a_sign_in_link_ends_with_its_time_the_password_or_the_user() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let token = async |user| identity.sign_in_token(user).await.expect("written");
@@ -70,6 +70,14 @@ async fn s5_a_sign_in_link_expires_and_needs_an_active_user() {
     assert!(identity.sign_in(&timely, client(1)).await.is_ok());
 
     let ann = fixture.user("ann", &["user"]).await;
+    let before = token(ann.id).await;
+    let patch = api::UserPatch {
+        password: Some("another long password".to_owned()),
+        ..api::UserPatch::default()
+    };
+    let patched = identity.update_user(&fixture.admin, ann.id, patch).await;
+    patched.expect("a new password");
+    assert_code(identity.sign_in(&before, client(1)).await, INVALID);
     let of_ann = token(ann.id).await;
     let patch = api::UserPatch {
         active: Some(false),

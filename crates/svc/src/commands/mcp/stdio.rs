@@ -7,7 +7,7 @@
 //! - `listen` keeps the streams of list changes open.
 //!
 //! Only messages of the protocol go to stdout, one per line; all else goes to stderr. A `tools/call`
-//! is sent once, whatever happens to it.
+//! is never sent a second time, even if its connection is lost.
 
 mod listen;
 mod message;

@@ -1,5 +1,5 @@
 //! Streams of list changes: `GET /mcp` for a legacy client, `subscriptions/listen` for a modern one.
-//! A lost stream is opened again. The list may have changed meanwhile, so the client is told so.
+//! A lost stream is opened again. The list may have changed in between, so the client gets a list-changed notification.
 
 use std::{sync::Arc, time::Duration};
 

@@ -130,6 +130,9 @@ const DEEP: &[&str] = &[
 ];
 
 const REFUSED: &[&str] = &[
+    "import io\nio.open('/etc/passwd')\nprint('ESC' + 'APED')",
+    "import io\nio.FileIO('/etc/passwd')\nprint('ESC' + 'APED')",
+    "import logging\nlogging.FileHandler('/tmp/x')\nprint('ESC' + 'APED')",
     "raise ValueError('x' * 10 ** 6)",
     "raise ValueError('x\\n' * 10 ** 5)",
     "raise ValueError('\\0\\x1b[2J' * 10 ** 5)",
