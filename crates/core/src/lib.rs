@@ -4,6 +4,7 @@
 //! values are arguments, so a table can test every rule.
 
 pub mod credential;
+pub mod delivery_policy;
 pub mod event;
 pub mod fair;
 pub mod fair_queue;

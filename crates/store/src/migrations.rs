@@ -27,6 +27,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0010_sealed_headers",
     "0011_token_parents",
     "0012_tool_annotations",
+    "0013_delivery_policy",
 ];
 
 /// The schema version of this program: the number of steps.

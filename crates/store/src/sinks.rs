@@ -126,7 +126,7 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let changed = tx.changes(
         "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
              config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9,
-             sealed_headers = ?10 WHERE id = ?1",
+             sealed_headers = ?10, policy = ?11, paused = ?12 WHERE id = ?1",
         values![
             sink.id,
             &sink.name,
@@ -137,7 +137,9 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
             &sink.secret,
             &sink.previous_secret,
             sink.previous_until,
-            &sink.sealed_headers
+            &sink.sealed_headers,
+            &sink.policy,
+            &sink.paused
         ],
     )?;
     if !changed {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
-use svc_core::{EventId, ScriptId, SinkId, Timestamp, UserId, name::FreeName};
+use svc_core::{
+    EventId, ScriptId, SinkId, Timestamp, UserId, delivery_policy::DeliveryPolicy, name::FreeName,
+};
 
 use super::{
     DESCRIPTION_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PATTERNS_MAX,
@@ -42,6 +44,12 @@ pub struct Sink {
     pub webhook: Option<WebhookConfig>,
     pub script: Option<ScriptConfig>,
     pub json_rpc: Option<JsonRpcConfig>,
+    /// How events are delivered. Without effect for json-rpc sinks.
+    #[serde(default)]
+    pub delivery: DeliveryPolicy,
+    /// Why and when the service paused the sink. Enabling the sink removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<SinkPause>,
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
@@ -75,6 +83,13 @@ pub struct ScriptConfig {
 #[serde(deny_unknown_fields)]
 pub struct JsonRpcConfig {
     pub body_template: Option<String>,
+}
+
+/// A pause that the service made because deliveries failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SinkPause {
+    pub at: Timestamp,
+    pub reason: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -123,10 +138,13 @@ pub struct NewSink {
     pub script: Option<ScriptConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json_rpc: Option<JsonRpcConfig>,
+    /// How events are delivered; what is left out has its default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryPolicy>,
 }
 
-/// A merge patch. Type and owner never change. `webhook` and `json_rpc` are merged member by member
-/// (`null` removes a member), so they stay JSON here.
+/// A merge patch. Type and owner never change. `webhook`, `json_rpc` and `delivery` are merged member
+/// by member (`null` removes a member), so they stay JSON here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"active": false}))]
@@ -180,6 +198,14 @@ pub struct SinkPatch {
     )]
     #[schemars(with = "JsonRpcConfig")]
     pub json_rpc: Option<Value>,
+    /// `null` for a member restores its default.
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "DeliveryPolicy")]
+    pub delivery: Option<Value>,
 }
 
 /// A merge patch of a webhook's configuration; only a schema.

@@ -81,6 +81,7 @@ impl SinksService {
         check::name_and_description(&new.name, &new.description)?;
         let patterns = check::patterns(&new.patterns)?;
         let config = check::new_config(&new)?;
+        let policy = check::policy(new.delivery.unwrap_or_default(), new.r#type)?;
         self.check_template(caller, new.r#type, config.body_template())
             .await?;
         if let SinkConfig::Script { source, .. } = &config {
@@ -105,6 +106,8 @@ impl SinksService {
             kind: new.r#type,
             active: new.active,
             config,
+            policy,
+            paused: None,
             secret: secret
                 .as_deref()
                 .map(|text| self.seal(id, text))
@@ -311,6 +314,10 @@ fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError>
     }
     if let Some(active) = patch.active {
         after.active = active;
+        after.paused = None;
+    }
+    if let Some(change) = patch.delivery {
+        after.policy = check::merged_policy(&before.policy, &change, before.kind)?;
     }
     let parts = [
         ("webhook", patch.webhook, SinkType::Webhook),

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use svc_core::{ScriptId, SinkId, Timestamp, UserId, pattern::Pattern};
-use svc_protocol::api::SinkType;
+use svc_core::{
+    ScriptId, SinkId, Timestamp, UserId, delivery_policy::DeliveryPolicy, pattern::Pattern,
+};
+use svc_protocol::api::{SinkPause, SinkType};
 
 use crate::{record::record, value::as_json};
 
@@ -25,6 +27,9 @@ pub struct SinkRow {
     pub kind: SinkType,
     pub active: bool,
     pub config: SinkConfig,
+    pub policy: DeliveryPolicy,
+    /// Why the service paused the sink. `None` while the sink is active, and if a user disabled it.
+    pub paused: Option<SinkPause>,
     /// Encrypted.
     pub secret: Option<Vec<u8>>,
     /// Encrypted; also signs until `previous_until`.
@@ -73,11 +78,11 @@ impl SinkConfig {
     }
 }
 
-as_json!(SinkConfig);
+as_json!(SinkConfig, DeliveryPolicy, SinkPause);
 
 record! {
     SinkRow in "event_sinks": id, owner_key, owner_id, name, description, patterns, kind as "type",
-    active, config, secret, previous_secret, previous_until, sealed_headers, created_at
+    active, config, policy, paused, secret, previous_secret, previous_until, sealed_headers, created_at
 }
 
 /// The `owner_key` of a user's own sinks.

@@ -3,6 +3,7 @@
 mod change;
 mod content;
 mod deliveries;
+mod policy;
 mod trying;
 
 pub use content::read_text;
@@ -244,8 +245,12 @@ impl Record for Sink {
         if let Some(json_rpc) = &self.json_rpc {
             template = json_rpc.body_template.as_ref();
         }
+        let paused = self.paused.as_ref();
+        let paused = paused.map(|pause| format!("{}: {}", pause.at, pause.reason));
+        fields.extend(paused.map(|paused| ("paused", paused)));
         fields.extend([
             ("body template", or_dash(template)),
+            ("delivery", policy::describe(&self.delivery)),
             ("queued", self.queue_depth.to_string()),
             ("dropped", self.dropped.to_string()),
             ("last delivery", last_delivery(self)),

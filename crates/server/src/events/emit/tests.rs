@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use serde_json::{Value, json};
 use svc_core::{
     Permissions, SinkId, Timestamp, UserId, UserName,
+    delivery_policy::DeliveryPolicy,
     event::{Actor, ActorKind},
     json_text::JsonText,
     pattern::Pattern,
@@ -209,6 +210,8 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        policy: DeliveryPolicy::default(),
+        paused: None,
         created_at: Timestamp(0),
     };
     let inserting = fixture.store.write(move |tx| sinks::insert(tx, &row));

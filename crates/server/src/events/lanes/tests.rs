@@ -20,6 +20,7 @@ use serde_json::json;
 use svc_clock::Clock;
 use svc_core::{
     EventId, LaneId, ServerId, SinkId, SpaceId, Timestamp, UserId,
+    delivery_policy::DeliveryPolicy,
     event::{Actor, Event},
     json_text::JsonText,
     pattern::Pattern,
@@ -275,6 +276,8 @@ impl Fixture {
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
+            policy: DeliveryPolicy::default(),
+            paused: None,
             created_at: Timestamp(START),
         }
     }

@@ -1,5 +1,5 @@
 use serde_json::json;
-use svc_core::{Timestamp, UserId, pattern::Pattern};
+use svc_core::{Timestamp, UserId, delivery_policy::DeliveryPolicy, pattern::Pattern};
 use svc_protocol::api::SinkType;
 use uuid::Uuid;
 
@@ -31,6 +31,8 @@ fn row(number: u128, given: &[(&str, &str)]) -> SinkRow {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        policy: DeliveryPolicy::default(),
+        paused: None,
         created_at: Timestamp(0),
     }
 }

@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
+use svc_core::{
+    EventId,
+    delivery_policy::{DeliveryPolicy, Retry},
+    event::sample,
+    name::check_free_name,
+    pattern::Pattern,
+};
 use svc_protocol::{
     api::{
         DESCRIPTION_MAX, JsonRpcConfig, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
@@ -143,6 +149,42 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
         }
     };
     check_config(config)
+}
+
+/// Checks the delivery policy of a sink. A json-rpc sink only formats, so it has none.
+pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, SinkError> {
+    if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
+        return Err(wrong_part("delivery", kind));
+    }
+    policy
+        .check()
+        .map_err(|error| SinkError::invalid("invalid_policy", format!("in `delivery`: {error}")))?;
+    Ok(policy)
+}
+
+/// The delivery policy after a merge patch.
+pub fn merged_policy(
+    current: &DeliveryPolicy,
+    patch: &Value,
+    kind: SinkType,
+) -> Result<DeliveryPolicy, SinkError> {
+    let Value::Object(patch) = patch else {
+        return Err(SinkError::invalid(
+            "invalid_policy",
+            "`delivery` is changed member by member; send an object",
+        ));
+    };
+    let (mut current, mut patch) = (current.clone(), patch.clone());
+    // The two forms of `retry` exclude each other, so a new one replaces the old one.
+    if let Some(retry) = patch.shift_remove("retry") {
+        current.retry = match retry {
+            Value::Null => Retry::default(),
+            given => document::read_value(given).map_err(|error| {
+                SinkError::invalid("invalid_policy", format!("in `delivery.retry`: {error}"))
+            })?,
+        };
+    }
+    policy(merge(&current, &patch)?, kind)
 }
 
 /// Replaces each mask by the stored value, so that a client may read a sink and write it back

@@ -46,6 +46,8 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
         webhook,
         script,
         json_rpc,
+        delivery: row.policy,
+        paused: row.paused,
         queue_depth: status.queue_depth,
         dropped: status.dropped,
         failures: status.failures,
@@ -62,6 +64,7 @@ pub fn describe(row: &SinkRow) -> Value {
         "patterns": row.patterns,
         "type": row.kind,
         "owner": owner_of(row),
+        "delivery": row.policy,
     });
     match &row.config {
         SinkConfig::Webhook { url, headers, .. } => {

@@ -1,4 +1,4 @@
-use svc_core::{Permission, SinkId, pattern::Pattern};
+use svc_core::{Permission, SinkId, delivery_policy::DeliveryPolicy, pattern::Pattern};
 use svc_protocol::api;
 use svc_store::{
     PageRequest,
@@ -212,6 +212,8 @@ async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        policy: DeliveryPolicy::default(),
+        paused: None,
         created_at: fixture.now(),
     };
     let insert = fixture.store.write(move |tx| sinks::insert(tx, &row));

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use svc_core::{
-    LaneId, Permission, SinkId, SpaceId, event::Event, json_text::JsonText, pattern::Pattern,
+    LaneId, Permission, SinkId, SpaceId, delivery_policy::DeliveryPolicy, event::Event,
+    json_text::JsonText, pattern::Pattern,
 };
 use svc_protocol::api::{AuditQuery, Delivery, SinkType};
 use svc_store::{
@@ -39,6 +40,8 @@ impl Fixture {
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
+            policy: DeliveryPolicy::default(),
+            paused: None,
             created_at: svc_clock::now(),
         };
         let event = Event {

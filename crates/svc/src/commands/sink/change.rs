@@ -14,6 +14,7 @@ use svc_protocol::api::{
 use super::{
     SinkArg,
     content::{Content, read_text},
+    policy,
 };
 use crate::{
     commands::{Shell, records},
@@ -145,6 +146,7 @@ fn new_sink(
         webhook: None,
         script: None,
         json_rpc: None,
+        delivery: policy::to_policy(content.delivery)?,
     };
     match args.r#type {
         Kind::Webhook => {
@@ -225,6 +227,7 @@ fn patch(
         webhook: of(SinkType::Webhook),
         script: of(SinkType::Script),
         json_rpc: of(SinkType::JsonRpc),
+        delivery: policy::to_patch(content.delivery),
     };
     records::check_patch::<Sink>(&patch)?;
     Ok(patch)

@@ -9,6 +9,7 @@ use svc_client::Client;
 use svc_core::ScriptId;
 use svc_protocol::api::{ScriptKind, SinkType};
 
+use super::policy::{Setting, parse_setting};
 use crate::{
     commands::{own_script, script},
     environment::Environment,
@@ -37,6 +38,10 @@ pub struct Content {
     /// File with the source that a script sink runs, instead of a stored script
     #[arg(long, value_name = "FILE")]
     pub script_file: Option<PathBuf>,
+    /// Setting of the delivery policy, such as attempts=10, retry=5s,1m,1h or overflow=hold; may be
+    /// repeated. On update an empty value restores the default. docs/EVENTS.md lists all settings
+    #[arg(long = "delivery", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub delivery: Vec<Setting>,
 }
 
 fn parse_header(text: &str) -> Result<(String, String), String> {
@@ -62,6 +67,11 @@ impl Content {
             ("--body-template", self.body_template.is_some(), !is_script),
             ("--script", self.script.is_some(), is_script),
             ("--script-file", self.script_file.is_some(), is_script),
+            (
+                "--delivery",
+                !self.delivery.is_empty(),
+                kind != SinkType::JsonRpc,
+            ),
         ];
         for (option, is_given, applies) in options {
             if is_given && !applies {

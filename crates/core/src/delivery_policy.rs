@@ -1,0 +1,408 @@
+//! The delivery policy of a sink: how often and when a delivery is retried, what a full queue does,
+//! what is delivered, in which order and how fast. Each default is the behaviour of the specification
+//! (6.5), so that a sink without settings behaves as specified.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::lane::ATTEMPTS_MAX;
+
+/// The largest number of attempts that a sink may ask for.
+pub const ATTEMPTS_LIMIT: u32 = 50;
+/// The longest wait between two attempts, in seconds: seven days.
+pub const WAIT_LIMIT: u32 = 7 * 24 * 60 * 60;
+/// The largest `max_repeats` and `in_flight` of a sink.
+pub const WINDOW_LIMIT: u32 = 64;
+/// Deliveries that a crash may repeat, unless the sink says otherwise.
+pub const MAX_REPEATS: u32 = 8;
+/// Statuses that may be listed as permanent failures.
+const STATUSES_MAX: usize = 50;
+/// The largest `rate_per_minute`.
+const RATE_LIMIT: u32 = 60_000;
+/// Bytes of an expression.
+pub const EXPRESSION_BYTES_MAX: usize = 4_096;
+/// The longest time after which a failing sink is reported or paused, in minutes: 30 days.
+const MINUTES_LIMIT: u32 = 30 * 24 * 60;
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DeliveryPolicy {
+    /// Attempts of one delivery, the first included.
+    #[schemars(range(min = 1, max = ATTEMPTS_LIMIT))]
+    pub attempts: u32,
+    /// The waits between attempts.
+    pub retry: Retry,
+    /// Whether a `Retry-After` of the receiver lengthens the wait. At most seven days.
+    pub retry_after: bool,
+    /// Statuses after which a delivery is not retried. 410 also pauses the sink.
+    #[schemars(length(max = STATUSES_MAX))]
+    pub permanent_statuses: Vec<u16>,
+    /// What happens after the last attempt of a delivery failed.
+    pub on_exhausted: OnExhausted,
+    /// What happens to an event that does not fit into the queue.
+    pub overflow: Overflow,
+    /// Deliveries of a webhook that a crash of the server may repeat. The next delivery starts while
+    /// up to this many results are not yet on disk. 1 waits for the disk after each delivery.
+    #[schemars(range(min = 1, max = WINDOW_LIMIT))]
+    pub max_repeats: u32,
+    /// Deliveries a minute; no limit if absent.
+    #[schemars(range(min = 1, max = RATE_LIMIT))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_per_minute: Option<u32>,
+    pub ordering: Ordering,
+    /// The expression whose value orders deliveries with `ordering = "key"`.
+    #[schemars(length(max = EXPRESSION_BYTES_MAX))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Deliveries in flight with `ordering = "key"`.
+    #[schemars(range(min = 1, max = WINDOW_LIMIT))]
+    pub in_flight: u32,
+    /// An expression over the event; only events for which it is true are delivered.
+    #[schemars(length(max = EXPRESSION_BYTES_MAX))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Whether changes of the sink's state raise `sink.*` events.
+    pub notify: bool,
+    /// Failed attempts in a row after which the sink is failing.
+    #[schemars(range(min = 1, max = 1000))]
+    pub failing_after_failures: u32,
+    /// Minutes since the first failed attempt in a row after which the sink is failing.
+    #[schemars(range(min = 1, max = MINUTES_LIMIT))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_after_minutes: Option<u32>,
+    /// Minutes since the first failed attempt in a row after which the sink is paused; never if absent.
+    #[schemars(range(min = 1, max = MINUTES_LIMIT))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_after_minutes: Option<u32>,
+    /// Whether attempts are stored with their request and answer.
+    pub keep_exchanges: bool,
+}
+
+impl Default for DeliveryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: ATTEMPTS_MAX,
+            retry: Retry::default(),
+            retry_after: false,
+            permanent_statuses: Vec::new(),
+            on_exhausted: OnExhausted::default(),
+            overflow: Overflow::default(),
+            max_repeats: MAX_REPEATS,
+            rate_per_minute: None,
+            ordering: Ordering::default(),
+            key: None,
+            in_flight: 16,
+            filter: None,
+            notify: false,
+            failing_after_failures: ATTEMPTS_MAX,
+            failing_after_minutes: None,
+            pause_after_minutes: None,
+            keep_exchanges: false,
+        }
+    }
+}
+
+/// The waits between attempts, in seconds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Retry {
+    /// One wait after each failed attempt. The last one repeats.
+    Waits(#[schemars(length(min = 1, max = ATTEMPTS_LIMIT))] Vec<u32>),
+    Exponential(Exponential),
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self::Waits(vec![5, 15])
+    }
+}
+
+/// Waits that grow by a factor, up to a maximum.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exponential {
+    #[schemars(range(min = 1, max = WAIT_LIMIT))]
+    pub first: u32,
+    #[schemars(range(min = 1.0, max = 10.0))]
+    #[serde(default = "two")]
+    pub factor: f64,
+    #[schemars(range(min = 1, max = WAIT_LIMIT))]
+    pub max: u32,
+    /// Whether each wait is shortened by a random part, up to half of it.
+    #[serde(default = "yes")]
+    pub jitter: bool,
+}
+
+fn two() -> f64 {
+    2.0
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnExhausted {
+    /// The delivery is dead, and the next one starts.
+    #[default]
+    Skip,
+    /// The sink is paused. The delivery stays at the head of the queue.
+    Pause,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// The event is dropped, with a log line and an audit entry.
+    #[default]
+    Drop,
+    /// The lane delivers the event later: it reads the stored events again, in their order.
+    Hold,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Ordering {
+    /// One delivery at a time.
+    #[default]
+    Strict,
+    /// Several deliveries at a time, in order for each value of `key`.
+    Key,
+}
+
+/// Why a policy is refused.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum PolicyError {
+    #[error("`{field}` is {value}; it must be between {min} and {max}")]
+    OutOfRange {
+        field: &'static str,
+        value: String,
+        min: u32,
+        max: u32,
+    },
+    #[error("`retry.waits` has {0} waits; give between 1 and {ATTEMPTS_LIMIT}")]
+    Waits(usize),
+    #[error("`retry.exponential.max` ({max}) is less than `first` ({first})")]
+    Exponential { first: u32, max: u32 },
+    #[error("`permanent_statuses` contains {0}; a failure has a status between 300 and 599")]
+    Status(u16),
+    #[error("`permanent_statuses` has {0} statuses; at most {STATUSES_MAX} are allowed")]
+    Statuses(usize),
+    #[error("`ordering = \"key\"` needs `key`, an expression such as `event.data.order_id`")]
+    NoKey,
+    #[error("`key` has no effect without `ordering = \"key\"`; set both or neither")]
+    UnusedKey,
+    #[error("`{field}` is empty; leave it out")]
+    Empty { field: &'static str },
+    #[error("`{field}` has {bytes} bytes; at most {EXPRESSION_BYTES_MAX} are allowed")]
+    TooLong { field: &'static str, bytes: usize },
+}
+
+impl DeliveryPolicy {
+    /// Checks every value against its limits. The expressions themselves are checked elsewhere.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        in_range("attempts", self.attempts, 1, ATTEMPTS_LIMIT)?;
+        self.retry.check()?;
+        if self.permanent_statuses.len() > STATUSES_MAX {
+            return Err(PolicyError::Statuses(self.permanent_statuses.len()));
+        }
+        if let Some(status) = self
+            .permanent_statuses
+            .iter()
+            .find(|status| !(300..600).contains(*status))
+        {
+            return Err(PolicyError::Status(*status));
+        }
+        in_range("max_repeats", self.max_repeats, 1, WINDOW_LIMIT)?;
+        in_range("in_flight", self.in_flight, 1, WINDOW_LIMIT)?;
+        in_range(
+            "rate_per_minute",
+            self.rate_per_minute.unwrap_or(1),
+            1,
+            RATE_LIMIT,
+        )?;
+        match (self.ordering, &self.key) {
+            (Ordering::Key, None) => return Err(PolicyError::NoKey),
+            (Ordering::Strict, Some(_)) => return Err(PolicyError::UnusedKey),
+            (Ordering::Key, Some(_)) | (Ordering::Strict, None) => {}
+        }
+        for (field, text) in [("key", &self.key), ("filter", &self.filter)] {
+            let Some(text) = text else { continue };
+            if text.trim().is_empty() {
+                return Err(PolicyError::Empty { field });
+            }
+            if text.len() > EXPRESSION_BYTES_MAX {
+                let bytes = text.len();
+                return Err(PolicyError::TooLong { field, bytes });
+            }
+        }
+        in_range(
+            "failing_after_failures",
+            self.failing_after_failures,
+            1,
+            1_000,
+        )?;
+        let minutes = [
+            ("failing_after_minutes", self.failing_after_minutes),
+            ("pause_after_minutes", self.pause_after_minutes),
+        ];
+        for (field, minutes) in minutes {
+            in_range(field, minutes.unwrap_or(1), 1, MINUTES_LIMIT)?;
+        }
+        Ok(())
+    }
+}
+
+fn in_range(field: &'static str, value: u32, min: u32, max: u32) -> Result<(), PolicyError> {
+    match (min..=max).contains(&value) {
+        true => Ok(()),
+        false => Err(PolicyError::OutOfRange {
+            field,
+            value: value.to_string(),
+            min,
+            max,
+        }),
+    }
+}
+
+impl Retry {
+    fn check(&self) -> Result<(), PolicyError> {
+        match self {
+            Self::Waits(waits) => {
+                if waits.is_empty() || waits.len() > ATTEMPTS_LIMIT as usize {
+                    return Err(PolicyError::Waits(waits.len()));
+                }
+                waits
+                    .iter()
+                    .try_for_each(|wait| in_range("retry.waits", *wait, 1, WAIT_LIMIT))
+            }
+            Self::Exponential(Exponential {
+                first, factor, max, ..
+            }) => {
+                in_range("retry.exponential.first", *first, 1, WAIT_LIMIT)?;
+                in_range("retry.exponential.max", *max, 1, WAIT_LIMIT)?;
+                if !(1.0..=10.0).contains(factor) {
+                    return Err(PolicyError::OutOfRange {
+                        field: "retry.exponential.factor",
+                        value: factor.to_string(),
+                        min: 1,
+                        max: 10,
+                    });
+                }
+                match first <= max {
+                    true => Ok(()),
+                    false => Err(PolicyError::Exponential {
+                        first: *first,
+                        max: *max,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The wait after an attempt failed. `failures` counts the failed attempts of the delivery, the
+    /// latest included; `random` is between 0 and 1.
+    pub fn wait(&self, failures: u32, random: f64) -> Duration {
+        let earlier = failures.saturating_sub(1);
+        match self {
+            Self::Waits(waits) => {
+                let wait = waits.get(earlier as usize).or(waits.last());
+                Duration::from_secs(wait.copied().unwrap_or(1).into())
+            }
+            Self::Exponential(Exponential {
+                first,
+                factor,
+                max,
+                jitter,
+            }) => {
+                let exponent = i32::try_from(earlier).unwrap_or(i32::MAX);
+                let full = (f64::from(*first) * factor.powi(exponent)).min(f64::from(*max));
+                let part = if *jitter {
+                    1.0 - random.clamp(0.0, 1.0) / 2.0
+                } else {
+                    1.0
+                };
+                Duration::from_secs_f64(full * part)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(retry: &Retry, random: f64) -> Vec<f64> {
+        (1..=4)
+            .map(|failures| retry.wait(failures, random).as_secs_f64())
+            .collect()
+    }
+
+    #[test]
+    fn s6_5_the_default_is_the_policy_of_the_specification() {
+        let policy = DeliveryPolicy::default();
+        assert_eq!(policy.check(), Ok(()));
+        assert_eq!(policy.attempts, 3);
+        assert_eq!(seconds(&policy.retry, 0.5)[..2], [5.0, 15.0]);
+        assert_eq!(policy.overflow, Overflow::Drop);
+        let empty: DeliveryPolicy = serde_json::from_str("{}").expect("readable");
+        assert_eq!(empty, policy);
+    }
+
+    #[test]
+    fn waits_repeat_the_last_and_exponential_waits_stop_at_their_maximum() {
+        let waits = Retry::Waits(vec![1, 60]);
+        assert_eq!(seconds(&waits, 0.0), [1.0, 60.0, 60.0, 60.0]);
+        let mut growing = Exponential {
+            first: 10,
+            factor: 3.0,
+            max: 100,
+            jitter: false,
+        };
+        let full = seconds(&Retry::Exponential(growing.clone()), 1.0);
+        assert_eq!(full, [10.0, 30.0, 90.0, 100.0]);
+        growing.jitter = true;
+        let retry = Retry::Exponential(growing);
+        assert_eq!(seconds(&retry, 1.0), [5.0, 15.0, 45.0, 50.0]);
+        assert_eq!(seconds(&retry, 0.0), full);
+        // No overflow after many failures.
+        assert_eq!(retry.wait(u32::MAX, 0.0), Duration::from_secs(100));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_field() {
+        let check = |json: &str| {
+            let policy: DeliveryPolicy = serde_json::from_str(json).expect(json);
+            policy.check().expect_err(json).to_string()
+        };
+        for (json, field) in [
+            (r#"{"attempts": 0}"#, "`attempts` is 0"),
+            (r#"{"attempts": 51}"#, "between 1 and 50"),
+            (r#"{"retry": {"waits": []}}"#, "retry.waits"),
+            (r#"{"retry": {"waits": [0]}}"#, "retry.waits"),
+            (r#"{"retry": {"waits": [604801]}}"#, "604801"),
+            (
+                r#"{"retry": {"exponential": {"first": 9, "max": 8}}}"#,
+                "less than `first`",
+            ),
+            (
+                r#"{"retry": {"exponential": {"first": 9, "max": 9, "factor": 0.5}}}"#,
+                "factor",
+            ),
+            (r#"{"permanent_statuses": [200]}"#, "contains 200"),
+            (r#"{"max_repeats": 65}"#, "max_repeats"),
+            (r#"{"rate_per_minute": 0}"#, "rate_per_minute"),
+            (r#"{"ordering": "key"}"#, "needs `key`"),
+            (r#"{"key": "event.id"}"#, "no effect"),
+            (r#"{"filter": " "}"#, "`filter` is empty"),
+            (r#"{"pause_after_minutes": 0}"#, "pause_after_minutes"),
+        ] {
+            let message = check(json);
+            assert!(message.contains(field), "{json}: {message}");
+        }
+    }
+}
