@@ -8,7 +8,9 @@ use std::{
 };
 
 use rusqlite::{
-    ErrorCode, OpenFlags, ffi, params_from_iter,
+    ErrorCode, OpenFlags,
+    config::DbConfig,
+    ffi, params_from_iter,
     types::{ToSqlOutput, ValueRef},
 };
 
@@ -54,6 +56,9 @@ impl Connection {
         let inner = rusqlite::Connection::open_with_flags(&file.path, flags)?;
         inner.busy_timeout(file.busy_timeout)?;
         inner.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+        // Plans must not depend on bound values: otherwise SQLite parses and plans a cached statement
+        // again for each execution.
+        inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         inner.pragma_update(None, "journal_mode", "WAL")?;
         inner.pragma_update(None, "synchronous", "FULL")?;
         inner.pragma_update(None, "foreign_keys", "ON")?;
