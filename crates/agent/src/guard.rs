@@ -5,7 +5,7 @@
 //! groups from a pipe that only the agent can write. The kernel closes the pipe when the agent ends,
 //! however it ends; the guard then ends every group that is still on the list.
 //!
-//! The guard starts with the first child. An agent without children has none.
+//! The guard starts with the first child. An agent that never had a child has no guard.
 
 use std::{
     collections::BTreeSet,
@@ -24,7 +24,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 /// The hidden command of `svc` that runs [`watch_agent`].
 const COMMAND: &str = "agent-guard";
 
-/// Time from the agent's end, which closes the groups' stdin, to SIGTERM.
+/// Time between the end of the agent and SIGTERM. The end of the agent closes the stdin of every
+/// group.
 const STDIN_GRACE: Duration = Duration::from_secs(1);
 /// Time from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);
@@ -40,7 +41,7 @@ pub struct Guard {
 #[derive(Default)]
 struct State {
     process: Option<Child>,
-    /// Groups that end with the agent.
+    /// Groups that the guard ends if the agent is killed.
     groups: BTreeSet<NonZeroI32>,
 }
 

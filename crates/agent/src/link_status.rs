@@ -9,6 +9,6 @@ pub struct LinkStatus {
     pub link: Option<u64>,
     /// Why the last attempt failed, while no link is up.
     pub error: Option<String>,
-    /// `None` before the first welcome.
+    /// `None` until a server has accepted the first link.
     pub space: Option<SpaceIdentity>,
 }

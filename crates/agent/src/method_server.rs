@@ -1,8 +1,8 @@
 //! The method server: keeps the space's stdio process running and exchanges lines with it.
 //!
 //! [`MethodServer`] outlives the processes it starts: during a restart, it keeps the waiting calls.
-//! The hot path (`MethodServer::call` and `CallTable::answer`) takes one short lock and never
-//! waits. This module never looks at registrations or method names; it forwards lines.
+//! The hot path (`MethodServer::enqueue` and `CallTable::answer`) takes one short lock and never
+//! waits. This module never looks at the methods of a registration; it forwards lines.
 
 mod calls;
 mod command;

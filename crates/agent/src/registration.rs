@@ -98,7 +98,8 @@ struct CurrentRegistration {
     /// Canonical and local name of each method, in the registration's order.
     names: Vec<(String, String)>,
     generation: u32,
-    /// `None` until the server has accepted it.
+    /// The position that the server assigned, which breaks ties between providers (D2). `None`
+    /// until the server has accepted the registration.
     place: Option<u64>,
     server: Arc<MethodServer>,
 }
@@ -144,7 +145,7 @@ impl Registrar {
         task.await.unwrap_or(Err(RegistrationError::Stopping))
     }
 
-    /// Unregisters all methods, or those with one local name. Without any method left, the method
+    /// Unregisters all methods, or those with one local name. If no method is left, the method
     /// server is stopped.
     pub async fn unregister(
         self: &Arc<Self>,
@@ -189,7 +190,7 @@ impl Registrar {
     fn show_refusal(&self, error: String) {
         self.view.lock().error = Some(error.clone());
         let refused = Control::RegistrationLost { error };
-        // Without a link, the next one repeats it.
+        // Without a link, the refusal is sent again on the next link.
         self.services.outbox.control(&refused);
     }
 
@@ -226,7 +227,8 @@ impl Registrar {
         }
     }
 
-    /// Asks the server to accept a registration, and records its place. Returns the warnings.
+    /// Asks the server to accept a registration, and records the assigned position. Returns the
+    /// warnings.
     async fn ask(
         &self,
         current: &mut CurrentRegistration,

@@ -49,7 +49,8 @@ pub enum TargetError {
 #[derive(Clone)]
 pub struct Target {
     pub(crate) address: Address,
-    /// Path prefix of the API, without a slash at its end: empty unless a proxy adds one.
+    /// Path prefix that a proxy puts before the paths of the API, without a slash at its end. Empty
+    /// without such a proxy.
     base_path: String,
 }
 
@@ -173,8 +174,8 @@ impl fmt::Debug for Target {
     }
 }
 
-/// A URL without its query and fragment, for messages: they hold the token of a setup link and of a
-/// sign-in link.
+/// A URL without its query and fragment, for messages: the query of a setup link and the fragment
+/// of a sign-in link hold a token.
 fn without_secrets(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     url[..end].to_owned()
@@ -223,7 +224,7 @@ pub(crate) fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
         let mut scratch = RootCertStore::empty();
         scratch.add(certificate.clone()).map_err(|_| {
             let number = index + 1;
-            fail(format!("certificate {number} of it is damaged"))
+            fail(format!("certificate {number} is damaged"))
         })?;
     }
     Ok(certificates)

@@ -1,7 +1,7 @@
 //! The specification's rules as plain values and functions.
 //!
 //! Nothing here waits, reads a clock, draws a random number or touches a file. Times and random
-//! values are arguments, so a table can test every rule.
+//! values are arguments, so every rule can be tested with a table of inputs and results.
 
 pub mod credential;
 pub mod delivery_policy;

@@ -33,7 +33,8 @@ pub struct Options {
     pub allowed_hosts: Vec<String>,
     /// Whether the server may run agents itself, which means running users' code on the server.
     pub allow_local_spaces: bool,
-    /// `example.org` makes `https://<user>--<space>--<port>.example.org`.
+    /// With `example.org`, the URL of a space's port is
+    /// `https://<user>--<space>--<port>.example.org`.
     pub wildcard_domain: Option<String>,
     /// The URL for users, if it differs from the listening address.
     pub public_url: Option<String>,
@@ -55,9 +56,11 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct SharedDatabase {
     pub url: DatabaseUrl,
-    /// Connections for reads. Two more are for writes and for notifications.
+    /// Connections for reads of requests. There are also two for deliveries, one for long lists,
+    /// one for writes and one for notifications.
     pub readers: usize,
-    /// Do not use notifications of other servers: for connection poolers that share connections.
+    /// Find changes of other servers by polling only, without notifications: for connection poolers
+    /// that share connections.
     pub poll_only: bool,
 }
 
@@ -80,7 +83,7 @@ pub struct EventOptions {
     pub lease: Duration,
     /// Deliveries that run at the same time.
     pub slots: Slots,
-    /// Bytes of stored events that only global sinks still need.
+    /// The maximum bytes of stored events that only global sinks still need.
     pub server_bytes: u64,
 }
 
@@ -153,7 +156,7 @@ impl Limits {
         FairPool::new(PoolOptions {
             name: "compute",
             threads,
-            // No user may occupy every thread.
+            // No user may occupy every thread, unless there is only one.
             running_per_user: threads.saturating_sub(1).max(1),
             jobs_per_user: self.compute_queue.max(1),
             waiting_max: COMPUTE_WAITING_MAX,

@@ -90,7 +90,7 @@ pub enum StartError {
 }
 
 impl Server {
-    /// Opens the data folder, binds the listener and serves until `shutdown`.
+    /// Binds the listener, opens the database and serves in the background until `shutdown`.
     pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, StartError> {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }

@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use super::postgres::AddressError;
 
-/// Why a read or a write failed. Everything it did is rolled back.
+/// Why a read or a write failed. A failed write is rolled back. The exception is a connection to
+/// PostgreSQL that was lost during the commit: the result of that commit is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum StoreError {
     #[error("the store is closed")]
@@ -34,8 +35,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unreachable for all callers. The store logs that once, so callers
-    /// that only retry need not.
+    /// Whether the database is unreachable for all callers. The store logs an outage once, so
+    /// callers that only retry need not log it.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }

@@ -20,7 +20,7 @@ use super::{
 pub const PAGE_DEFAULT: u32 = 100;
 
 /// The maximum bytes of records on one page. A page of large records has fewer records: only rows
-/// that fit are read, so that no answer takes more memory than this.
+/// that fit are read, so that no answer takes more memory than this or than one record.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;
@@ -122,7 +122,7 @@ impl PageRequest {
         (rest, conditions.values)
     }
 
-    /// Reads the records that fit on a page, of those with these ids and sizes.
+    /// Of the records with these ids and sizes, reads those that fit on a page.
     pub(super) fn read<T: Record>(
         self,
         tx: &mut Tx<'_>,

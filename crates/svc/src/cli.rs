@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_removed_answers_to_rm_and_to_delete() {
+    fn every_command_that_removes_a_record_accepts_rm_and_delete() {
         let tree = Cli::command();
         let mut removing = Vec::new();
         for group in tree.get_subcommands() {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_a_batch_are_one() {
+    fn the_batch_flag_is_accepted_in_every_position() {
         for arguments in [
             ["svc", "method", "call", "n", "--batch", "[1]"],
             ["svc", "method", "call", "n", "[1]", "--batch"],
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_numbers_and_dashes_are_params() {
+    fn a_dash_and_json_are_accepted_as_params() {
         for params in ["-", "[-1]", "{}"] {
             assert!(Cli::try_parse_from(["svc", "method", "call", "n", params]).is_ok());
         }

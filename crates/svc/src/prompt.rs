@@ -142,7 +142,7 @@ fn parse_secrets(bytes: Vec<u8>) -> Result<Vec<String>, Failure> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The text of an argument. `-`, or no argument with redirected stdin, reads stdin.
+/// The text of an argument. `-` means stdin, and is the default if stdin is redirected.
 pub fn argument_or_stdin(argument: Option<String>) -> Result<String, Failure> {
     match argument {
         Some(text) if text != "-" => Ok(text),

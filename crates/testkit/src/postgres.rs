@@ -62,8 +62,8 @@ pub struct TestDatabase {
 }
 
 impl TestPostgres {
-    /// The cluster that all tests of this process share. `None` without PostgreSQL, which
-    /// is printed; with `SVC_REQUIRE_POSTGRES=1` that fails the test.
+    /// The cluster that all tests of this process share. If PostgreSQL is not installed, prints
+    /// that and returns `None`; with `SVC_REQUIRE_POSTGRES=1`, fails the test instead.
     pub fn find() -> Option<&'static Self> {
         SHARED.get_or_init(Self::own).as_ref()
     }
@@ -229,7 +229,7 @@ impl TestPostgres {
         }
     }
 
-    /// The address it listens on.
+    /// The TCP port of the server.
     pub fn port(&self) -> u16 {
         self.port
     }

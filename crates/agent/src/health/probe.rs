@@ -45,7 +45,7 @@ async fn get(url: &str) -> Option<http::StatusCode> {
     tokio::pin!(answering, connection);
     let response = tokio::select! {
         response = &mut answering => response,
-        // A connection that ends with its response may be polled first.
+        // The connection may end at once after its response. Then the response is ready, too.
         _ = &mut connection => answering.await,
     };
     Some(response.ok()?.status())

@@ -80,7 +80,8 @@ impl SocketFile {
         remove_stale(path).await?;
         let listener = UnixListener::bind(path).map_err(failed(path))?;
         let file = Self(path.to_owned());
-        // Before this call, the private folder and the check of each peer's user protect the socket.
+        // Before this call, the check of each peer's user protects the socket. The folder of the
+        // default path is private, too.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))?;
         Ok((listener, file))
     }

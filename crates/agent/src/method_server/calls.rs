@@ -1,7 +1,7 @@
 //! The calls of a method server: waiting, sent, answered.
 //!
-//! A pure state machine. Its input is what happened and when; its output are the answers in
-//! [`Effects`]. The writer of the method server's stdin takes the next lines when the pipe has room
+//! A pure state machine: times are arguments, and the answers to send are in [`Effects`]. The
+//! writer of the method server's stdin takes the next lines when the pipe has room
 //! ([`CallTable::take`]). Until then a call waits here, where users take turns and a caller can
 //! still cancel it unsent. The table never uses a process, a socket or a clock.
 
@@ -100,14 +100,14 @@ pub struct Limits {
     /// An unanswered call counts as lost this long after its timeout, if calls in flight are
     /// limited.
     pub overdue_after: Duration,
-    /// The maximum number of bytes that may wait. A user may occupy as many as are still free.
+    /// The maximum number of bytes that may wait. A user may occupy as many bytes as remain free.
     pub waiting_bytes_max: usize,
 }
 
 struct Sent {
     caller: Caller,
     cancelled: bool,
-    /// The end of its timeout.
+    /// The end of the call's timeout.
     due: Instant,
     /// When [`CallTable::is_overdue`] first saw the call as sent. Sending reads no clock.
     seen: Option<Instant>,
@@ -126,8 +126,8 @@ pub struct CallTable {
     sent: NumberMap<u64, Sent>,
     states: NumberMap<Caller, CallState>,
     held_reports: HeldReports,
-    /// The method server has read every call with an id below this one: it has answered the call
-    /// before, and reads its stdin in order.
+    /// The method server has read every call with a smaller id: it reads its stdin in order, and
+    /// has answered the call with the id `read_below - 1`.
     read_below: u64,
 }
 
@@ -299,8 +299,9 @@ impl CallTable {
         }
     }
 
-    /// Whether the method server hangs: a call that was unanswered for too long occupies every slot.
-    /// Call this regularly: the time of a call that was sent late starts at the first check.
+    /// Whether the method server hangs: each slot is occupied by a call that was unanswered for too
+    /// long. Call this regularly: the time of a call that was sent after its timeout starts at the
+    /// first check.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(slots) = self.limits.in_flight_max else {
             return false;

@@ -41,7 +41,7 @@ fn library(name: &str, source: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_version_exists_only_while_a_program_uses_it() {
+fn a_version_exists_while_it_is_the_newest_or_a_program_uses_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let packages = some(folder.path());
     assert_eq!(names(folder.path()), [SVC_LIBRARIES]);
@@ -54,7 +54,7 @@ fn a_version_exists_only_while_a_program_uses_it() {
     assert_eq!(names(folder.path()).len(), 3);
     drop(first);
     assert_eq!(names(folder.path()).len(), 2);
-    // The same contents as the first version get a new file: the first file may be about to go.
+    // The same contents get a new file, because the first file may be about to be removed.
     packages.store(&library("notes", "X = 1"));
     let third = packages.python_path();
     drop(second);

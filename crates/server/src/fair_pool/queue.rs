@@ -12,7 +12,7 @@ use super::PoolOptions;
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Queue<U> {
-    /// The threads as slots, held by running jobs, and the users that wait.
+    /// One slot per thread, held by running jobs, and the users that wait for a slot.
     slots: FairSlots<U>,
     jobs: HashMap<U, VecDeque<Job>>,
     /// Jobs of all users.
@@ -74,8 +74,8 @@ impl<U: Copy + Eq + Hash> Queue<U> {
         self.slots.release(&user);
     }
 
-    /// Removes the newest job of the user with the most, to make room for a job of a user with
-    /// fewer. Returns `None` if no user has so many.
+    /// Makes room for a job of `user`: removes the newest job of the user with the most waiting
+    /// jobs. Returns `None` if no user has at least two more waiting jobs than `user`.
     pub(super) fn evict_for(&mut self, user: U) -> Option<Job> {
         let own = self.waiting_of(user);
         let longest = self.jobs.values_mut().max_by_key(|jobs| jobs.len())?;

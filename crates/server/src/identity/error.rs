@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::directory::AccessDenied;
 
-/// The code of requests with a rejected credential.
+/// The error code for a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -102,7 +102,7 @@ impl From<StoreError> for IdentityError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Missing { kind, id } => Self::NotFound { kind, id },
-            // Names are checked before the insert; two servers can still insert the same name.
+            // Services check names in the transaction of the insert. This is a second check.
             StoreError::Unique(_) => {
                 Self::conflict("already_exists", "a record of this name exists already")
             }

@@ -1,6 +1,6 @@
 //! Groups: create, rename, delete.
 //!
-//! Renaming or deleting a group acts on its members: it changes which methods they see.
+//! Renaming or deleting a group affects its members, so the caller must be allowed to act on them.
 
 use serde_json::json;
 use svc_core::{GroupId, name::check_free_name};

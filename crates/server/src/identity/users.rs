@@ -272,7 +272,7 @@ fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), Identi
     Err(IdentityError::conflict(
         "user_runs_sinks",
         format!(
-            "the scripts of the global event sinks {}{more} run for user `{}`; delete those first",
+            "the scripts of the global event sinks {}{more} run for user `{}`; delete these sinks first",
             named.join(", "),
             user.username
         ),

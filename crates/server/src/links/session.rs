@@ -107,7 +107,7 @@ impl Links {
                 false => Goodbye::Replaced,
             });
         }
-        // Checked again, because a revocation finds the link only from here on.
+        // Check again: a revocation can end this link only after it is attached.
         if let Some(reason) = self.find_denial(&live) {
             link.closing().end(reason);
         }

@@ -2,7 +2,7 @@
 //!
 //! A modern (2026-07-28) request carries its version and capabilities, and repeats some members in
 //! headers for proxies; header and body must agree. A legacy client (2025-11-25 and before) starts
-//! with `initialize`; this server has no sessions and stores nothing of it.
+//! with `initialize`; this server has no sessions and stores nothing of that request.
 
 use std::borrow::Cow;
 
@@ -70,8 +70,8 @@ impl Era {
         }
     }
 
-    /// The era by the headers alone. An unknown version counts as modern: it can only be a future
-    /// one.
+    /// The era by the headers alone. An unknown version counts as modern, because it may be a
+    /// future one.
     pub fn of_headers(headers: &HeaderMap) -> Self {
         match Header::find(headers, VERSION_HEADER) {
             Header::Absent => Self::Legacy,

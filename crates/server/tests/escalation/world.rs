@@ -186,7 +186,7 @@ impl World {
         read(response, path).await
     }
 
-    /// Publishes a method for a space, as its agent would.
+    /// Publishes methods for a space, as its agent would.
     pub async fn publish(&self, space: &str, name: &str, owner: (&str, &str), methods: Value) {
         let (owner_id, owner) = owner;
         let identity = json!({"id": space, "name": name, "owner": owner});

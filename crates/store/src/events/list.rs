@@ -22,7 +22,7 @@ record! {
 }
 
 /// Number of the newest events that are compared with the patterns one by one. Common patterns match
-/// some of them. For rare patterns, the index of types is used.
+/// some of them. Rare patterns need older events, which are read through an index.
 const NEWEST: u32 = 2_000;
 
 /// Newest first.
@@ -83,7 +83,7 @@ fn matching(tx: &mut Tx<'_>, filter: &Filter, page: PageRequest) -> Result<Vec<I
     let (Some(oldest), true) = (oldest, newest.len() == NEWEST as usize) else {
         return Ok(ids);
     };
-    // The set sorts the ids and removes those that two patterns match.
+    // The set sorts the ids and removes duplicates: two patterns can match the same event.
     let mut older = BTreeSet::new();
     let missing = wanted - ids.len();
     if missing > 0 {
@@ -96,8 +96,8 @@ fn matching(tx: &mut Tx<'_>, filter: &Filter, page: PageRequest) -> Result<Vec<I
     Ok(ids)
 }
 
-/// Ids of events before `before` that a pattern matches, newest first. A column followed by `|| ''`
-/// cannot use an index, so the other column decides which index is used.
+/// Ids of events before `before` that a pattern matches, newest first. `|| ''` after a column keeps
+/// the database from using an index on this column, so that it uses a better one.
 fn older_sql(filter: &Filter, pattern: &Pattern, before: Id, limit: usize) -> (String, Vec<Value>) {
     let mut conditions = Conditions::new("id < ?", before);
     filter.add_without_patterns(&mut conditions);
@@ -114,7 +114,8 @@ fn older_sql(filter: &Filter, pattern: &Pattern, before: Id, limit: usize) -> (S
         }
     };
     let Conditions { sql, values } = conditions;
-    // A space has few events, so its index is best; many events have no space.
+    // A space has few events, so the index on `space_id` is best. The nil space is the exception:
+    // many events have no space.
     let of_space = filter.space.is_some_and(|space| space != SpaceId::NIL);
     let (conditions, types, order) = match (of_space, filter.space) {
         (true, _) => (

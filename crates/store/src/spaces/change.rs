@@ -103,7 +103,7 @@ pub fn set_health_check_by(
     )
 }
 
-/// An agent token or health check of a space that a user other than its owner set.
+/// An agent token or a health check that was set by a user other than the owner of the space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ForeignSetting {
     pub space: SpaceId,

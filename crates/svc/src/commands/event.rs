@@ -25,7 +25,7 @@ const KEY_MAX: usize = 255;
 pub struct Args {
     /// Event type; the prefix `custom.` is added
     r#type: String,
-    /// Payload as a JSON object; `-`, or no argument with redirected stdin, reads stdin; empty
+    /// Payload as a JSON object; `-` means stdin, the default if stdin is redirected; empty
     /// means {}
     #[arg(allow_hyphen_values = true)]
     payload: Option<String>,

@@ -4,15 +4,15 @@ import { useEffect, useRef, useState } from './preact.js';
 const PAUSE_MS = 200;
 
 /**
- * A debounced text: typed at once, passed on when typing pauses. A value that the owner sets, for instance by clearing
- * a filter, replaces the typed text.
+ * The text of an input field: shown at once, passed to the parent component when typing pauses. A value that the parent
+ * sets, for instance by clearing a filter, replaces the typed text.
  * @param {string} value
  * @param {(text: string) => void} onPause
  * @returns {[string, (text: string) => void]}
  */
 export function useDebounced(value, onPause) {
   const [text, setText] = useState(value);
-  // The last text that both sides share, so that an echo from the owner does not count as a change.
+  // The last text that was passed to the parent or came from it. When the parent passes it back, nothing has changed.
   const shared = useRef(value);
   useEffect(() => {
     if (value === shared.current) return;

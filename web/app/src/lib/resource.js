@@ -10,8 +10,8 @@ export const SLOW_MS = 300;
 /**
  * @template T
  * @typedef {object} Resource
- * @property {T | null} data the last successful response, also while a new one loads; null after a request for another
- *   source failed
+ * @property {T | null} data the last successful response, also while a new one loads; null if the first request for a
+ *   new source failed
  * @property {boolean} current whether the data belongs to the current source, not to the previous one
  * @property {ApiError | null} error of the last attempt
  * @property {boolean} loading
@@ -103,7 +103,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
  */
 
 /**
- * An unchanged response keeps the old object, so that nothing renders again.
+ * An unchanged response keeps the old data object, so that values derived from it are not computed again.
  * @template T
  * @param {State<T>} old
  * @param {T} data
@@ -138,7 +138,7 @@ export function poll(load, every) {
   };
 }
 
-/** Limit of rows kept after the first page of a list that grows while it is read. */
+/** The maximum number of rows of a list, after a second page was loaded. The list also grows by polling. */
 const MAX_ROWS = 2_000;
 
 /**
@@ -166,7 +166,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   const currentAddress = useRef(address);
   currentAddress.current = address;
 
-  // Later pages and the cursor of another query do not belong to this one.
+  // Ignore the later pages and the cursor of a previous address.
   const later = rest.address === address ? rest : none;
   const cursor = later.cursor !== undefined ? later.cursor : first.current ? (first.data?.next_cursor ?? null) : null;
   const items = useMemo(() => {
@@ -177,7 +177,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   }, [first.data, first.current, later.items]);
   useEffect(() => {
     if (!first.data || !first.current) return;
-    // The next version of the first page may not contain these rows.
+    // Keep the rows of the first page: after the next reload it may not contain them.
     setRest((old) =>
       old.address === address && old.cursor !== undefined
         ? limitRows({ ...old, items: mergeFirstPage(old.items, first.data[name], id) })

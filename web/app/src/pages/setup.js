@@ -74,7 +74,7 @@ function SetupForm({ token, onRefused }) {
 /** @param {{signedIn: boolean}} props */
 function SetupComplete({ signedIn }) {
   return html`
-    <p class="muted">This server is set up already: the one-time link has been used.</p>
+    <p class="muted">This server is set up already: the setup link is no longer valid.</p>
     ${
       signedIn
         ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`

@@ -10,7 +10,7 @@ const toasts = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
 
 /**
- * Reports a completed action. Errors belong next to the control that failed; only others are shown as a toast.
+ * Reports a completed action. Show an error next to the control that failed; use a toast only if there is none.
  * @param {string} text
  * @param {{kind?: 'good' | 'error'}} [options]
  */

@@ -1,4 +1,4 @@
-/** axe-core reports no serious finding on any page, in light and dark, and no console has an error. */
+/** axe-core reports no serious finding on any page, light or dark, and no page logs an error to the console. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';

@@ -75,7 +75,7 @@ export default async function hostile(scene) {
   await expectHarmless(page, 'a filter in the address');
   await page.goto(`/${markup}`);
   await see(page.getByRole('heading', { name: 'Page not found' }));
-  await expectHarmless(page, 'an address of nothing');
+  await expectHarmless(page, 'an unknown address');
 }
 
 /** Whether the page shows the markup as text or in a field. @param {Page} page @param {string} markup */

@@ -59,7 +59,7 @@ async fn lines_of_every_size_arrive_whole_and_in_order() {
             let user = u32::try_from(at % 2).expect("small");
             bench.server.enqueue(user, None, text.into());
             // Wait until the line is written, so that the two users do not take turns.
-            eventually("it is written", || bench.server.is_idle()).await;
+            eventually("the line is written", || bench.server.is_idle()).await;
         }
     }
     let got = bench.path("got");

@@ -45,7 +45,7 @@ async fn groups_are_renamed_and_deleted_for_their_members_at_once() {
 }
 
 #[tokio::test]
-async fn group_names_are_unique_and_no_ids() {
+async fn group_names_are_unique_and_cannot_be_ids() {
     let fixture = Fixture::new().await;
     let create = |name: &str| fixture.identity.create_group(&fixture.admin, group(name));
     let first = create("ops").await.expect("created");
@@ -59,7 +59,7 @@ async fn group_names_are_unique_and_no_ids() {
             .rename_group(&fixture.admin, second.id, group(name))
     };
     assert_code(rename("ops").await, "group_exists");
-    rename("dev").await.expect("its own name is free for it");
+    rename("dev").await.expect("a group may keep its name");
     let listed = fixture.identity.list_groups(PageRequest::default()).await;
     assert_eq!(listed.expect("read").groups.len(), 2);
 }
@@ -112,7 +112,7 @@ async fn a_changed_role_changes_its_holders_at_once() {
 }
 
 #[tokio::test]
-async fn a_user_cannot_add_a_permission_to_a_role_that_they_do_not_hold() {
+async fn a_user_cannot_create_or_change_a_role_with_a_permission_they_do_not_hold() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let held = [Permission::ManageRoles, Permission::UseSpaces];
@@ -153,7 +153,7 @@ async fn a_user_cannot_add_a_permission_to_a_role_that_they_do_not_hold() {
 }
 
 #[tokio::test]
-async fn every_change_is_audited_by_name_without_secrets() {
+async fn changes_are_audited_with_the_name_of_the_actor_and_without_secrets() {
     let fixture = Fixture::new().await;
     let token = fixture.token(&fixture.admin, &["mcp"]).await;
     let deleted = fixture.identity.delete_token(&fixture.admin, token.id);
@@ -201,14 +201,14 @@ async fn every_change_is_audited_by_name_without_secrets() {
     assert!(fixture.actions().await.is_empty());
 }
 
-/// Every server holds both in memory.
+/// Every server holds all groups and roles in memory.
 #[tokio::test]
 async fn a_server_has_a_limited_number_of_groups_and_roles() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let fill = fixture.store.write(|tx| {
         let created_at = svc_core::Timestamp(0);
-        // Two roles are built in; one of each kind is left.
+        // One role and one group may still be created. Two roles are built in.
         for n in 0..997 {
             let role = svc_store::roles::RoleRow {
                 id: svc_core::RoleId(Uuid::now_v7()),

@@ -1,4 +1,4 @@
-//! Makes schemas safe for clients, which reject a whole list because of one schema.
+//! Makes schemas safe for MCP clients: some reject the whole list of tools because of one schema.
 //!
 //! Clients accept only a restricted form of `inputSchema`, and compile each `outputSchema` with
 //! their own validator while they read the list.
@@ -66,8 +66,8 @@ pub fn make_object_root(schema: &mut Value) {
     }
 }
 
-/// The schema of a result, if every validator can compile it. Otherwise the list shows none, which
-/// is allowed.
+/// The schema of a result, if every validator can compile it. Otherwise `None`: the tool is listed
+/// without an output schema, which MCP allows.
 pub fn portable_output(schema: &Value) -> Option<Value> {
     let mut root = schema.as_object()?.clone();
     if let Some(dialect) = root.remove("$schema") {
@@ -86,7 +86,7 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
     Some(schema)
 }
 
-/// Checks that every validator can compile a schema, and gives it the same meaning.
+/// Checks that every validator can compile a schema and reads it in the same way.
 struct PortableCheck<'a> {
     root: &'a Value,
 }

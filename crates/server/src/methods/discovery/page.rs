@@ -25,7 +25,8 @@ pub struct MethodPage {
 }
 
 impl MethodPage {
-    /// Parses `?cursor=` and `?limit=`. Returns `None` without either: the whole list.
+    /// Parses `?cursor=` and `?limit=`. If both are absent, returns `None`, which means the whole
+    /// list.
     pub fn parse(cursor: Option<String>, limit: Option<u32>) -> Result<Option<Self>, InvalidPage> {
         if cursor.is_none() && limit.is_none() {
             return Ok(None);

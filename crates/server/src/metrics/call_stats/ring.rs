@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_ahead_spoils_nothing() {
+    fn counts_are_correct_after_the_clock_was_ahead() {
         let ring = Ring::default();
         for ahead in [160, 100 + 60 * 24 * 365] {
             ring.record(ahead, true, micros(500));

@@ -20,7 +20,7 @@ use crate::{
 pub struct Args {
     /// Name as `svc mcp tools` shows it
     tool: String,
-    /// Arguments as a JSON object; `-`, or no argument with redirected stdin, reads stdin; empty
+    /// Arguments as a JSON object; `-` means stdin, the default if stdin is redirected; empty
     /// means {}
     #[arg(allow_hyphen_values = true)]
     arguments: Option<String>,

@@ -28,7 +28,7 @@ use crate::{
 pub struct Args {
     /// Name as `svc method list` shows it
     pub name: String,
-    /// Params as JSON; `-`, or no argument with redirected stdin, reads stdin; empty means {}
+    /// Params as JSON; `-` means stdin, the default if stdin is redirected; empty means {}
     #[arg(allow_hyphen_values = true)]
     pub params: Option<String>,
     /// Params are an array: one call per element
@@ -60,7 +60,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         if let Via::Context(name) = &connection.via {
             let folder = shell.environment.config_folder()?;
             eprintln!(
-                "set {} first: to the token of context `{name}`, which is in `{}`, or to a new token: svc token create <name>",
+                "set {} first, either to the token of context `{name}` (stored in `{}`) or to a new token: svc token create <name>",
                 env::TOKEN,
                 Contexts::path(&folder).display()
             );

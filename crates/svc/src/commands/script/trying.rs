@@ -20,7 +20,7 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     which: ScriptArg,
-    /// Params of a tool as a JSON object; `-`, or no argument with redirected stdin, reads stdin
+    /// Params of a tool as a JSON object; `-` means stdin, the default if stdin is redirected
     #[arg(allow_hyphen_values = true)]
     params: Option<String>,
     /// For a sink script: type of the sample event

@@ -54,7 +54,7 @@ impl SpaceAgent {
         Err(
             Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
                 .why(format!("waited {} s", self.policy.ready_within.as_secs()))
-                .hint("SVC_LOG=info svc up shows its log"),
+                .hint("SVC_LOG=info svc up shows the agent's log"),
         )
     }
 

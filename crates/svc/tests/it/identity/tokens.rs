@@ -7,7 +7,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Statuses of the routes that scopes name, in a fixed order.
+/// Statuses of three routes that scopes open and of two other paths, in a fixed order.
 async fn reach(user: &TestUser) -> [u16; 5] {
     let call = json!({"jsonrpc": "2.0", "method": "missing", "id": 1});
     [
@@ -34,7 +34,7 @@ async fn s2_4_s5_s7_scopes_open_exactly_their_routes() {
     let [methods, call, mcp, spaces, nowhere] = reach(&ann.scoped(&["mcp", "methods"]).await).await;
     assert_eq!([methods, call, spaces, nowhere], [200, 200, 403, 403]);
     assert_ne!(mcp, 403);
-    // Empty and absent mean unrestricted.
+    // An empty list of scopes means unrestricted.
     let [methods, call, _, spaces, nowhere] = reach(&ann.scoped(&[]).await).await;
     assert_eq!([methods, call, spaces, nowhere], [200, 200, 200, 404]);
     let denied = ann.scoped(&["methods"]).await.get("/api/spaces").await;
@@ -59,7 +59,7 @@ async fn s5_a_scoped_token_never_gains_more_than_its_scopes() {
         .expect(200);
     ann.get("/api/users").await.expect(200);
     assert_eq!(reach(&scoped).await, [200, 200, 403, 403, 403]);
-    // In particular it creates no tokens.
+    // In particular, the token cannot create tokens.
     scoped
         .post("/api/tokens", json!({"name": "more"}))
         .await
@@ -202,7 +202,7 @@ async fn s5_an_expired_token_is_refused() {
 }
 
 #[tokio::test]
-async fn s2_4_invalid_token_requests_are_refused_by_name() {
+async fn s2_4_the_answer_to_an_invalid_token_request_names_the_fault() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (body, said) in [
@@ -227,7 +227,7 @@ async fn s5_last_use_is_recorded() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     ann.get("/api/methods").await.expect(200);
-    // Written at the latest when the server ends.
+    // The last use is written at the latest when the server ends.
     server.restart().await;
     let tokens = ann.get("/api/tokens").await.expect(200).json();
     let used = |token: &Value| token["last_used_at"].is_string();
@@ -286,7 +286,7 @@ async fn s5_a_token_created_with_an_expiring_token_does_not_outlive_it() {
         let expiry = parent["expires_at"].as_str().unwrap();
         assert!(refused.text().contains(expiry), "{}", refused.text());
     }
-    // An agent token never expires.
+    // An agent token never expires, so an expiring token cannot create one.
     let space = ann.space("lab").await;
     let rotate = format!("{}/agent-token", space.path());
     for (path, body) in [("/api/spaces", json!({"name": "x"})), (&*rotate, json!({}))] {

@@ -42,7 +42,7 @@ async fn s2_1_methods_that_a_script_unregisters_are_not_reported_as_registered()
         assert!(said.stderr.contains(nothing), "{command}: {}", said.stderr);
         assert_eq!(said.stdout, "", "{command}");
     }
-    // An unknown name is an error of the script in both cases, and the other methods stay.
+    // With both commands, an unknown name is an error of the script. The other methods stay.
     let unknown = publishing(&["echo"]) + "server.unregister('other')\n";
     for (command, code) in [("register", 1), ("validate", 6)] {
         let refused = lab.svc(&["methods", command], &unknown).await.expect(code);
@@ -112,7 +112,7 @@ async fn s2_1_the_reported_failure_is_the_uncaught_one() {
 }
 
 #[tokio::test]
-async fn s4_3_the_error_for_a_missing_file_names_it_and_an_existing_alternative() {
+async fn s4_3_the_error_for_a_missing_file_says_which_kinds_of_files_are_accepted() {
     let home = TempDir::new().unwrap();
     for command in ["register", "validate"] {
         let run = ["methods", command, "nosuch.py"];

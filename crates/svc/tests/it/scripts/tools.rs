@@ -94,7 +94,7 @@ async fn invalid_run_requests_are_refused() {
         let expected = (422, "not_runnable".to_owned());
         assert_eq!(run(&script, json!({})).await, expected, "{kind}");
     }
-    // Scopes are checked first (spec 5).
+    // Tokens with scopes cannot run scripts (spec 5).
     for scopes in [&["methods"][..], &["mcp"], &["methods", "mcp"]] {
         let scoped = ann.scoped(scopes).await;
         let path = format!("{}/run", tool.path());
@@ -129,7 +129,7 @@ from svc import event
 def main(params):
     return event.emit(params['type'], {'n': 1})
 ";
-    // A script of another user: only the caller counts.
+    // The owner of the script is another user. The event belongs to the caller.
     let tool = admin.global_script("tool", "raise", source).await;
     let ran = ben.run_tool(&tool, json!({"type": "space.created"})).await;
     let id = ran["result"].as_str().unwrap_or_else(|| panic!("{ran}"));
@@ -147,7 +147,8 @@ def main(params):
         let got = receiver.wait_for("/", 1, SOON).await;
         assert_eq!(got[0].header("x-service-event-id"), id);
     }
-    // A later event has reached the other sink, so the first event never will.
+    // A sink receives events in order. Ann's sink received a later event first, so it never
+    // received this one.
     let later = ann.emit("later", json!({})).await;
     let got = of_ann.wait_for("/", 1, SOON).await;
     assert_eq!(got[0].header("x-service-event-id"), later);
@@ -170,7 +171,7 @@ async fn a_tool_acts_as_its_caller_with_their_current_permissions() {
         let ran = user.run_tool(&who, json!({})).await;
         assert_eq!(ran["result"], json!(user.name), "{ran}");
     }
-    // Methods, as their caller sees them.
+    // A tool sees and calls the methods that its caller sees.
     let space = ann.space("lab").await;
     let shared = fixture()
         .with(method("open", "echo").shared())
@@ -210,7 +211,7 @@ def main(params):
     assert!(error.contains("403 permission_denied"), "{error}");
 }
 
-/// Not even for an administrator.
+/// An administrator's script cannot reach them either.
 #[tokio::test]
 async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;
@@ -254,7 +255,7 @@ def main(params):
         let answer = answer.as_str().unwrap();
         assert!(answer.contains("403 script_denied"), "{route:?}: {answer}");
     }
-    // A script cannot run another script, which could go on without end.
+    // A script cannot run another script: scripts could start each other without end.
     let path = format!("{}/run", tool.path());
     let routes = json!({"routes": [["POST", path]]});
     let ran = admin.run_tool(&tool, routes).await;

@@ -28,7 +28,7 @@ async fn s3_a_link_deploys_a_space_and_a_shutdown_of_the_agent_stops_it() {
     space.wait_for_state("stopped", SOON).await;
     assert!(ann.method_names().await.is_empty());
     assert_eq!(error_code(&ann.call("echo", json!({})).await), -32601);
-    // The agent stopped by itself, so it may link again.
+    // The user did not stop the space, so an agent may link again.
     let _agent = space.publish(fixture().plain("echo")).await;
     result(&ann.call("echo", json!({})).await);
 }
@@ -70,7 +70,7 @@ async fn s3_an_agent_that_hangs_is_detected_by_its_heartbeat() {
     agent.process().signal(rustix::process::Signal::CONT);
     // The space was not stopped by a user, so the agent links again with its methods.
     space.wait_for_state("deployed", 2 * SOON).await;
-    eventually("its methods are back", SOON, || async {
+    eventually("the method is back", SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
     .await;
@@ -133,7 +133,7 @@ async fn s3_a_stopped_space_refuses_its_agent_until_it_is_started() {
         .expect(200);
     space.wait_for_state("stopped", SOON).await;
     assert_eq!(error_code(&ann.call("echo", json!({})).await), -32601);
-    eventually("the agent knows", SOON, || async {
+    eventually("the agent has no link", SOON, || async {
         agent.status().await["linked"] == false
     })
     .await;
@@ -152,13 +152,13 @@ async fn s3_a_stopped_space_refuses_its_agent_until_it_is_started() {
         .expect(200);
     // The agent keeps running and retries.
     space.wait_for_state("deployed", 3 * SOON).await;
-    eventually("its methods are back", SOON, || async {
+    eventually("the method is back", SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
     .await;
 }
 
-/// The agents a server runs; its other children are workers of scripts.
+/// The agents that a server runs. The other children of a server are script workers.
 fn agents_of(server: u32) -> Vec<u32> {
     let is_agent = |id: &u32| {
         std::fs::read(format!("/proc/{id}/cmdline"))
@@ -231,11 +231,11 @@ async fn s3_rapid_transitions_are_all_handled() {
         let mut agent = space.publish(fixture().plain("echo")).await;
         result(&ann.call("echo", json!({})).await);
         agent.kill9();
-        // A new agent within the grace: the space never stops.
+        // A new agent links within the grace period, so the space never stops.
         assert_eq!(space.state().await, "deployed");
     }
     let _agent = space.publish(fixture().plain("echo")).await;
-    eventually("it serves", Duration::from_secs(5), || async {
+    eventually("the method answers", Duration::from_secs(5), || async {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
     .await;
@@ -275,11 +275,11 @@ async fn s3_a_local_space_runs_on_a_server_with_tls() {
         let get = ["space", "get", "demo", "-o", "json"];
         svc().run(&get).await.expect(0).json()["state"].clone()
     };
-    eventually("it is deployed", 2 * SOON, || async {
+    eventually("the space is deployed", 2 * SOON, || async {
         state().await == "deployed"
     })
     .await;
-    // A registration file in its folder is registered by the next agent.
+    // A registration file in the space's folder is registered by the next agent.
     svc().run(&["space", "stop", "demo"]).await.expect(0);
     let folder = server.data_dir().join("spaces").join(id);
     let registration = fixture().plain("echo").to_string();

@@ -232,7 +232,8 @@ async fn the_access_of_a_user_names_roles_and_groups() {
             {"name": "user.bob.ours", "owner": "bob", "through": "group", "groups": ["ops"]},
         ])
     );
-    // Without `manage_groups`, groups of which the caller is no member are not named.
+    // Without `manage_groups`, the caller does not see methods that the user sees only through
+    // groups to which the caller does not belong.
     server.role("clerk", &["manage_users"]).await;
     let clerk = server.user_with("clerk", &["clerk"], &[]).await;
     let access = clerk.get(&path).await.expect(200).json();
@@ -271,7 +272,7 @@ async fn a_space_shows_whether_its_agent_is_linked() {
     let agent = space.publish(fixture().plain("echo")).await;
     assert_eq!(space.record().await["linked"], true);
     drop(agent);
-    eventually("the link is seen to be gone", SOON, || async {
+    eventually("the space is shown as unlinked", SOON, || async {
         space.record().await["linked"] == false
     })
     .await;

@@ -31,7 +31,7 @@ impl Browser {
         found_or_skipped(
             found,
             "SVC_REQUIRE_BROWSER",
-            "the web interface cannot be looked at",
+            "the browser tests cannot run",
         )
     }
 }
@@ -43,7 +43,7 @@ fn find_program() -> Result<PathBuf, String> {
     let found = found
         .next()
         .or_else(|| places.into_iter().find(|place| place.is_file()));
-    found.ok_or_else(|| "no `chromium` is here".to_owned())
+    found.ok_or_else(|| "no Chromium was found in PATH".to_owned())
 }
 
 /// The folder `web` of this repository.

@@ -36,7 +36,8 @@ function OutcomeView({ answer }) {
 }
 
 /**
- * The server rejected the call before the method received it; after other errors the method may have run.
+ * With an HTTP error status, the server rejected the call before the method received it. After other errors the method
+ * may have run.
  * @param {{problem: any}} props
  */
 function NoAnswer({ problem }) {
@@ -75,7 +76,7 @@ function Failure({ error, facts }) {
  */
 function hintOf({ code, data }) {
   const reason = data?.reason;
-  if (code === -32601 && data === undefined) return 'It is gone, or you may not see it any more.';
+  if (code === -32601 && data === undefined) return 'The method is gone, or you may not see it any more.';
   if (code === -32000 && reason === 'unavailable')
     return 'No space can take the call now. Nothing was done: try again.';
   if (code === -32001 && reason === 'timeout')
@@ -83,6 +84,6 @@ function hintOf({ code, data }) {
       ? 'The method did not answer in time. It may have done its work.'
       : 'The call did not get to the method in time. Nothing was done: try again.';
   if (code === -32002 && reason === 'interrupted')
-    return 'The method server or its link ended during the call. It may have done its work.';
+    return 'The method server or its link ended during the call. The method may have done its work.';
   return '';
 }

@@ -50,7 +50,7 @@ const LIMITS = [
 ];
 
 /**
- * Converts limits to ordinary numbers for comparisons; values keep their numbers as written.
+ * Converts limits to ordinary numbers for comparisons. Numbers of other keywords stay as they were written.
  * @param {Schema} schema
  * @returns {Schema}
  */

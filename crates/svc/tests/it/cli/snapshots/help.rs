@@ -100,7 +100,7 @@ async fn s4_3_help() {
 
         Arguments:
           <NAME>    Name as `svc method list` shows it
-          [PARAMS]  Params as JSON; `-`, or no argument with redirected stdin, reads stdin; empty means {}
+          [PARAMS]  Params as JSON; `-` means stdin, the default if stdin is redirected; empty means {}
 
         Options:
               --batch              Params are an array: one call per element

@@ -1,9 +1,8 @@
-//! Unusual but legal methods: schemas that
-//! clients are known to fail on.
+//! Unusual but legal methods: schemas that clients are known to fail on.
 
 use serde_json::{Map, Value, json};
 
-/// Name, `params_schema` and `result_schema`; `null` is none.
+/// Name, `params_schema` and `result_schema`; `null` means no schema.
 pub fn schemas() -> Vec<(&'static str, Value, Value)> {
     let mut all = roots();
     all.extend(references());
@@ -124,7 +123,7 @@ fn references() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Names with a special meaning in some languages.
+/// Names with a special meaning in some languages, unknown keywords, unusual values.
 fn words() -> Vec<(&'static str, Value, Value)> {
     let names = [
         "__proto__",
@@ -194,7 +193,7 @@ fn words() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Regular expressions of other engines.
+/// Regular expressions that not every engine supports, or that are slow.
 fn patterns() -> Vec<(&'static str, Value, Value)> {
     let schema = |patterns: &[&str]| {
         let properties: Map<String, Value> = patterns
@@ -255,7 +254,7 @@ fn sizes() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Annotations that ask clients for headers they must not send.
+/// Invalid `x-mcp-header` annotations, which ask clients for headers.
 fn headers() -> Vec<(&'static str, Value, Value)> {
     let header = |name: Value| json!({"type": "string", "x-mcp-header": name});
     let object = |properties: Value| json!({"type": "object", "properties": properties});
