@@ -4,7 +4,7 @@
 //! alike. A full lane drops the event, and every drop is one audit entry (spec 6.5).
 
 use serde_json::json;
-use svc_core::event::Event;
+use svc_core::{LaneId, event::Event};
 use svc_store::{
     StoreError, Tx, audit, events,
     lanes::{self, Candidate},
@@ -24,9 +24,25 @@ pub struct DispatchCounts {
 /// Writes an event with a delivery for each lane whose patterns match. The caller calls
 /// [`Hub::committed`](super::hub::Hub::committed) after the commit.
 pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreError> {
+    emit_except(tx, event, None)
+}
+
+/// [`emit_in`] for an event about a lane, which does not receive it.
+pub fn emit_to_others(tx: &mut Tx<'_>, event: &Event, about: LaneId) -> Result<(), StoreError> {
+    emit_except(tx, event, Some(about)).map(drop)
+}
+
+fn emit_except(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    except: Option<LaneId>,
+) -> Result<DispatchCounts, StoreError> {
     events::insert(tx, event)?;
     let mut counts = DispatchCounts::default();
     for candidate in lanes::list_candidates(tx, event.owner_id)? {
+        if Some(candidate.lane) == except {
+            continue;
+        }
         let matches = candidate
             .patterns
             .iter()

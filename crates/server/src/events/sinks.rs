@@ -181,7 +181,7 @@ impl SinksService {
                 Ok::<_, SinkError>(record(tx, after)?)
             })
             .await?;
-        self.hub.wake();
+        self.hub.sinks_changed();
         Ok(changed)
     }
 
@@ -226,7 +226,7 @@ impl SinksService {
                 Ok::<_, SinkError>(())
             })
             .await?;
-        self.hub.wake();
+        self.hub.sinks_changed();
         Ok(())
     }
 
