@@ -95,6 +95,8 @@ pub struct AttemptDetail {
     pub error: Option<String>,
     /// The start of the answer, or the output of the script.
     pub output: Option<String>,
+    /// The wait that the receiver asks for in `Retry-After`, at most seven days.
+    pub retry_after: Option<Duration>,
 }
 
 impl AttemptDetail {
