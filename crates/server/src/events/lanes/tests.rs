@@ -4,7 +4,9 @@ mod attempts;
 mod fairness;
 mod holding;
 mod order;
+mod policy;
 mod queue;
+mod window;
 
 use std::{
     collections::HashMap,
