@@ -42,6 +42,10 @@ pub struct QueueHead {
     pub event_type: String,
     /// `None` if the event was removed.
     pub event: Option<Event>,
+    /// Failed attempts, in a lane that is ordered by a key.
+    pub failures: u32,
+    /// The time of the next attempt, in a lane that is ordered by a key.
+    pub retry_at: Timestamp,
 }
 
 impl FromRow for QueueHead {
@@ -52,6 +56,8 @@ impl FromRow for QueueHead {
             event_id: row.get("event_id")?,
             event_type: row.get("event_type")?,
             event: is_there.then(|| Event::read(row)).transpose()?,
+            failures: row.get("failures")?,
+            retry_at: row.get("retry_at")?,
         })
     }
 }
@@ -87,6 +93,7 @@ pub fn list_heads(
 ) -> Result<Vec<QueueHead>, StoreError> {
     tx.list(
         "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
+                d.failures AS failures, d.retry_at AS retry_at,
                 e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
                 e.space_id AS space_id, e.actor AS actor, e.data AS data
          FROM deliveries d LEFT JOIN events e ON e.id = d.event_id
@@ -107,6 +114,21 @@ pub fn finish(
         "UPDATE deliveries SET state = ?3, finished_at = ?4
          WHERE lane_id = ?1 AND n = ?2 AND state = 'pending'",
         values![lane, n, state, at],
+    )
+}
+
+/// Postpones a delivery of a lane that is ordered by a key, and counts its failed attempts.
+pub fn postpone(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    n: u64,
+    failed: u32,
+    retry_at: Timestamp,
+) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE deliveries SET failures = failures + ?3, retry_at = ?4
+         WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n, failed, retry_at],
     )
 }
 

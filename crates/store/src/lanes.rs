@@ -212,7 +212,12 @@ pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), St
         acts_for_owner: sink.kind == SinkType::Script,
     };
     tx.execute(
-        "UPDATE lanes SET patterns = ?2, active = ?3 WHERE sink_id = ?1",
-        values![sink.id, &sink.patterns, activity.is_active()],
+        "UPDATE lanes SET patterns = ?2, active = ?3, keyed = ?4 WHERE sink_id = ?1",
+        values![
+            sink.id,
+            &sink.patterns,
+            activity.is_active(),
+            sink.is_keyed()
+        ],
     )
 }

@@ -13,6 +13,7 @@
 
 mod claim;
 mod engine;
+mod ready;
 mod retention;
 mod run;
 mod schedule;
@@ -48,6 +49,11 @@ pub struct Job {
     pub attempt: u32,
     pub event: Event,
     pub destination: Destination,
+    /// Not before this time; only for sinks that are ordered by a key.
+    pub retry_at: Timestamp,
+    /// Deliveries with the same key are made one after the other. The same for all deliveries of a
+    /// sink that is not ordered by a key.
+    pub key: String,
 }
 
 /// The receiver of an attempt.
@@ -68,9 +74,18 @@ pub enum Destination {
 /// the effects of scripts and methods cannot be told apart.
 fn window_of(sink: Option<&SinkRow>) -> usize {
     match sink {
+        Some(sink) if sink.is_keyed() => {
+            sink.policy.max_repeats.max(sink.policy.in_flight) as usize
+        }
         Some(sink) if sink.kind == SinkType::Webhook => sink.policy.max_repeats as usize,
         _ => 1,
     }
+}
+
+/// Deliveries of a lane that may be in flight at the same time.
+fn in_flight_max(sink: Option<&SinkRow>) -> usize {
+    let keyed = sink.filter(|sink| sink.is_keyed());
+    keyed.map_or(1, |sink| sink.policy.in_flight as usize)
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -144,6 +159,9 @@ impl From<AttemptDetail> for AttemptResult {
 /// Makes attempts.
 pub trait Deliver: Send + Sync + 'static {
     fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
+
+    /// The keys of events for a sink that is ordered by a key, in the order of the events.
+    fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> impl Future<Output = Vec<String>> + Send;
 }
 
 /// Timings and sizes of delivery.

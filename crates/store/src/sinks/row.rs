@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use svc_core::{
-    ScriptId, SinkId, Timestamp, UserId, delivery_policy::DeliveryPolicy, pattern::Pattern,
+    ScriptId, SinkId, Timestamp, UserId,
+    delivery_policy::{DeliveryPolicy, Ordering},
+    pattern::Pattern,
 };
 use svc_protocol::api::{SinkPause, SinkType};
 
@@ -93,6 +95,11 @@ pub fn owner_key(user: UserId) -> String {
 impl SinkRow {
     pub fn is_global(&self) -> bool {
         self.owner_key == GLOBAL
+    }
+
+    /// Whether the sink delivers several events at a time, ordered by a key.
+    pub fn is_keyed(&self) -> bool {
+        self.kind == SinkType::Webhook && self.policy.ordering == Ordering::Key
     }
 
     pub(super) fn has_lane(&self) -> bool {

@@ -3,6 +3,7 @@
 mod attempts;
 mod fairness;
 mod holding;
+mod keyed;
 mod order;
 mod policy;
 mod queue;
@@ -117,6 +118,19 @@ impl Drop for InFlight<'_> {
 }
 
 impl Deliver for Receiver {
+    /// The last segments of the types.
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
+        let key = |event: &Event| {
+            event
+                .r#type
+                .rsplit('.')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        events.iter().map(key).collect()
+    }
+
     async fn deliver(&self, job: Job) -> AttemptResult {
         let lane = job.lane;
         {

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{
-    CanonicalName, LaneId, SpaceId, UserId, pattern::Pattern, subscription::Subscription,
+    CanonicalName, LaneId, SpaceId, UserId, event::Event, pattern::Pattern,
+    subscription::Subscription,
 };
 use svc_protocol::api::SinkType;
 use svc_store::sinks::{self, GLOBAL, SinkConfig, SinkRow};
@@ -42,6 +43,10 @@ impl HangingReceiver {
 }
 
 impl Deliver for HangingReceiver {
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
+        vec![String::new(); events.len()]
+    }
+
     async fn deliver(&self, job: Job) -> AttemptResult {
         let owner = match &job.destination {
             Destination::Sink(sink) => sink.owner_id,
