@@ -42,6 +42,7 @@ pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
     NewSink, PatternsInput, Preview, PreviewResult, Replay, ReplayResult, RotateSecret,
     ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig,
+    WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

@@ -67,9 +67,31 @@ pub struct WebhookConfig {
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     pub body_template: Option<String>,
+    /// How the event is written into the request.
+    #[serde(default, skip_serializing_if = "WebhookFormat::is_default")]
+    pub format: WebhookFormat,
     /// `whsec_…`: given or generated at creation. Shown only in the answers to creation and rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+}
+
+/// How a webhook writes an event into its request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookFormat {
+    /// The default body, or what the template renders.
+    #[default]
+    Default,
+    /// CloudEvents 1.0: the attributes and the data are in the body.
+    CloudeventsStructured,
+    /// CloudEvents 1.0: the attributes are in headers `ce-…`, the body is the data.
+    CloudeventsBinary,
+}
+
+impl WebhookFormat {
+    pub fn is_default(&self) -> bool {
+        *self == Self::Default
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -218,6 +240,7 @@ struct WebhookPatch {
     /// `null` removes a header, or all of them.
     headers: Option<BTreeMap<String, Option<String>>>,
     body_template: Option<String>,
+    format: Option<WebhookFormat>,
 }
 
 /// `POST /api/event-sinks/{id}/rotate-secret`
@@ -301,6 +324,9 @@ pub struct Preview {
     /// The type of the sink; webhook if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#type: Option<SinkType>,
+    /// For preview of a webhook: the format of the body. A test uses the format of the sink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<WebhookFormat>,
     /// A past event to render; a sample event if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<EventId>,

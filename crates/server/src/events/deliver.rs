@@ -13,6 +13,7 @@ use svc_core::{
     SpaceId, Timestamp, UserId,
     event::{Event, EventSpace, sample},
 };
+use svc_protocol::api::WebhookFormat;
 use svc_store::{
     Store, StoreError,
     sinks::{SinkConfig, SinkRow},
@@ -145,13 +146,17 @@ impl Deliverers {
         let began = Instant::now();
         match &sink.config {
             SinkConfig::Webhook {
-                url, body_template, ..
+                body_template,
+                options,
+                ..
             } => {
                 if let Some(why) = self.webhook_withheld_reason(sink, waiting).await {
                     return AttemptResult::Withheld(why);
                 }
                 let purpose = RenderPurpose::Delivery(sink.owner_id);
-                let body = match self.render(body_template.as_deref(), event, purpose).await {
+                let template = body_template.as_deref();
+                let rendering = self.render_webhook(options.format, template, event, purpose);
+                let body = match rendering.await {
                     Ok(body) => body,
                     Err(error) => return error.into(),
                 };
@@ -159,7 +164,7 @@ impl Deliverers {
                     lane: waiting.lane,
                     owner: (!sink.is_global()).then_some(sink.owner_id),
                 });
-                let sent = self.send(sink, url, (sink.owner_id, lane), body, event);
+                let sent = self.send(sink, (sink.owner_id, lane), body, event);
                 let mut attempt = match sent.await {
                     Ok(attempt) => attempt,
                     Err(error) => AttemptDetail::error(error),
@@ -180,11 +185,13 @@ impl Deliverers {
     pub(super) async fn send(
         &self,
         sink: &SinkRow,
-        url: &str,
         (user, lane): (UserId, Option<LaneOwner>),
         body: String,
         event: &Event,
     ) -> Result<AttemptDetail, String> {
+        let SinkConfig::Webhook { url, options, .. } = &sink.config else {
+            return Err(format!("sink `{}` is not a webhook", sink.name));
+        };
         let now = svc_clock::now();
         let secrets = self
             .secrets_of(sink, now)
@@ -195,6 +202,7 @@ impl Deliverers {
             user,
             url,
             headers: &headers,
+            format: options.format,
             body,
             event,
             secrets: &secrets,
@@ -213,6 +221,22 @@ impl Deliverers {
             .chain(previous)
             .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
             .collect()
+    }
+
+    /// Renders the body of a webhook's request. In a format of CloudEvents, the template renders the
+    /// data.
+    pub async fn render_webhook(
+        &self,
+        format: WebhookFormat,
+        source: Option<&str>,
+        event: &Event,
+        purpose: RenderPurpose,
+    ) -> Result<String, RenderError> {
+        let rendered = match source {
+            Some(_) => Some(self.render(source, event, purpose).await?),
+            None => None,
+        };
+        Ok(webhook::body_of(format, event, rendered))
     }
 
     /// Renders the body for an event; without a template, the default body. A template is a user's

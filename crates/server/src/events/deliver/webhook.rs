@@ -20,6 +20,7 @@ use svc_client::{
     transport::{GuardedError, Stream, bare_host, connect_permitted, start_tls},
 };
 use svc_core::{Timestamp, UserId, event::Event};
+use svc_protocol::api::WebhookFormat;
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 use tracing::info;
@@ -29,6 +30,7 @@ use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
 mod answer;
 mod connection;
 mod connections;
+mod format;
 mod guard;
 mod headers;
 mod lookups;
@@ -45,6 +47,7 @@ use self::{
 };
 pub use self::{
     connections::LaneOwner,
+    format::body_of,
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
     lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
@@ -78,6 +81,8 @@ pub struct WebhookRequest<'a> {
     pub user: UserId,
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
+    pub format: WebhookFormat,
+    /// In this format.
     pub body: String,
     pub event: &'a Event,
     /// The decoded keys, the current one first.

@@ -141,6 +141,7 @@ async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (Atte
         user: UserId::NIL,
         url,
         headers: &headers,
+        format: WebhookFormat::Default,
         body: BODY.to_owned(),
         event: &event,
         secrets: &secrets,
