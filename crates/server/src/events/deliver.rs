@@ -10,14 +10,14 @@ pub mod webhook;
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use svc_core::{
-    SpaceId, Timestamp, UserId,
+    Quota, Quotas, SpaceId, Timestamp, UserId,
     event::{Event, EventSpace, sample},
 };
 use svc_protocol::api::WebhookFormat;
 use svc_store::{
-    Store, StoreError,
+    Store, StoreError, events,
     sinks::{SinkConfig, SinkRow},
-    spaces, templates,
+    spaces, templates, users,
 };
 use thiserror::Error;
 
@@ -41,6 +41,9 @@ pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
+    /// Limits of stored exchanges: the quotas of users, and the bytes of events of the server.
+    pub quotas: Quotas,
+    pub server_event_bytes: u64,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
     /// Reported reasons why sinks do not deliver.
@@ -208,8 +211,32 @@ impl Deliverers {
             secrets: &secrets,
             now,
             lane,
+            keep_exchange: self.can_keep_exchange(sink).await,
         };
         Ok(self.webhook.send(request).await)
+    }
+
+    /// Whether the exchange of an attempt is kept: the sink asks for it, and its owner's quota of event
+    /// bytes is not used up. Exchanges of global sinks may use half of the server's event bytes.
+    async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
+        if !sink.policy.keep_exchanges {
+            return false;
+        }
+        let owner = (!sink.is_global()).then_some(sink.owner_id);
+        let (quotas, server) = (self.quotas, self.server_event_bytes / 2);
+        let reading = self.store.read(move |tx| {
+            let limit = match owner {
+                Some(owner) => {
+                    let overrides = users::find(tx, owner)?.map(|user| user.quotas);
+                    let quotas = quotas.with(&overrides.unwrap_or_default());
+                    quotas.get(Quota::EventBytes)
+                }
+                None => server,
+            };
+            Ok(events::usage::bytes_of(tx, owner)? < limit)
+        });
+        // An attempt never fails because its exchange cannot be stored.
+        reading.await.unwrap_or(false)
     }
 
     /// The signing secrets, the current one first; the previous one while both are valid.

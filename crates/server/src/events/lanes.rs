@@ -27,7 +27,7 @@ use svc_core::{
     event::Event,
     lane::{LEASE, RetryPolicy},
 };
-use svc_protocol::api::Attempt;
+use svc_protocol::api::{Attempt, Exchange};
 
 pub use self::{
     engine::Engine,
@@ -87,7 +87,7 @@ impl AttemptResult {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AttemptDetail {
     /// The HTTP status, if there was an HTTP answer.
     pub status: Option<u16>,
@@ -97,6 +97,8 @@ pub struct AttemptDetail {
     pub output: Option<String>,
     /// The wait that the receiver asks for in `Retry-After`, at most seven days.
     pub retry_after: Option<Duration>,
+    /// What was sent, if the sink keeps it.
+    pub exchange: Option<Box<Exchange>>,
 }
 
 impl AttemptDetail {
@@ -115,6 +117,7 @@ impl AttemptDetail {
             ms: self.ms,
             error: self.error,
             output: self.output,
+            exchange: self.exchange,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod change;
 mod content;
 mod deliveries;
+mod exchange;
 mod policy;
 mod trying;
 

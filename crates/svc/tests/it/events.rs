@@ -5,6 +5,7 @@ pub mod crash;
 mod delivery;
 mod emit;
 mod exact;
+mod exchanges;
 mod fairness;
 mod formats;
 mod headers;

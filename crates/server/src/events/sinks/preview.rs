@@ -192,7 +192,13 @@ impl SinksService {
         self.store
             .write(move |tx| audit::append(tx, &tested))
             .await?;
-        Ok(detail.into_attempt(at))
+        let mut attempt = detail.into_attempt(at);
+        if let Some(exchange) = &mut attempt.exchange
+            && !caller.may(Permission::ViewAudit)
+        {
+            exchange.remote_address = None;
+        }
+        Ok(attempt)
     }
 
     /// A stored event, if it is visible.

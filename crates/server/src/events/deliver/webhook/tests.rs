@@ -147,6 +147,7 @@ async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (Atte
         secrets: &secrets,
         now: Timestamp(1_794_700_999_999),
         lane,
+        keep_exchange: true,
     };
     let detail = webhook.send(request).await;
     let delivered = detail.error.is_none();
