@@ -39,9 +39,10 @@ pub use scripts::{
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
-    NewSink, PatternsInput, Preview, PreviewResult, Replay, ReplayResult, RotateSecret,
-    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig,
+    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming,
+    HeaderField, JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult,
+    Replay, ReplayResult, ResponseHead, RotateSecret, ScriptConfig, SecretRotation, SentRequest,
+    Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

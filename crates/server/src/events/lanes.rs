@@ -30,7 +30,7 @@ use svc_core::{
     event::Event,
     lane::{LEASE, RetryPolicy},
 };
-use svc_protocol::api::{Attempt, SinkType};
+use svc_protocol::api::{Attempt, Exchange, SinkType};
 use svc_store::sinks::SinkRow;
 
 pub use self::{
@@ -114,7 +114,7 @@ impl AttemptResult {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AttemptDetail {
     /// The HTTP status, if there was an HTTP answer.
     pub status: Option<u16>,
@@ -124,6 +124,8 @@ pub struct AttemptDetail {
     pub output: Option<String>,
     /// The `Retry-After` of the answer.
     pub retry_after: Option<Duration>,
+    /// What was sent, if the sink keeps it.
+    pub exchange: Option<Box<Exchange>>,
 }
 
 impl AttemptDetail {
@@ -142,6 +144,7 @@ impl AttemptDetail {
             ms: self.ms,
             error: self.error,
             output: self.output,
+            exchange: self.exchange,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
 //! removes an event, so that no emit needs to add them up.
 //!
+//! Stored exchanges of attempts count too: see `deliveries::exchanges`.
+//!
 //! An event counts for its owner. If only global sinks still need the event, it may be moved to the
 //! counter of the server (`charged_to`), so that a slow global sink uses no user's quota.
 
@@ -9,6 +11,7 @@ use std::collections::BTreeMap;
 use svc_core::{EventId, UserId};
 
 use crate::{
+    deliveries::exchanges,
     error::StoreError,
     sinks::GLOBAL,
     sql::{Tx, values},
@@ -74,8 +77,8 @@ pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[(String, i64)]) -> Result<(),
 /// The columns of a removed event that [`subtract`] needs: the key of its counter, and its bytes.
 pub(super) const RETURNED: &str = "COALESCE(charged_to, owner_id), octet_length(data)";
 
-/// Reduces an owner's usage to the limit: removes the oldest events that no lane needs, and charges
-/// the server for those that only global sinks need. Keeps the newest event. Returns whether the
+/// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that no
+/// lane needs, and charges the server for those that only global sinks need. Keeps the newest event. Returns whether the
 /// owner is then within the limit.
 pub fn make_room(
     tx: &mut Tx<'_>,
@@ -86,6 +89,10 @@ pub fn make_room(
     prune_charged(tx)?;
     // Slightly more than needed, so that the next emits need no clean-up.
     let slack = limits.owner / 64;
+    let excess = bytes_of(tx, Some(owner))?.saturating_sub(limits.owner);
+    if excess > 0 {
+        exchanges::remove_oldest(tx, &key(Some(owner)), excess + slack)?;
+    }
     let mut after = EventId::NIL;
     for _ in 0..WINDOWS_MAX {
         let bytes = bytes_of(tx, Some(owner))?;

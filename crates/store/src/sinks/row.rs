@@ -8,7 +8,7 @@ use svc_core::{
     delivery_policy::{DeliveryPolicy, Ordering},
     pattern::Pattern,
 };
-use svc_protocol::api::{SinkPause, SinkType};
+use svc_protocol::api::{SinkPause, SinkType, WebhookFormat};
 
 use crate::{record::record, value::as_json};
 
@@ -51,6 +51,8 @@ pub enum SinkConfig {
         /// By name; encrypted values are masked here.
         headers: BTreeMap<String, String>,
         body_template: Option<String>,
+        #[serde(default, skip_serializing_if = "WebhookOptions::is_default")]
+        options: WebhookOptions,
     },
     Script {
         script_id: Option<ScriptId>,
@@ -59,6 +61,19 @@ pub enum SinkConfig {
     JsonRpc {
         body_template: Option<String>,
     },
+}
+
+/// Settings of a webhook that most webhooks do not need.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WebhookOptions {
+    pub format: WebhookFormat,
+}
+
+impl WebhookOptions {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl SinkConfig {

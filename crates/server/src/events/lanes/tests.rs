@@ -287,6 +287,7 @@ impl Fixture {
                 url: "http://127.0.0.1:1/".to_owned(),
                 headers: Default::default(),
                 body_template: None,
+                options: Default::default(),
             },
             secret: None,
             previous_secret: None,

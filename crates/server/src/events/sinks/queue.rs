@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{EventId, LaneId, SinkId, lane::QUEUE_CAPACITY, pattern::Pattern};
+use svc_core::{EventId, LaneId, Permission, SinkId, lane::QUEUE_CAPACITY, pattern::Pattern};
 use svc_protocol::api::{Delivery, DeliveryState, Replay, ReplayResult};
 use svc_store::{
     Page, Tx, audit,
@@ -30,6 +30,7 @@ impl SinksService {
         page: DeliveryPage,
     ) -> Result<Page<Delivery>, SinkError> {
         let manager = caller.clone();
+        let sees_addresses = caller.may(Permission::ViewAudit);
         let found = self.store.read_list(caller.user.id, move |tx| {
             let row = match managed(tx, &manager, id) {
                 Ok((_, row)) => row,
@@ -43,7 +44,14 @@ impl SinksService {
                 })),
             }
         });
-        found.await?
+        let mut page = found.await??;
+        if !sees_addresses {
+            let attempts = page.items.iter_mut().flat_map(|one| &mut one.attempts);
+            for exchange in attempts.filter_map(|attempt| attempt.exchange.as_mut()) {
+                exchange.remote_address = None;
+            }
+        }
+        Ok(page)
     }
 
     /// Appends the event of a finished delivery to the queue. Returns the new delivery.
