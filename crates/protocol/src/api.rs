@@ -41,7 +41,7 @@ pub use servers::{ServerRecord, Servers};
 pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
     NewSink, PatternsInput, Preview, PreviewResult, Replay, ReplayResult, RotateSecret,
-    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkType, WebhookConfig,
+    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,
