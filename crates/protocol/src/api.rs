@@ -39,9 +39,11 @@ pub use scripts::{
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
-    NewSink, PatternsInput, Preview, PreviewResult, Replay, ReplayResult, RotateSecret,
-    ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkType, WebhookConfig,
+    Attempt, Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult,
+    Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery, NewSink,
+    PatternsInput, Preview, PreviewResult, RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend,
+    ResendResult, RotateSecret, ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch,
+    SinkPause, SinkType, WebhookConfig,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

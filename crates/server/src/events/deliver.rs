@@ -3,6 +3,7 @@
 //! Never retries and never touches the queue: the lane does both.
 
 mod creator;
+mod filter;
 pub mod method;
 pub mod script;
 pub mod webhook;
@@ -20,9 +21,10 @@ use svc_store::{
 };
 use thiserror::Error;
 
+pub(in crate::events) use self::filter::Contexts;
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
-    lanes::{AttemptDetail, AttemptResult, Deliver, Destination, Job},
+    lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
     sealed_headers,
     secrets::{SecretError, SecretKey},
     template::{self, Scope},
@@ -59,6 +61,15 @@ impl Deliver for Deliverers {
             self.metrics.events.attempted(receiver, owner, outcome);
         }
         sent
+    }
+
+    async fn filter(
+        &self,
+        user: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> Result<Vec<FilterResult>, String> {
+        self.filter_events(user, filter, events).await
     }
 }
 
@@ -231,10 +242,7 @@ impl Deliverers {
     async fn read_context(&self, event: &Event) -> Result<TemplateContext, StoreError> {
         let space = event.space_id;
         if space == SpaceId::NIL {
-            return Ok(TemplateContext {
-                space: sample::space_of(event),
-                custom: BTreeMap::new(),
-            });
+            return Ok(TemplateContext::without_space(event));
         }
         self.store
             .read(move |tx| {
@@ -265,7 +273,18 @@ impl Deliverers {
 }
 
 /// The variables of a template besides the event.
+#[derive(Clone)]
 struct TemplateContext {
     space: EventSpace,
     custom: BTreeMap<String, String>,
+}
+
+impl TemplateContext {
+    /// For an event without a space.
+    fn without_space(event: &Event) -> Self {
+        Self {
+            space: sample::space_of(event),
+            custom: BTreeMap::new(),
+        }
+    }
 }

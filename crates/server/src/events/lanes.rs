@@ -3,7 +3,8 @@
 //!
 //! Cast: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get the
 //! delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
-//! `turn` holds the transactions that begin and finish a delivery. A [`Deliver`] sends.
+//! `turn` holds the transactions that begin and finish a delivery. A [`Deliver`] sends. `refill` lets
+//! lanes that have fallen behind look at stored events.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
 //! Lanes that cannot get a slot now cost nothing. Nothing is sent before its start is durable. A
@@ -12,6 +13,7 @@
 
 mod claim;
 mod engine;
+mod refill;
 mod retention;
 mod schedule;
 mod turn;
@@ -127,9 +129,22 @@ impl From<AttemptDetail> for AttemptResult {
     }
 }
 
+/// Whether the filter of a sink is true for an event, or why it cannot tell.
+pub type FilterResult = Result<bool, String>;
+
 /// Makes attempts.
 pub trait Deliver: Send + Sync + 'static {
     fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
+
+    /// Evaluates the filter of a sink for events, in their order, on the account of a user. The answer
+    /// may end before the last event, if the events take long. An error means that nothing was
+    /// evaluated.
+    fn filter(
+        &self,
+        user: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> impl Future<Output = Result<Vec<FilterResult>, String>> + Send;
 }
 
 /// Timings and sizes of delivery.

@@ -215,9 +215,15 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
             "webhook": {"url": "https://example.com/hook"},
         }),
         ("POST", "/api/events/emit") => json!({"type": "x", "payload": {}}),
-        ("POST", "/api/event-sinks/{id}/rotate-secret" | "/api/event-sinks/{id}/replay") => {
+        (
+            "POST",
+            "/api/event-sinks/{id}/rotate-secret"
+            | "/api/event-sinks/{id}/replay"
+            | "/api/event-sinks/{id}/backtest",
+        ) => {
             json!({})
         }
+        ("POST", "/api/event-sinks/{id}/resend") => json!({"deliveries": [1]}),
         _ => named,
     }
 }

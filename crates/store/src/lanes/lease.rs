@@ -32,9 +32,13 @@ pub struct LeasedLane {
     pub failures: u32,
     /// Starts of the delivery at the head, including those that ended in a crash.
     pub starts: u32,
+    /// Whether stored events wait to be queued.
+    pub refilling: bool,
 }
 
-row! { LeasedLane: owner_id, formatters, active, depth, failures, starts; held, receiver }
+row! {
+    LeasedLane: owner_id, formatters, active, depth, failures, starts, refilling; held, receiver
+}
 
 /// Renews a lease. `None` if another server holds the lane, or if the lane was removed.
 pub fn hold(
@@ -46,7 +50,7 @@ pub fn hold(
         "UPDATE lanes SET lease_until = ?3
          WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
          RETURNING id, fence, owner_id, sink_id, method, formatters, active, depth, failures,
-             starts",
+             starts, refilling",
         values![held.lane, held.fence, until],
     )
 }

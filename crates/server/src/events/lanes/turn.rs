@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{EventId, Timestamp, lane::STARTS_MAX};
+use svc_core::{
+    EventId, Timestamp,
+    lane::{REFILL_DEPTH, STARTS_MAX},
+};
 use svc_protocol::api::DeliveryState;
 use svc_store::{
     StoreError, Tx, audit,
@@ -51,6 +54,8 @@ pub(super) struct LaneProgress {
     /// `None` if the lane was released.
     pub(super) started: Option<StartedDelivery>,
     pub(super) dead: Vec<DeadDelivery>,
+    /// Whether the lane has fallen behind and has room for stored events.
+    pub(super) can_refill: bool,
 }
 
 /// The time of a transaction, by the clock that all servers of the database share.
@@ -127,6 +132,7 @@ pub(super) fn finish(
         }
     }
     apply_advance(&mut lane);
+    progress.can_refill = lane.refilling && lane.depth <= REFILL_DEPTH;
     continue_held(tx, lane, progress, time, begin_next).map(Some)
 }
 

@@ -101,6 +101,9 @@ impl<D: Deliver> Slot<D> {
             next = match self.finish(held, n, ending, began).await {
                 Some(progress) => {
                     self.shared.report_dead(&progress.dead);
+                    if progress.can_refill {
+                        self.shared.hub.wake_refill();
+                    }
                     progress.started
                 }
                 None => return,

@@ -28,11 +28,7 @@ impl Browser {
             let runner = install()?;
             Ok(Self { program, runner })
         });
-        found_or_skipped(
-            found,
-            "SVC_REQUIRE_BROWSER",
-            "the browser tests cannot run",
-        )
+        found_or_skipped(found, "SVC_REQUIRE_BROWSER", "the browser tests cannot run")
     }
 }
 

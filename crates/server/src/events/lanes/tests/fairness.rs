@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{
-    CanonicalName, LaneId, SpaceId, UserId, pattern::Pattern, subscription::Subscription,
+    CanonicalName, LaneId, SpaceId, UserId, event::Event, pattern::Pattern,
+    subscription::Subscription,
 };
 use svc_protocol::api::SinkType;
 use svc_store::sinks::{self, GLOBAL, SinkConfig, SinkRow};
@@ -13,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    AttemptDetail, AttemptResult, Deliver, Engine, Fixture, Job, LanePolicy, Running, until,
+    AttemptDetail, AttemptResult, Deliver, Engine, FilterResult, Fixture, Job, LanePolicy, Running,
+    filter_events, until,
 };
 use crate::events::{lanes::Destination, subscriptions};
 
@@ -42,6 +44,15 @@ impl HangingReceiver {
 }
 
 impl Deliver for HangingReceiver {
+    async fn filter(
+        &self,
+        _: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> Result<Vec<FilterResult>, String> {
+        Ok(filter_events(&filter, &events))
+    }
+
     async fn deliver(&self, job: Job) -> AttemptResult {
         let owner = match &job.destination {
             Destination::Sink(sink) => sink.owner_id,
@@ -84,6 +95,7 @@ async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
             method: CanonicalName::parse(&format!("m{n}")).expect("valid"),
             patterns: Pattern::parse_list("*").expect("valid"),
             formatters: Vec::new(),
+            holds: false,
         })
         .collect();
     let server = fixture.server;
