@@ -169,3 +169,6 @@ pub fn count_filter_errors(
         values![lane, errors, newest],
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ mod exact;
 mod fairness;
 mod headers;
 mod history;
-mod hold;
+pub mod hold;
 mod isolation;
 mod methods;
 mod queue;

@@ -385,7 +385,11 @@ async fn a_method_that_holds_gets_more_events_than_its_queue_after_an_absence_be
         .with(method("{{space}}.pushed", "pushed"));
     let mut agent = space.publish(holding).await;
     let shown = ann.get("/api/methods?name=on.build").await.expect(200);
-    assert!(shown.text().contains(r#""event_overflow":"hold""#), "{}", shown.text());
+    assert!(
+        shown.text().contains(r#""event_overflow":"hold""#),
+        "{}",
+        shown.text()
+    );
     agent.kill9();
     eventually("the space is stopped", 2 * SOON, || async {
         let path = format!("/api/spaces/{}", space.id);

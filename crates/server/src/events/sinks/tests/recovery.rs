@@ -30,8 +30,9 @@ async fn a_resent_delivery_and_its_new_one_link_to_each_other() {
 async fn a_selection_is_counted_in_a_dry_run_and_bounded() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let id = fixture.webhook(&ann, "deploys").await.id;
-    fixture.emit(&ann, "custom.x", 2).await;
+    fixture.emit(&ann, "custom.x", 1).await;
     fixture.finish(id, DeliveryState::Dead).await;
+    fixture.emit(&ann, "custom.x", 1).await;
     let service = &fixture.service;
     let dry = Resend {
         dry_run: true,
@@ -88,7 +89,9 @@ async fn a_replay_of_undelivered_events_leaves_out_what_was_delivered_or_waits()
     fixture.emit(&ann, "custom.x", QUEUE_CAPACITY + 7).await;
     fixture.emit(&ann, "space.created", 1).await;
     fixture.finish(id, DeliveryState::Delivered).await;
+    fixture.emit(&ann, "custom.x", 1).await;
     fixture.finish(id, DeliveryState::Dead).await;
+    fixture.emit(&ann, "custom.x", 2).await;
     let undelivered = |dry_run| Replay {
         only: Some(ReplayOnly::Undelivered),
         dry_run,
@@ -104,7 +107,7 @@ async fn a_replay_of_undelivered_events_leaves_out_what_was_delivered_or_waits()
         ..Replay::default()
     };
     let all = service.replay(&ann, id, all).await.expect("counted");
-    assert_eq!(all.matching, Some(QUEUE_CAPACITY + 7));
+    assert_eq!(all.matching, Some(QUEUE_CAPACITY + 10));
     let fed = service.replay(&ann, id, undelivered(false)).await;
     let fed = fed.expect("fed");
     assert_eq!((fed.queued, fed.dropped, fed.feeding), (0, 0, 8));
@@ -159,6 +162,16 @@ async fn a_backtest_reports_what_changes_and_sends_nothing() {
         .expect("compared");
     assert_eq!((found.changed, found.errors.len()), (5, 0));
     assert_eq!(found.differences[0].after, r#"{"kind": "custom.x"}"#);
+    let sink = service.get(&ann, id).await.expect("found");
+    assert_eq!(sink.queue_depth, depth);
+}
+
+#[tokio::test]
+async fn a_backtest_counts_failures_and_refuses_scripts() {
+    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let id = fixture.webhook(&ann, "deploys").await.id;
+    fixture.emit(&ann, "custom.x", 5).await;
+    let service = &fixture.service;
     let broken = Backtest {
         filter: Some("event.type".to_owned()),
         ..Backtest::default()
@@ -187,6 +200,4 @@ async fn a_backtest_reports_what_changes_and_sends_nothing() {
     let refused = service.backtest(&ann, id, script).await;
     let refused = refused.expect_err("a script").to_string();
     assert!(refused.contains("effects"), "{refused}");
-    let sink = service.get(&ann, id).await.expect("found");
-    assert_eq!(sink.queue_depth, depth);
 }

@@ -93,7 +93,7 @@ fn numbers_are_exact() {
 #[test]
 fn an_expression_that_cannot_work_is_refused() {
     for (source, part) in [
-        ("event.data.ok ==", "ends too early"),
+        ("event.data.ok ==", "`==` cannot be read here"),
         (
             "evnt.type == 'x'",
             "`evnt` does not exist; there are event, space",
