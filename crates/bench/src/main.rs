@@ -7,6 +7,7 @@
 //! target/dist/svc-bench cost
 //! target/dist/svc-bench links 2000 10
 //! target/dist/svc-bench events 64 64
+//! target/dist/svc-bench events --one-sink /path/to/an/older/svc 5
 //! target/dist/svc-bench engines 64 64
 //! target/dist/svc-bench scripts 5
 //! target/dist/svc-bench mcp 20
@@ -22,6 +23,7 @@ mod events;
 mod links;
 mod mcp;
 mod neighbours;
+mod one_sink;
 mod scripts;
 
 use anyhow::{Context, bail};
@@ -72,7 +74,13 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             links::run(links, methods).await
         }
         "events" => {
-            let clients = number(args.next(), 64)?;
+            let first = args.next();
+            if first.as_deref() == Some("--one-sink") {
+                let old = args.next();
+                let rounds = number(args.next(), 5)?;
+                return one_sink::run(old.as_ref().map(AsRef::as_ref), rounds).await;
+            }
+            let clients = number(first, 64)?;
             let receivers = number(args.next(), 64)?;
             events::run(clients, receivers).await
         }
@@ -89,6 +97,7 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let old = args.next().with_context(usage)?;
             calls::compare::run(old.as_ref(), number(args.next(), 15)?).await
         }
+        "one-sink-host" => one_sink::host(&args.next().unwrap_or_default()).await,
         "compare-host" => calls::compare::host().await,
         "attack" => {
             let (name, brief) = (args.next(), args.next());
@@ -107,8 +116,9 @@ fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
 
 fn usage() -> String {
     format!(
-        "usage: svc-bench {} | {} | {} | {OTHERS}",
+        "usage: svc-bench {} | {} | {} | {} | {OTHERS}",
         calls::USAGE,
+        one_sink::USAGE,
         calls::compare::USAGE,
         neighbours::USAGE
     )

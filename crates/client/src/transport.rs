@@ -30,7 +30,7 @@ use crate::{
 
 mod guarded;
 
-pub use guarded::{GuardedError, connect_guarded};
+pub use guarded::{GuardedError, connect_permitted, start_tls};
 
 /// A byte stream of any kind: TCP, TLS or Unix socket.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::lane::ATTEMPTS_MAX;
+use crate::lane::{ATTEMPTS_MAX, RetryPolicy};
 
 /// The largest number of attempts that a sink may ask for.
 pub const ATTEMPTS_LIMIT: u32 = 50;
@@ -22,6 +22,8 @@ pub const MAX_REPEATS: u32 = 8;
 const STATUSES_MAX: usize = 50;
 /// The largest `rate_per_minute`.
 const RATE_LIMIT: u32 = 60_000;
+/// The status of a receiver that is gone for good.
+const GONE: u16 = 410;
 /// Bytes of an expression.
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// The longest time after which a failing sink is reported or paused, in minutes: 30 days.
@@ -33,8 +35,9 @@ pub struct DeliveryPolicy {
     /// Attempts of one delivery, the first included.
     #[schemars(range(min = 1, max = ATTEMPTS_LIMIT))]
     pub attempts: u32,
-    /// The waits between attempts.
-    pub retry: Retry,
+    /// The waits between attempts; if absent, 5 and then 15 seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
     /// Whether a `Retry-After` of the receiver lengthens the wait. At most seven days.
     pub retry_after: bool,
     /// Statuses after which a delivery is not retried. 410 also pauses the sink.
@@ -85,7 +88,7 @@ impl Default for DeliveryPolicy {
     fn default() -> Self {
         Self {
             attempts: ATTEMPTS_MAX,
-            retry: Retry::default(),
+            retry: None,
             retry_after: false,
             permanent_statuses: Vec::new(),
             on_exhausted: OnExhausted::default(),
@@ -112,12 +115,6 @@ pub enum Retry {
     /// One wait after each failed attempt. The last one repeats.
     Waits(#[schemars(length(min = 1, max = ATTEMPTS_LIMIT))] Vec<u32>),
     Exponential(Exponential),
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self::Waits(vec![5, 15])
-    }
 }
 
 /// Waits that grow by a factor, up to a maximum.
@@ -212,7 +209,7 @@ impl DeliveryPolicy {
     /// Checks every value against its limits. The expressions themselves are checked elsewhere.
     pub fn check(&self) -> Result<(), PolicyError> {
         in_range("attempts", self.attempts, 1, ATTEMPTS_LIMIT)?;
-        self.retry.check()?;
+        self.retry.as_ref().map_or(Ok(()), Retry::check)?;
         if self.permanent_statuses.len() > STATUSES_MAX {
             return Err(PolicyError::Statuses(self.permanent_statuses.len()));
         }
@@ -260,6 +257,63 @@ impl DeliveryPolicy {
             in_range(field, minutes.unwrap_or(1), 1, MINUTES_LIMIT)?;
         }
         Ok(())
+    }
+}
+
+/// An attempt that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FailedAttempt {
+    /// Failed attempts of the delivery, this one included.
+    pub failures: u32,
+    /// The status of the receiver's answer, if there was one.
+    pub status: Option<u16>,
+    /// The `Retry-After` of the answer.
+    pub retry_after: Option<Duration>,
+}
+
+/// The consequence of a failed attempt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AfterFailure {
+    RetryIn(Duration),
+    Dead,
+    /// The sink is paused, for this reason. The delivery stays at the head of the queue.
+    Pause(String),
+}
+
+impl DeliveryPolicy {
+    /// Decides what follows a failed attempt (spec 6.5). `default` has the waits of a policy without
+    /// its own; `random` is between 0 and 1.
+    pub fn after_failure(
+        &self,
+        failed: FailedAttempt,
+        default: RetryPolicy,
+        random: f64,
+    ) -> AfterFailure {
+        match failed.status {
+            Some(GONE) if self.permanent_statuses.contains(&GONE) => {
+                return AfterFailure::Pause(format!("the receiver answered {GONE} (gone)"));
+            }
+            Some(status) if self.permanent_statuses.contains(&status) => {
+                return AfterFailure::Dead;
+            }
+            _ => {}
+        }
+        if failed.failures >= self.attempts {
+            return match self.on_exhausted {
+                OnExhausted::Skip => AfterFailure::Dead,
+                OnExhausted::Pause => AfterFailure::Pause(format!(
+                    "all {} attempts of a delivery failed",
+                    failed.failures
+                )),
+            };
+        }
+        let wait = match &self.retry {
+            Some(retry) => retry.wait(failed.failures, random),
+            None => default.wait(failed.failures),
+        };
+        let longest = Duration::from_secs(WAIT_LIMIT.into());
+        let asked = failed.retry_after.filter(|_| self.retry_after);
+        AfterFailure::RetryIn(asked.map_or(wait, |asked| wait.max(asked.min(longest))))
     }
 }
 
@@ -353,10 +407,66 @@ mod tests {
         let policy = DeliveryPolicy::default();
         assert_eq!(policy.check(), Ok(()));
         assert_eq!(policy.attempts, 3);
-        assert_eq!(seconds(&policy.retry, 0.5)[..2], [5.0, 15.0]);
         assert_eq!(policy.overflow, Overflow::Drop);
         let empty: DeliveryPolicy = serde_json::from_str("{}").expect("readable");
         assert_eq!(empty, policy);
+    }
+
+    #[test]
+    fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {
+        let policy = DeliveryPolicy::default();
+        let after = |failures, status| {
+            let failed = FailedAttempt {
+                failures,
+                status,
+                retry_after: Some(Duration::from_secs(60)),
+            };
+            policy.after_failure(failed, RetryPolicy::default(), 0.5)
+        };
+        let retry_in = |seconds| AfterFailure::RetryIn(Duration::from_secs(seconds));
+        assert_eq!(after(1, Some(503)), retry_in(5));
+        assert_eq!(after(2, Some(410)), retry_in(15));
+        assert_eq!(after(3, None), AfterFailure::Dead);
+    }
+
+    #[test]
+    fn a_policy_decides_about_permanent_statuses_retry_after_and_pauses() {
+        let mut policy = DeliveryPolicy {
+            attempts: 2,
+            retry: Some(Retry::Waits(vec![30])),
+            retry_after: true,
+            permanent_statuses: vec![400, 410],
+            on_exhausted: OnExhausted::Pause,
+            ..DeliveryPolicy::default()
+        };
+        let after = |policy: &DeliveryPolicy, failures, status, retry_after: Option<u64>| {
+            let failed = FailedAttempt {
+                failures,
+                status: Some(status),
+                retry_after: retry_after.map(Duration::from_secs),
+            };
+            policy.after_failure(failed, RetryPolicy::default(), 0.5)
+        };
+        let retry_in = |seconds| AfterFailure::RetryIn(Duration::from_secs(seconds));
+        assert_eq!(after(&policy, 1, 503, None), retry_in(30));
+        // A shorter `Retry-After` does not shorten the wait, an endless one is limited.
+        assert_eq!(after(&policy, 1, 503, Some(5)), retry_in(30));
+        assert_eq!(after(&policy, 1, 503, Some(90)), retry_in(90));
+        assert_eq!(
+            after(&policy, 1, 503, Some(u64::MAX)),
+            retry_in(WAIT_LIMIT.into())
+        );
+        assert_eq!(after(&policy, 1, 400, None), AfterFailure::Dead);
+        assert!(matches!(
+            after(&policy, 1, 410, None),
+            AfterFailure::Pause(_)
+        ));
+        assert!(matches!(
+            after(&policy, 2, 503, None),
+            AfterFailure::Pause(_)
+        ));
+        policy.on_exhausted = OnExhausted::Skip;
+        assert_eq!(after(&policy, 2, 503, None), AfterFailure::Dead);
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
 /// Prefix of every emitted type, so that no user can fake a system event (spec 6.2).
 const CUSTOM_PREFIX: &str = "custom.";
 
+/// Prefix of the types of events about sinks.
+pub const SINK_EVENTS: &str = "sink.";
+
 /// An event as it is stored and delivered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::Timestamp;
+
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
 /// A lane that has fallen behind looks at stored events again when no more events than this wait in
@@ -15,6 +17,57 @@ pub const ATTEMPTS_MAX: u32 = 3;
 pub const STARTS_MAX: u32 = 10;
 /// How long a server holds a lane without renewing the lease. Servers renew after a third of it.
 pub const LEASE: Duration = Duration::from_secs(30);
+
+/// Bytes of payloads that a lane reads ahead, at least one event.
+pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
+
+/// The rate of a sink: how many deliveries it allows now. Unused deliveries of the last second may
+/// be made up for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendRate {
+    /// When the next delivery would be due if deliveries came at exactly this rate.
+    pub until: Timestamp,
+    now: Timestamp,
+    /// Milliseconds between deliveries.
+    interval: i64,
+}
+
+/// Milliseconds of unused deliveries that may be made up for.
+const RATE_BURST: i64 = 1_000;
+
+impl SendRate {
+    /// `until` is the stored time; 0 at first.
+    pub fn new(per_minute: u32, until: Timestamp, now: Timestamp) -> Self {
+        Self {
+            until: until.max(now),
+            now,
+            interval: i64::from(60_000_u32.div_ceil(per_minute.max(1))),
+        }
+    }
+
+    /// Deliveries that may begin now.
+    pub fn allowed(&self) -> usize {
+        let unused = self.now.0 + RATE_BURST - self.until.0;
+        match unused {
+            ..0 => 0,
+            unused => usize::try_from(1 + unused / self.interval).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// When the next delivery is allowed.
+    pub fn next_at(&self) -> Timestamp {
+        Timestamp(self.until.0 - RATE_BURST).max(self.now)
+    }
+
+    /// Counts deliveries that begin now.
+    pub fn take(&mut self, deliveries: usize) {
+        let deliveries = i64::try_from(deliveries).unwrap_or(i64::MAX);
+        self.until.0 = self
+            .until
+            .0
+            .saturating_add(deliveries.saturating_mul(self.interval));
+    }
+}
 
 /// The facts that decide whether a lane accepts and delivers events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +89,7 @@ impl LaneActivity {
     }
 }
 
-/// Waits between attempts (spec 6.5).
+/// Waits between attempts, unless the policy of a sink has its own (spec 6.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryPolicy {
     pub after_first: Duration,
@@ -52,20 +105,12 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The consequence of a failed attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterFailure {
-    RetryIn(Duration),
-    Dead,
-}
-
 impl RetryPolicy {
     /// `failures` counts the failed attempts of this delivery, the latest included.
-    pub fn after(self, failures: u32) -> AfterFailure {
+    pub fn wait(self, failures: u32) -> Duration {
         match failures {
-            0 | 1 => AfterFailure::RetryIn(self.after_first),
-            2 => AfterFailure::RetryIn(self.after_second),
-            _ => AfterFailure::Dead,
+            0 | 1 => self.after_first,
+            _ => self.after_second,
         }
     }
 }
@@ -97,16 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {
-        let policy = RetryPolicy::default();
-        assert_eq!(
-            policy.after(1),
-            AfterFailure::RetryIn(Duration::from_secs(5))
-        );
-        assert_eq!(
-            policy.after(2),
-            AfterFailure::RetryIn(Duration::from_secs(15))
-        );
-        assert_eq!(policy.after(ATTEMPTS_MAX), AfterFailure::Dead);
+    fn a_rate_allows_a_burst_of_one_second_and_then_its_average() {
+        let mut rate = SendRate::new(600, Timestamp(0), Timestamp(5_000));
+        assert_eq!(rate.allowed(), 11);
+        rate.take(11);
+        assert_eq!(rate.allowed(), 0);
+        assert_eq!(rate.next_at(), Timestamp(5_100));
+        let later = SendRate::new(600, rate.until, Timestamp(5_100));
+        assert_eq!(later.allowed(), 1);
+        // A slow rate starts one, and another after nearly its interval.
+        let mut slow = SendRate::new(6, Timestamp(0), Timestamp(0));
+        assert_eq!(slow.allowed(), 1);
+        slow.take(1);
+        assert_eq!(slow.next_at(), Timestamp(9_000));
     }
 }

@@ -78,13 +78,23 @@ pub(super) fn insert(
 }
 
 pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<QueueHead>, StoreError> {
-    tx.find(
+    Ok(list_heads(tx, lane, 0, 1)?.pop())
+}
+
+/// Waiting deliveries after a number, oldest first.
+pub fn list_heads(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    after: u64,
+    limit: u32,
+) -> Result<Vec<QueueHead>, StoreError> {
+    tx.list(
         "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
                 e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
                 e.space_id AS space_id, e.actor AS actor, e.data AS data
          FROM deliveries d LEFT JOIN events e ON e.id = d.event_id
-         WHERE d.lane_id = ?1 AND d.state = 'pending' ORDER BY d.n LIMIT 1",
-        values![lane],
+         WHERE d.lane_id = ?1 AND d.state = 'pending' AND d.n > ?2 ORDER BY d.n LIMIT ?3",
+        values![lane, after, limit],
     )
 }
 
@@ -103,21 +113,20 @@ pub fn finish(
     )
 }
 
-/// Records an attempt of a delivery; `number` counts from 1.
+/// Records a further attempt of a delivery.
 pub fn insert_attempt(
     tx: &mut Tx<'_>,
     lane: LaneId,
     n: u64,
-    number: u32,
     attempt: &Attempt,
 ) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+         VALUES (?1, ?2, (SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempts
+             WHERE lane_id = ?1 AND n = ?2), ?3, ?4, ?5, ?6, ?7)",
         values![
             lane,
             n,
-            number,
             attempt.at,
             attempt.status,
             attempt.ms,

@@ -22,8 +22,8 @@ pub use self::{
     due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
     feeds::{Feed, FeedSelection, add_feed, count_feeds, end_feed, find_feed, move_feed},
     lease::{
-        DueLane, LaneLease, LeasedLane, advance, hold, make_due, recount, release, release_all,
-        retry, start, undo_start,
+        DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, advance, forget_failures, hold,
+        make_due, recount, release, release_all, retry, set_health, start, undo_start,
     },
     queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again, list_candidates},
     refill::{

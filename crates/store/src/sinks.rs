@@ -5,7 +5,7 @@ mod health;
 mod row;
 
 use svc_core::{LaneId, SinkId, UserId, power::SavedPower};
-use svc_protocol::api::LastDelivery;
+use svc_protocol::api::{LastDelivery, SinkPause};
 use uuid::Uuid;
 
 pub use self::{
@@ -153,6 +153,18 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
         return Err(StoreError::missing("sink", sink.id));
     }
     lanes::update_from_sink(tx, sink)
+}
+
+/// Pauses a sink: it is not active until a user enables it.
+pub fn pause(tx: &mut Tx<'_>, id: SinkId, pause: &SinkPause) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE event_sinks SET active = 0, paused = ?2 WHERE id = ?1",
+        values![id, pause],
+    )?;
+    tx.execute(
+        "UPDATE lanes SET active = 0 WHERE sink_id = ?1",
+        values![id],
+    )
 }
 
 /// The permissions of the user who last saved the sink, at that time.

@@ -10,6 +10,7 @@ use std::{
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
+    client::TlsStream,
     rustls::{ClientConfig, pki_types::ServerName},
 };
 
@@ -30,19 +31,13 @@ pub enum GuardedError {
     Tls { host: String, why: String },
 }
 
-/// Connects to the first of `addresses` that is permitted and accepts the connection. `addresses` is
-/// the result of resolving `host`. With `tls`, the certificate must be for `host`.
-pub async fn connect_guarded(
+/// Starts TLS on an open stream. The certificate must be for `host`.
+pub async fn start_tls<S: Stream>(
     host: &str,
-    addresses: Result<Vec<SocketAddr>, String>,
-    tls: Option<Arc<ClientConfig>>,
-    permits: impl Fn(IpAddr) -> bool,
-) -> Result<Box<dyn Stream>, GuardedError> {
+    stream: S,
+    config: Arc<ClientConfig>,
+) -> Result<TlsStream<S>, GuardedError> {
     let host = bare_host(host);
-    let stream = connect_permitted(host, addresses, permits).await?;
-    let Some(config) = tls else {
-        return Ok(Box::new(stream));
-    };
     let tls_error = |why: String| GuardedError::Tls {
         host: host.to_owned(),
         why,
@@ -52,7 +47,7 @@ pub async fn connect_guarded(
             "no certificate can be for this name: use letters, digits, `-` and `.`".to_owned(),
         )
     })?;
-    let stream = TlsConnector::from(config)
+    TlsConnector::from(config)
         .connect(name, stream)
         .await
         .map_err(|error| TlsFailure::explain(error, host))
@@ -60,15 +55,17 @@ pub async fn connect_guarded(
         .map_err(|error| match TlsFailure::find(&error) {
             Some(failure) => tls_error(failure.why.clone()),
             None => tls_error(error.to_string()),
-        })?;
-    Ok(Box::new(stream))
+        })
 }
 
-async fn connect_permitted(
+/// Connects to the first of `addresses` that is permitted and accepts the connection. `addresses` is
+/// the result of resolving `host`.
+pub async fn connect_permitted(
     host: &str,
     addresses: Result<Vec<SocketAddr>, String>,
     permits: impl Fn(IpAddr) -> bool,
-) -> Result<TcpStream, GuardedError> {
+) -> Result<(TcpStream, SocketAddr), GuardedError> {
+    let host = bare_host(host);
     let resolve_error = |why: String| GuardedError::Resolve {
         host: host.to_owned(),
         why,
@@ -91,7 +88,7 @@ async fn connect_permitted(
             Err(error) => Err(error),
         };
         match connected {
-            Ok(stream) => return Ok(stream),
+            Ok(stream) => return Ok((stream, address)),
             Err(error) => {
                 failure = GuardedError::Connect {
                     address,
@@ -117,11 +114,11 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let blocked = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), address.port()));
         let permits = |ip: IpAddr| ip != blocked.ip();
-        connect_guarded("example.org", Ok(vec![blocked, address]), None, permits)
+        connect_permitted("example.org", Ok(vec![blocked, address]), permits)
             .await
             .map(drop)
             .expect("connected");
-        let refused = connect_guarded("example.org", Ok(vec![blocked]), None, permits)
+        let refused = connect_permitted("example.org", Ok(vec![blocked]), permits)
             .await
             .map(drop)
             .expect_err("blocked");
@@ -138,7 +135,7 @@ mod tests {
             let found = found
                 .map(Iterator::collect)
                 .map_err(|error| error.to_string());
-            let error = connect_guarded(host, found, None, |ip| !ip.is_loopback())
+            let error = connect_permitted(host, found, |ip| !ip.is_loopback())
                 .await
                 .map(drop)
                 .expect_err(host);

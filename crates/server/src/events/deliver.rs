@@ -22,7 +22,10 @@ use svc_store::{
 use thiserror::Error;
 
 pub(in crate::events) use self::filter::Contexts;
-use self::{method::MethodDelivery, webhook::Webhook};
+use self::{
+    method::MethodDelivery,
+    webhook::{LaneOwner, Webhook, WebhookRequest},
+};
 use super::{
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
     sealed_headers,
@@ -163,7 +166,12 @@ impl Deliverers {
                     Ok(body) => body,
                     Err(error) => return error.into(),
                 };
-                let mut attempt = match self.send(sink, url, sink.owner_id, body, event).await {
+                let lane = waiting.map(|waiting| LaneOwner {
+                    lane: waiting.lane,
+                    owner: (!sink.is_global()).then_some(sink.owner_id),
+                });
+                let sent = self.send(sink, url, (sink.owner_id, lane), body, event);
+                let mut attempt = match sent.await {
                     Ok(attempt) => attempt,
                     Err(error) => AttemptDetail::error(error),
                 };
@@ -178,13 +186,13 @@ impl Deliverers {
         }
     }
 
-    /// Sends a body to a webhook on the account of `user`. An error means that the sink's secrets
-    /// cannot be decrypted.
+    /// Sends a body to a webhook on the account of `user`, and on the connection of the lane, if there
+    /// is a lane. An error means that the sink's secrets cannot be decrypted.
     pub(super) async fn send(
         &self,
         sink: &SinkRow,
         url: &str,
-        user: UserId,
+        (user, lane): (UserId, Option<LaneOwner>),
         body: String,
         event: &Event,
     ) -> Result<AttemptDetail, String> {
@@ -194,10 +202,17 @@ impl Deliverers {
             .map_err(|error| error.to_string())?;
         let headers =
             sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())?;
-        Ok(self
-            .webhook
-            .send(user, url, &headers, body, event, &secrets, now)
-            .await)
+        let request = WebhookRequest {
+            user,
+            url,
+            headers: &headers,
+            body,
+            event,
+            secrets: &secrets,
+            now,
+            lane,
+        };
+        Ok(self.webhook.send(request).await)
     }
 
     /// The signing secrets, the current one first; the previous one while both are valid.

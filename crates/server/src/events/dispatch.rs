@@ -6,7 +6,10 @@
 //! ([`lanes::refill`](super::lanes)): nothing but the number of the first such event is written.
 
 use serde_json::json;
-use svc_core::{EventId, LaneId, Timestamp, UserId, event::Event};
+use svc_core::{
+    EventId, LaneId, Timestamp, UserId,
+    event::{Event, SINK_EVENTS},
+};
 use svc_store::{
     StoreError, Tx, audit, events,
     lanes::{self, Candidate, Receiver},
@@ -37,9 +40,41 @@ pub(super) struct DroppedEvent<'a> {
 /// Writes an event with a delivery for each lane whose patterns match. The caller calls
 /// [`Hub::committed`](super::hub::Hub::committed) after the commit.
 pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreError> {
+    emit_except(tx, event, None)
+}
+
+/// [`emit_in`] for an event about a lane, which does not receive it.
+pub fn emit_to_others(tx: &mut Tx<'_>, event: &Event, about: LaneId) -> Result<(), StoreError> {
+    emit_except(tx, event, Some(about)).map(drop)
+}
+
+/// Whether an event is about the sink of this lane. The sink does not receive it.
+pub(super) fn is_about(
+    tx: &mut Tx<'_>,
+    receiver: &Receiver,
+    (id, event_type): (EventId, &str),
+) -> Result<bool, StoreError> {
+    let (Receiver::Sink(sink), true) = (receiver, event_type.starts_with(SINK_EVENTS)) else {
+        return Ok(false);
+    };
+    let Some(event) = events::find(tx, id)? else {
+        return Ok(true);
+    };
+    let data: serde_json::Value = serde_json::from_str(event.data.as_str()).unwrap_or_default();
+    Ok(data["sink_id"] == json!(sink))
+}
+
+fn emit_except(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    except: Option<LaneId>,
+) -> Result<DispatchCounts, StoreError> {
     events::insert(tx, event)?;
     let mut counts = DispatchCounts::default();
     for candidate in lanes::list_candidates(tx, event.owner_id)? {
+        if Some(candidate.lane) == except {
+            continue;
+        }
         let matches = candidate
             .patterns
             .iter()

@@ -7,7 +7,10 @@ mod feed;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -59,6 +62,8 @@ struct HubState {
     /// included; `None` at other times.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
+    /// Counts changes of sinks by this server.
+    sink_changes: AtomicU64,
 }
 
 /// Wake-ups for the engine.
@@ -174,6 +179,17 @@ impl Hub {
     /// Wakes the refiller: a lane has fallen behind, or has room again.
     pub fn wake_refill(&self) {
         self.0.wake_refill.notify_one();
+    }
+
+    /// Reports that sinks were changed: workers read them again before the next delivery.
+    pub fn sinks_changed(&self) {
+        self.0.sink_changes.fetch_add(1, Ordering::Release);
+        self.wake();
+    }
+
+    /// Changes of sinks so far.
+    pub(super) fn sink_changes(&self) -> u64 {
+        self.0.sink_changes.load(Ordering::Acquire)
     }
 
     /// Ends the pause of a lane. A back-off between attempts is not cut short.

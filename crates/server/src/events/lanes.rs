@@ -3,18 +3,20 @@
 //!
 //! Cast: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get the
 //! delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
-//! `turn` holds the transactions that begin and finish a delivery. A [`Deliver`] sends. `refill` lets
-//! lanes that have fallen behind look at stored events.
+//! `turn` holds the transactions that begin deliveries and record how they ended. A [`Deliver`] sends.
+//! `refill` lets lanes that have fallen behind look at stored events.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
-//! Lanes that cannot get a slot now cost nothing. Nothing is sent before its start is durable. A
-//! worker finishes a delivery with the fence of its claim; if the lane has another fence, the result
-//! is discarded.
+//! Lanes that cannot get a slot now cost nothing. At most [`window_of`]
+//! deliveries of a lane are sent without a recorded result, and a crash repeats no more than these. A
+//! worker records results with the fence of its claim; if the lane has another fence, they are
+//! discarded.
 
 mod claim;
 mod engine;
 mod refill;
 mod retention;
+mod run;
 mod schedule;
 mod turn;
 mod worker;
@@ -22,14 +24,15 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use svc_core::{
     LaneId, Timestamp, UserId,
     event::Event,
     lane::{LEASE, RetryPolicy},
 };
-use svc_protocol::api::Attempt;
+use svc_protocol::api::{Attempt, SinkType};
+use svc_store::sinks::SinkRow;
 
 pub use self::{
     engine::Engine,
@@ -52,8 +55,7 @@ pub struct Job {
 /// The receiver of an attempt.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Destination {
-    /// Boxed, because a sink is far larger than a method.
-    Sink(Box<svc_store::sinks::SinkRow>),
+    Sink(Arc<SinkRow>),
     Method {
         owner_id: UserId,
         /// The canonical name.
@@ -61,6 +63,16 @@ pub enum Destination {
         /// Names of json-rpc sinks, in the order in which they are looked up (spec 6.4).
         formatters: Vec<String>,
     },
+}
+
+/// Deliveries of a lane that may be sent and not recorded at the same time, the one in flight
+/// included. More than one only for webhooks: receivers recognise a repeated event by its id, while
+/// the effects of scripts and methods cannot be told apart.
+fn window_of(sink: Option<&SinkRow>) -> usize {
+    match sink {
+        Some(sink) if sink.kind == SinkType::Webhook => sink.policy.max_repeats as usize,
+        _ => 1,
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -97,6 +109,8 @@ pub struct AttemptDetail {
     pub error: Option<String>,
     /// The start of the answer, or the output of the script.
     pub output: Option<String>,
+    /// The `Retry-After` of the answer.
+    pub retry_after: Option<Duration>,
 }
 
 impl AttemptDetail {

@@ -183,7 +183,7 @@ impl SinksService {
                 Ok::<_, SinkError>(record(tx, after)?)
             })
             .await?;
-        self.hub.wake();
+        self.hub.sinks_changed();
         Ok(changed)
     }
 
@@ -228,7 +228,7 @@ impl SinksService {
                 Ok::<_, SinkError>(())
             })
             .await?;
-        self.hub.wake();
+        self.hub.sinks_changed();
         Ok(())
     }
 

@@ -40,6 +40,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("POST", "/api/scripts/{id}/run"),
     ("POST", "/api/event-sinks/{id}/test"),
     ("POST", "/api/event-sinks/preview"),
+    ("POST", "/api/event-sinks/{id}/backtest"),
 ];
 
 struct Fixture {

@@ -1,6 +1,7 @@
 //! Leases of lanes. A server holds a lane until its lease ends. Every claim increments the lane's
 //! fence. The holder presents the fence of its claim before it writes.
 
+use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, ServerId, Timestamp, UserId};
 
 use super::{DeliveryKind, Receiver};
@@ -8,6 +9,7 @@ use crate::{
     error::StoreError,
     record::row,
     sql::{Tx, values},
+    value::as_word,
 };
 
 /// The claim of a lane, with its fence.
@@ -32,13 +34,39 @@ pub struct LeasedLane {
     pub failures: u32,
     /// Starts of the delivery at the head, including those that ended in a crash.
     pub starts: u32,
+    pub health: LaneHealth,
+    /// When the next delivery would be due if deliveries came at exactly the sink's rate.
+    pub rate_until: Timestamp,
     /// Whether stored events wait to be queued.
     pub refilling: bool,
 }
 
 row! {
-    LeasedLane: owner_id, formatters, active, depth, failures, starts, refilling; held, receiver
+    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, refilling;
+    held, receiver, health
 }
+
+/// The recent results of a lane, across deliveries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LaneHealth {
+    /// Failed attempts since the last success.
+    pub failed_in_row: u32,
+    /// The first of them.
+    pub failing_since: Option<Timestamp>,
+    /// The state that the last `sink.*` event reported.
+    pub reported: Option<ReportedState>,
+}
+
+row! { LaneHealth: failed_in_row, failing_since, reported }
+
+/// A state of a sink that was reported by an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportedState {
+    Failing,
+}
+
+as_word!(ReportedState);
 
 /// Renews a lease. `None` if another server holds the lane, or if the lane was removed.
 pub fn hold(
@@ -50,16 +78,21 @@ pub fn hold(
         "UPDATE lanes SET lease_until = ?3
          WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
          RETURNING id, fence, owner_id, sink_id, method, formatters, active, depth, failures,
-             starts, refilling",
+             starts, failed_in_row, failing_since, reported, rate_until, refilling",
         values![held.lane, held.fence, until],
     )
 }
 
-/// Counts a start of the delivery at the head, before it is sent.
-pub fn start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+/// Counts starts of the delivery at the head, before it is sent; 0 only writes `rate_until`.
+pub fn start(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    starts: u32,
+    rate_until: Timestamp,
+) -> Result<(), StoreError> {
     tx.send(
-        "UPDATE lanes SET starts = starts + 1 WHERE id = ?1",
-        values![lane],
+        "UPDATE lanes SET starts = starts + ?2, rate_until = ?3 WHERE id = ?1",
+        values![lane, starts, rate_until],
     )
 }
 
@@ -71,18 +104,40 @@ pub fn undo_start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     )
 }
 
-/// Removes the delivery at the head, which has ended, and resets the counters for the next one.
-pub fn advance(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+/// Removes deliveries at the head, which have ended, and resets the counters for the next one.
+pub fn advance(tx: &mut Tx<'_>, lane: LaneId, ended: u32) -> Result<(), StoreError> {
     tx.send(
-        "UPDATE lanes SET depth = depth - 1, failures = 0, starts = 0 WHERE id = ?1",
+        "UPDATE lanes SET depth = depth - ?2, failures = 0, starts = 0 WHERE id = ?1",
+        values![lane, ended],
+    )
+}
+
+/// Forgets the failures of the delivery at the head, so that it gets all its attempts again.
+pub fn forget_failures(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE lanes SET failures = 0, starts = 0 WHERE id = ?1",
         values![lane],
     )
 }
 
-/// Counts a failed attempt of the delivery at the head.
+/// Records the recent results of a lane.
+pub fn set_health(tx: &mut Tx<'_>, lane: LaneId, health: LaneHealth) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE lanes SET failed_in_row = ?2, failing_since = ?3, reported = ?4 WHERE id = ?1",
+        values![
+            lane,
+            health.failed_in_row,
+            health.failing_since,
+            health.reported
+        ],
+    )
+}
+
+/// Counts a failed attempt of the delivery at the head, which was started at least as often.
 pub fn retry(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
-        "UPDATE lanes SET failures = failures + 1 WHERE id = ?1",
+        "UPDATE lanes SET failures = failures + 1,
+             starts = CASE WHEN starts > failures THEN starts ELSE failures + 1 END WHERE id = ?1",
         values![lane],
     )
 }

@@ -2,3 +2,11 @@
 ALTER TABLE event_sinks ADD COLUMN policy TEXT NOT NULL DEFAULT '{}';
 -- Why the service paused the sink; NULL unless it did. A paused sink is not active.
 ALTER TABLE event_sinks ADD COLUMN paused TEXT;
+
+-- Failed attempts in a row, across deliveries, and since when. `reported` is the state that the last
+-- `sink.*` event about this lane reported; NULL while deliveries succeed.
+ALTER TABLE lanes ADD COLUMN failed_in_row BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE lanes ADD COLUMN failing_since BIGINT;
+ALTER TABLE lanes ADD COLUMN reported TEXT;
+-- For a sink with a rate: when the next delivery would be due if deliveries came at exactly that rate.
+ALTER TABLE lanes ADD COLUMN rate_until BIGINT NOT NULL DEFAULT 0;

@@ -159,10 +159,10 @@ fn detail(began: Instant, error: Option<String>, output: Option<&[u8]>) -> Attem
     let excerpt =
         |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(OUTPUT_MAX)]).into_owned();
     AttemptDetail {
-        status: None,
         ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         error,
         output: output.map(excerpt),
+        ..AttemptDetail::default()
     }
 }
 

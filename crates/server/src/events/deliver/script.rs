@@ -172,9 +172,9 @@ fn judge(outcome: Outcome) -> AttemptResult {
         None => outline(&error),
     });
     AttemptResult::from(AttemptDetail {
-        status: None,
         ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
         error,
         output: Some(outcome.output).filter(|output| !output.is_empty()),
+        ..AttemptDetail::default()
     })
 }

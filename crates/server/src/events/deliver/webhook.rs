@@ -2,6 +2,9 @@
 //!
 //! Owns the request, its signatures, the address guard and the decision what counts as delivered.
 //! Never retries (the lane does), never follows a redirect, never logs bodies, headers or secrets.
+//!
+//! A lane keeps its connection for its next delivery. If the receiver closed the connection meanwhile,
+//! the request is sent once more on a new connection, as a part of the same attempt.
 
 use std::{
     collections::BTreeMap,
@@ -12,11 +15,9 @@ use std::{
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use svc_client::{
     tls_config,
-    transport::{GuardedError, bare_host, connect_guarded},
+    transport::{GuardedError, Stream, bare_host, connect_permitted, start_tls},
 };
 use svc_core::{Timestamp, UserId, event::Event};
 use tokio::time::timeout;
@@ -26,6 +27,8 @@ use tracing::info;
 use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
 
 mod answer;
+mod connection;
+mod connections;
 mod guard;
 mod headers;
 mod lookups;
@@ -34,16 +37,20 @@ mod signature;
 mod tests;
 mod url;
 
-use self::{answer::WebhookAnswer, url::Location};
+use self::{
+    answer::WebhookAnswer,
+    connection::Connection,
+    connections::{Connections, IdleLimits},
+    url::Location,
+};
 pub use self::{
+    connections::LaneOwner,
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
     lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
     url::{UrlError, check_url},
 };
 
-/// Bytes of headers that an answer may have.
-const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
 /// Log lines about failed connections of one owner.
 const FAILURE_LINES_PER_MINUTE: usize = 10;
 
@@ -65,10 +72,26 @@ impl Default for WebhookPolicy {
     }
 }
 
+/// One request to make.
+pub struct WebhookRequest<'a> {
+    /// The user who is charged for the look-up of the name.
+    pub user: UserId,
+    pub url: &'a str,
+    pub headers: &'a BTreeMap<String, String>,
+    pub body: String,
+    pub event: &'a Event,
+    /// The decoded keys, the current one first.
+    pub secrets: &'a [Vec<u8>],
+    pub now: Timestamp,
+    /// The lane whose connection is used and kept. `None` for a test, whose connection is closed.
+    pub lane: Option<LaneOwner>,
+}
+
 pub struct Webhook {
     guard: AddressGuard,
     policy: WebhookPolicy,
     lookups: Lookups,
+    connections: Connections<Connection>,
     /// Limits the log lines about failed connections.
     failure_lines: MinuteLimit,
     /// An error is reported per attempt: without trusted roots `http` receivers still work.
@@ -81,6 +104,7 @@ impl Webhook {
             guard,
             policy: WebhookPolicy::default(),
             lookups: Lookups::new(LOOKUPS_DEFAULT),
+            connections: Connections::new(IdleLimits::default()),
             failure_lines: MinuteLimit::new(FAILURE_LINES_PER_MINUTE),
             tls: tls_config(None)
                 .map(Arc::new)
@@ -98,22 +122,12 @@ impl Webhook {
         self
     }
 
-    /// Makes one attempt. `secrets` are the decoded keys, the current one first.
-    #[expect(clippy::too_many_arguments, reason = "a request has many parts")]
-    pub async fn send(
-        &self,
-        owner: UserId,
-        url: &str,
-        headers: &BTreeMap<String, String>,
-        body: String,
-        event: &Event,
-        secrets: &[Vec<u8>],
-        now: Timestamp,
-    ) -> AttemptDetail {
-        let began = Instant::now();
+    /// Makes one attempt.
+    pub async fn send(&self, request: WebhookRequest<'_>) -> AttemptDetail {
+        let (began, now) = (Instant::now(), request.now);
         // Filled while the answer arrives, so that a part of it remains after a timeout.
         let mut answer = WebhookAnswer::default();
-        let attempt = self.attempt(owner, url, headers, body, event, secrets, now, &mut answer);
+        let attempt = self.attempt(request, &mut answer);
         let outcome = match timeout(self.policy.timeout, attempt).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!(
@@ -126,63 +140,83 @@ impl Webhook {
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             error: outcome.and_then(|()| answer.judge()).err(),
             output: answer.excerpt(self.policy.answer_bytes_max),
+            retry_after: answer.retry_after(now),
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "those of `send` and its answer")]
     async fn attempt(
         &self,
-        owner: UserId,
-        url: &str,
-        custom: &BTreeMap<String, String>,
-        body: String,
-        event: &Event,
-        secrets: &[Vec<u8>],
-        now: Timestamp,
+        given: WebhookRequest<'_>,
         answer: &mut WebhookAnswer,
     ) -> Result<(), String> {
-        let location = Location::parse(url).map_err(|error| error.to_string())?;
-        let headers = headers::request_headers(&location, custom, event, &body, secrets, now)
-            .map_err(|error| error.to_string())?;
+        let location = Location::parse(given.url).map_err(|error| error.to_string())?;
+        let headers =
+            headers::request_headers(&location, &given).map_err(|error| error.to_string())?;
         let mut request = Request::post(location.path.as_str())
-            .body(Full::new(Bytes::from(body)))
+            .body(Full::new(Bytes::from(given.body)))
             .map_err(|error| error.to_string())?;
         *request.headers_mut() = headers;
+        let answer_bytes_max = self.policy.answer_bytes_max;
+        let keep = |connection, can_be_used_again| {
+            if let (Some(lane), true) = (given.lane, can_be_used_again) {
+                self.connections.put(lane, connection);
+            }
+        };
+        if let Some(mut kept) = self.take_kept(&given.lane, given.url, &location).await {
+            let exchange = kept.exchange(request.clone(), answer, answer_bytes_max);
+            match exchange.await {
+                Ok(can_be_used_again) => return Ok(keep(kept, can_be_used_again)),
+                Err(error) if error.is_answered => return Err(error.why),
+                // The receiver closed the connection before it saw the request, or at that moment.
+                Err(_) => {}
+            }
+        }
+        let mut connection = self.connect(given.user, given.url, &location).await?;
+        let exchange = connection.exchange(request, answer, answer_bytes_max);
+        let can_be_used_again = exchange.await.map_err(|error| error.why)?;
+        keep(connection, can_be_used_again);
+        Ok(())
+    }
+
+    /// The kept connection of a lane, if it can be used for a request to this URL.
+    async fn take_kept(
+        &self,
+        lane: &Option<LaneOwner>,
+        url: &str,
+        location: &Location,
+    ) -> Option<Connection> {
+        let mut kept = self.connections.take(lane.as_ref()?.lane)?;
+        let is_permitted = self.guard.permits(&location.host, kept.address().ip());
+        (is_permitted && kept.can_send_to(url).await).then_some(kept)
+    }
+
+    async fn connect(
+        &self,
+        user: UserId,
+        url: &str,
+        location: &Location,
+    ) -> Result<Connection, String> {
         let tls = match (location.tls, &self.tls) {
             (false, _) => None,
             (true, Ok(config)) => Some(Arc::clone(config)),
             (true, Err(why)) => return Err(why.clone()),
         };
-        let permits = |address| self.guard.permits(&location.host, address);
         let (host, port) = (bare_host(&location.host), location.port);
-        let addresses = self.lookups.resolve(owner, host, port).await;
-        let stream = connect_guarded(host, addresses, tls, permits)
-            .await
-            .map_err(|error| {
-                self.log_failure(owner, &error);
-                connect_reason(error, host, port)
-            })?;
-        let (mut sender, connection) = http1::Builder::new()
-            .max_buf_size(ANSWER_HEADER_BYTES_MAX)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| error.to_string())?;
-        let exchange = async {
-            let response = sender
-                .send_request(request)
-                .await
-                .map_err(|error| format!("no answer: {}", exchange_reason(&error)))?;
-            answer.read(response, self.policy.answer_bytes_max).await
+        let addresses = self.lookups.resolve(user, host, port).await;
+        let permits = |address| self.guard.permits(&location.host, address);
+        let connecting = async {
+            let (stream, address) = connect_permitted(host, addresses, permits).await?;
+            let stream: Box<dyn Stream> = match tls {
+                Some(config) => Box::new(start_tls(host, stream, config).await?),
+                None => Box::new(stream),
+            };
+            Ok((stream, address))
         };
-        // The connection is driven here and dropped with the attempt, so that no task outlives the
-        // attempt and nothing beyond the limit is read.
-        let mut exchange = std::pin::pin!(exchange);
-        tokio::select! {
-            biased;
-            done = &mut exchange => done,
-            // The connection may end before the end of the answer was read from it.
-            _ = connection => exchange.await,
-        }
+        let (stream, address) = connecting.await.map_err(|error| {
+            self.log_failure(user, &error);
+            connect_reason(error, host, port)
+        })?;
+        Connection::start(stream, url, address).await
     }
 }
 
@@ -210,19 +244,6 @@ fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
             format!("cannot connect to `{host}`, port {port}: {why}")
         }
         other @ (GuardedError::Resolve { .. } | GuardedError::Tls { .. }) => other.to_string(),
-    }
-}
-
-/// Why a request got no answer.
-fn exchange_reason(error: &hyper::Error) -> String {
-    if error.is_parse_too_large() {
-        "the head of the receiver's answer is too large".to_owned()
-    } else if error.is_parse() {
-        "the receiver's answer is not HTTP/1.1".to_owned()
-    } else if error.is_incomplete_message() {
-        "the receiver closed the connection before it answered".to_owned()
-    } else {
-        innermost_cause(error)
     }
 }
 

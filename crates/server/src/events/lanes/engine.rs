@@ -25,7 +25,7 @@ use super::{
     claim::{ClaimedLanes, UnusedGrants, claim_lanes, time_until_due},
     refill, retention,
     schedule::{Grant, OwnerKey, Schedule},
-    turn::TransactionTime,
+    turn::{LaneNext, TransactionTime},
     worker::{EngineState, Slot},
 };
 use crate::events::hub::{Hub, LaneWakeUp};
@@ -330,17 +330,19 @@ impl<D: Deliver> Engine<D> {
         let grant = claimed.grant;
         let mut started = Vec::new();
         for progress in claimed.progress {
-            self.shared.report_dead(&progress.dead);
-            started.extend(progress.started);
+            self.shared.report(&progress);
+            if let LaneNext::Jobs { jobs, .. } = progress.next {
+                started.push((progress.held, jobs, progress.is_after_crash));
+            }
         }
         let next = claimed.next.map(|wait| Instant::now() + wait);
         self.shared
             .schedule
             .lock()
             .settle(&grant, started.len(), next);
-        for started in started {
+        for (held, jobs, is_after_crash) in started {
             let slot = Slot::new(self.shared.clone(), grant.kind, grant.owner.clone());
-            workers.spawn(slot.run(started));
+            workers.spawn(slot.run(held, jobs, is_after_crash));
         }
     }
 

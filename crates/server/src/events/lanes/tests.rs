@@ -4,8 +4,10 @@ mod attempts;
 mod fairness;
 mod holding;
 mod order;
+mod policy;
 mod queue;
 mod refill;
+mod window;
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,38 +1,50 @@
-//! The transactions of the worker that holds a lane: begin the delivery at the head; finish it and
-//! begin the next one. A busy lane costs one commit per delivery.
+//! The transactions of the worker that holds a lane. [`begin`] reads the first deliveries of a
+//! claimed lane. [`record`] writes how deliveries ended and reads further ones.
+//!
+//! Only the delivery at the head has its start recorded before it is sent. Those behind it are read
+//! ahead and may be sent while earlier results are not recorded yet: see `worker`.
 
-use std::time::Duration;
+mod endings;
+mod sink_state;
 
-use serde_json::json;
+use std::{sync::Arc, time::Duration};
+
 use svc_core::{
     EventId, Timestamp,
-    lane::{REFILL_DEPTH, STARTS_MAX},
+    event::Event,
+    lane::{READ_AHEAD_BYTES, REFILL_DEPTH, STARTS_MAX, SendRate},
 };
-use svc_protocol::api::DeliveryState;
 use svc_store::{
-    StoreError, Tx, audit,
+    StoreError, Tx,
     deliveries::{self, QueueHead},
     lanes::{self, LaneLease, LeasedLane, Receiver},
-    sinks,
+    sinks::{self, SinkRow},
 };
 
-use super::{AttemptDetail, Destination, Job};
-use crate::events::audit::target_of;
+use super::{AttemptDetail, Destination, Job, window_of};
 
-/// A delivery whose start is recorded, and the attempt to make.
+/// Deliveries that one query reads ahead.
+const READ_STEP: u32 = 8;
+
+/// How a delivery that was sent ended.
 #[derive(Clone, Debug)]
-pub(super) struct StartedDelivery {
-    pub(super) held: LaneLease,
-    pub(super) job: Job,
+pub(super) struct EndedDelivery {
+    pub(super) n: u64,
+    /// The first attempt is 1.
+    pub(super) attempt: u32,
+    pub(super) event_id: EventId,
+    pub(super) event_type: String,
+    pub(super) end: DeliveryEnd,
 }
 
-/// How a delivery in flight ended.
 #[derive(Clone, Debug)]
 pub(super) enum DeliveryEnd {
     Delivered(AttemptDetail),
     /// Failed, with a retry after this time.
     RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
+    /// Failed, and the sink is paused for this reason. The delivery stays at the head.
+    Pause(String, AttemptDetail),
     /// No attempt was made, so none is recorded.
     Unattempted {
         wait: Duration,
@@ -48,14 +60,49 @@ pub(super) struct DeadDelivery {
     pub(super) error: String,
 }
 
-/// The result of a transaction: the next delivery of the lane.
-#[derive(Clone, Debug, Default)]
+/// The state of a worker's lane when results are recorded.
+#[derive(Clone, Debug)]
+pub(super) struct RunState {
+    pub(super) held: LaneLease,
+    /// Deliveries in flight.
+    pub(super) in_flight: usize,
+    /// Deliveries that were read and not sent.
+    pub(super) ready: usize,
+    /// The numbers of the last delivery that was sent, and of the last that was read.
+    pub(super) last_sent: u64,
+    pub(super) last_read: u64,
+    /// The sink as the worker knows it.
+    pub(super) sink: Option<Arc<SinkRow>>,
+    /// Whether further deliveries may begin.
+    pub(super) may_continue: bool,
+}
+
+/// The result of a transaction.
+#[derive(Clone, Debug)]
 pub(super) struct LaneProgress {
-    /// `None` if the lane was released.
-    pub(super) started: Option<StartedDelivery>,
+    pub(super) held: LaneLease,
+    pub(super) next: LaneNext,
+    /// Whether the server crashed while the delivery at the head was in flight.
+    pub(super) is_after_crash: bool,
     pub(super) dead: Vec<DeadDelivery>,
+    /// Events about the sink that this transaction created.
+    pub(super) raised: Vec<Arc<Event>>,
     /// Whether the lane has fallen behind and has room for stored events.
     pub(super) can_refill: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum LaneNext {
+    /// The lane was released.
+    Released,
+    /// Further deliveries, in their order. None, if all are read and some are still in flight.
+    Jobs {
+        jobs: Vec<Job>,
+        /// Whether they replace those that the worker has read and not sent.
+        replace: bool,
+    },
+    /// Nothing further may be sent. The lane is released after the deliveries in flight.
+    Drain,
 }
 
 /// The time of a transaction, by the clock that all servers of the database share.
@@ -82,198 +129,249 @@ pub(super) fn begin(
     held: LaneLease,
     time: TransactionTime,
 ) -> Result<Option<LaneProgress>, StoreError> {
-    let Some(lane) = lanes::hold(tx, held, time.lease_until)? else {
+    let Some(mut turn) = Turn::open(tx, held, time)? else {
         return Ok(None);
     };
-    begin_held(tx, lane, LaneProgress::default(), time).map(Some)
+    turn.progress.is_after_crash = turn.lane.starts > turn.lane.failures;
+    turn.is_new_start = true;
+    let state = RunState {
+        held,
+        in_flight: 0,
+        ready: 0,
+        last_sent: 0,
+        last_read: 0,
+        sink: None,
+        may_continue: true,
+    };
+    turn.advance_to_next(&state).map(Some)
 }
 
-/// Ends the delivery in flight and, if `begin_next`, begins the next one. Returns `None` and writes
-/// nothing if the lane is no longer held.
-pub(super) fn finish(
+/// Records how deliveries ended, in the order of their ends, and reads further ones. Returns `None`
+/// and writes nothing if the lane is no longer held.
+pub(super) fn record(
     tx: &mut Tx<'_>,
-    (held, n): (LaneLease, u64),
-    ending: &DeliveryEnd,
+    state: &RunState,
+    ended: &[EndedDelivery],
     time: TransactionTime,
-    begin_next: bool,
 ) -> Result<Option<LaneProgress>, StoreError> {
-    let Some(mut lane) = lanes::hold(tx, held, time.lease_until)? else {
+    let Some(mut turn) = Turn::open(tx, state.held, time)? else {
         return Ok(None);
     };
-    let mut progress = LaneProgress::default();
-    let id = held.lane;
-    match ending {
-        DeliveryEnd::Unattempted { wait } => {
-            lanes::undo_start(tx, id)?;
-            lanes::release(tx, id, time.now.plus(*wait))?;
-            return Ok(Some(progress));
-        }
-        DeliveryEnd::RetryIn(wait, detail) => {
-            record_attempt(tx, &lane, n, detail, time.now)?;
-            lanes::retry(tx, id)?;
-            lanes::release(tx, id, time.now.plus(*wait))?;
-            return Ok(Some(progress));
-        }
-        DeliveryEnd::Delivered(detail) => {
-            if !deliveries::finish(tx, id, n, DeliveryState::Delivered, time.now)? {
-                // Ended already, by a commit whose answer was lost.
-                return continue_held(tx, lane, progress, time, begin_next).map(Some);
-            }
-            record_attempt(tx, &lane, n, detail, time.now)?;
-            lanes::advance(tx, id)?;
-        }
-        DeliveryEnd::Dead(detail) => {
-            let Some(head) = deliveries::find_head(tx, id)?.filter(|head| head.n == n) else {
-                return continue_held(tx, lane, progress, time, begin_next).map(Some);
-            };
-            progress
-                .dead
-                .push(end_as_dead(tx, &lane, head, detail, time.now)?);
-        }
+    for one in ended {
+        turn.end(one)?;
     }
-    apply_advance(&mut lane);
-    progress.can_refill = lane.refilling && lane.depth <= REFILL_DEPTH;
-    continue_held(tx, lane, progress, time, begin_next).map(Some)
+    turn.apply_ended()?;
+    if let Some(wait) = turn.wait {
+        turn.release(time.now.plus(wait))?;
+        return Ok(Some(turn.progress));
+    }
+    turn.advance_to_next(state).map(Some)
 }
 
-/// Begins the next delivery of a lane, or releases the lane.
-fn continue_held(
-    tx: &mut Tx<'_>,
+/// One transaction on a lane.
+struct Turn<'a, 'tx> {
+    tx: &'a mut Tx<'tx>,
     lane: LeasedLane,
-    progress: LaneProgress,
+    sink: Option<Arc<SinkRow>>,
     time: TransactionTime,
-    begin_next: bool,
-) -> Result<LaneProgress, StoreError> {
-    if begin_next {
-        return begin_held(tx, lane, progress, time);
-    }
-    lanes::release(tx, lane.held.lane, time.now)?;
-    Ok(progress)
+    /// Deliveries that ended in this transaction and are still counted in the lane's row.
+    ended: u32,
+    /// The lane rests for this time.
+    wait: Option<Duration>,
+    /// Whether the delivery at the head has no recorded start yet.
+    is_new_start: bool,
+    progress: LaneProgress,
 }
 
-/// Begins the delivery at the head, or releases the lane if nothing is left to send.
-fn begin_held(
-    tx: &mut Tx<'_>,
-    mut lane: LeasedLane,
-    mut progress: LaneProgress,
-    TransactionTime { now, .. }: TransactionTime,
-) -> Result<LaneProgress, StoreError> {
-    let id = lane.held.lane;
-    while lane.active && lane.depth > 0 {
-        let Some(head) = deliveries::find_head(tx, id)? else {
-            tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
-            lanes::recount(tx, id)?;
-            break;
+impl<'a, 'tx> Turn<'a, 'tx> {
+    fn open(
+        tx: &'a mut Tx<'tx>,
+        held: LaneLease,
+        time: TransactionTime,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(lane) = lanes::hold(tx, held, time.lease_until)? else {
+            return Ok(None);
         };
-        let given_up = match make_job(tx, &lane, &head)? {
-            Ok(job) => {
-                lanes::start(tx, id)?;
-                let held = lane.held;
-                progress.started = Some(StartedDelivery { held, job });
-                return Ok(progress);
+        let sink = match &lane.receiver {
+            Receiver::Sink(id) => sinks::find(tx, *id)?.map(Arc::new),
+            Receiver::Method(_) => None,
+        };
+        Ok(Some(Self {
+            tx,
+            lane,
+            sink,
+            time,
+            ended: 0,
+            wait: None,
+            is_new_start: false,
+            progress: LaneProgress {
+                held,
+                next: LaneNext::Released,
+                is_after_crash: false,
+                dead: Vec::new(),
+                raised: Vec::new(),
+                can_refill: false,
+            },
+        }))
+    }
+
+    /// Removes the ended deliveries from the head of the lane, and resets its counters.
+    fn apply_ended(&mut self) -> Result<(), StoreError> {
+        if self.ended == 0 {
+            return Ok(());
+        }
+        lanes::advance(self.tx, self.lane.held.lane, self.ended)?;
+        self.lane.depth = self.lane.depth.saturating_sub(self.ended);
+        self.lane.failures = 0;
+        self.lane.starts = 0;
+        self.is_new_start = true;
+        self.ended = 0;
+        self.progress.can_refill = self.lane.refilling && self.lane.depth <= REFILL_DEPTH;
+        Ok(())
+    }
+
+    fn release(&mut self, next_at: Timestamp) -> Result<(), StoreError> {
+        self.progress.next = LaneNext::Released;
+        lanes::release(self.tx, self.lane.held.lane, next_at)
+    }
+
+    /// Releases a lane with nothing in flight. The delivery at the head may have been begun: it was
+    /// not sent.
+    fn release_unsent(&mut self, next_at: Timestamp) -> Result<(), StoreError> {
+        if !self.is_new_start {
+            lanes::undo_start(self.tx, self.lane.held.lane)?;
+        }
+        self.release(next_at)
+    }
+
+    /// Begins the delivery at the head and reads ahead, or releases the lane if nothing may be sent.
+    fn advance_to_next(mut self, state: &RunState) -> Result<LaneProgress, StoreError> {
+        let is_changed = state.ready > 0 && self.sink != state.sink;
+        let (ready, last_read) = match is_changed {
+            true => (0, state.last_sent),
+            false => (state.ready, state.last_read),
+        };
+        let may_continue = state.may_continue && self.lane.active;
+        if !may_continue && state.in_flight == 0 {
+            self.release_unsent(self.time.now)?;
+            return Ok(self.progress);
+        }
+        let mut rate = self.rate();
+        let jobs = match may_continue {
+            true => self.read_jobs(ready, last_read, state.in_flight, rate.as_ref())?,
+            false => Vec::new(),
+        };
+        if jobs.is_empty() && ready == 0 && state.in_flight == 0 {
+            let next_at = match &rate {
+                Some(rate) if self.lane.depth > 0 => rate.next_at(),
+                _ => self.time.now,
+            };
+            self.release_unsent(next_at)?;
+            return Ok(self.progress);
+        }
+        if let Some(rate) = &mut rate {
+            rate.take(jobs.len());
+        }
+        let rate_until = rate.map_or(self.lane.rate_until, |rate| rate.until);
+        if self.is_new_start || rate_until != self.lane.rate_until {
+            let starts = u32::from(self.is_new_start);
+            lanes::start(self.tx, self.lane.held.lane, starts, rate_until)?;
+        }
+        self.progress.next = match may_continue {
+            true => LaneNext::Jobs {
+                jobs,
+                replace: is_changed,
+            },
+            false => LaneNext::Drain,
+        };
+        Ok(self.progress)
+    }
+
+    /// The rate of the sink and how much of it is used.
+    fn rate(&self) -> Option<SendRate> {
+        let per_minute = self.sink.as_ref()?.policy.rate_per_minute?;
+        let (until, now) = (self.lane.rate_until, self.time.now);
+        Some(SendRate::new(per_minute, until, now))
+    }
+
+    /// Reads deliveries behind `last_read`, as many as the lane's window and rate allow. Deliveries at
+    /// the head that cannot be sent end as dead.
+    fn read_jobs(
+        &mut self,
+        ready: usize,
+        mut last_read: u64,
+        in_flight: usize,
+        rate: Option<&SendRate>,
+    ) -> Result<Vec<Job>, StoreError> {
+        let window = match self.progress.is_after_crash {
+            true => 1,
+            false => window_of(self.sink.as_deref()),
+        };
+        let limit = window.saturating_sub(ready);
+        let limit = rate.map_or(limit, |rate| limit.min(rate.allowed()));
+        let (mut jobs, mut bytes) = (Vec::new(), 0);
+        while jobs.len() < limit && bytes < READ_AHEAD_BYTES {
+            let step = READ_STEP.min(u32::try_from(limit - jobs.len()).unwrap_or(READ_STEP));
+            let heads = deliveries::list_heads(self.tx, self.lane.held.lane, last_read, step)?;
+            let is_last = heads.len() < step as usize;
+            if heads.is_empty() && self.is_head(ready, in_flight, &jobs) && self.lane.depth > 0 {
+                let id = self.lane.held.lane;
+                tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
+                lanes::recount(self.tx, id)?;
+                self.lane.depth = 0;
             }
-            Err(why) => AttemptDetail::error(why),
+            for head in heads {
+                last_read = head.n;
+                let is_head = self.is_head(ready, in_flight, &jobs);
+                match self.make_job(&head, is_head) {
+                    Ok(job) => {
+                        bytes += job.event.data.as_str().len();
+                        jobs.push(job);
+                    }
+                    Err(why) if is_head => self.give_up(head, &why)?,
+                    // Decided when it is at the head.
+                    Err(_) => return Ok(jobs),
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(jobs)
+    }
+
+    /// Whether the next delivery that is read is at the head of the lane.
+    fn is_head(&self, ready: usize, in_flight: usize, jobs: &[Job]) -> bool {
+        ready == 0 && in_flight == 0 && jobs.is_empty()
+    }
+
+    /// The attempt to make, or why there is none.
+    fn make_job(&self, head: &QueueHead, is_head: bool) -> Result<Job, String> {
+        let lane = &self.lane;
+        let crashes = lane.starts.saturating_sub(lane.failures);
+        if is_head && crashes >= STARTS_MAX {
+            return Err(format!(
+                "given up after {STARTS_MAX} starts, each ended by a crash of the server"
+            ));
+        }
+        let Some(event) = head.event.clone() else {
+            return Err("the event no longer exists".to_owned());
         };
-        progress
-            .dead
-            .push(end_as_dead(tx, &lane, head, &given_up, now)?);
-        apply_advance(&mut lane);
+        let destination = match (&lane.receiver, &self.sink) {
+            (Receiver::Sink(_), Some(sink)) => Destination::Sink(Arc::clone(sink)),
+            (Receiver::Sink(_), None) => return Err("the sink no longer exists".to_owned()),
+            (Receiver::Method(method), _) => Destination::Method {
+                owner_id: lane.owner_id,
+                method: method.clone(),
+                formatters: lane.formatters.clone(),
+            },
+        };
+        Ok(Job {
+            lane: lane.held.lane,
+            n: head.n,
+            attempt: if is_head { lane.failures + 1 } else { 1 },
+            event,
+            destination,
+        })
     }
-    lanes::release(tx, id, now)?;
-    Ok(progress)
-}
-
-/// Makes the same changes as [`lanes::advance`] made to the lane's row.
-fn apply_advance(lane: &mut LeasedLane) {
-    lane.depth = lane.depth.saturating_sub(1);
-    lane.failures = 0;
-    lane.starts = 0;
-}
-
-/// The attempt to make, or why there is none.
-fn make_job(
-    tx: &mut Tx<'_>,
-    lane: &LeasedLane,
-    head: &QueueHead,
-) -> Result<Result<Job, String>, StoreError> {
-    if lane.starts >= STARTS_MAX {
-        return Ok(Err(format!(
-            "given up after {STARTS_MAX} starts, each ended by a crash of the server"
-        )));
-    }
-    let Some(event) = head.event.clone() else {
-        return Ok(Err("the event no longer exists".to_owned()));
-    };
-    let destination = match &lane.receiver {
-        Receiver::Sink(sink) => match sinks::find(tx, *sink)? {
-            Some(sink) => Destination::Sink(Box::new(sink)),
-            None => return Ok(Err("the sink no longer exists".to_owned())),
-        },
-        Receiver::Method(method) => Destination::Method {
-            owner_id: lane.owner_id,
-            method: method.clone(),
-            formatters: lane.formatters.clone(),
-        },
-    };
-    Ok(Ok(Job {
-        lane: lane.held.lane,
-        n: head.n,
-        attempt: lane.failures + 1,
-        event,
-        destination,
-    }))
-}
-
-/// Ends the delivery at the head as dead. The delivery is kept, and an audit entry is written.
-fn end_as_dead(
-    tx: &mut Tx<'_>,
-    lane: &LeasedLane,
-    head: QueueHead,
-    detail: &AttemptDetail,
-    now: Timestamp,
-) -> Result<DeadDelivery, StoreError> {
-    let id = lane.held.lane;
-    record_attempt(tx, lane, head.n, detail, now)?;
-    deliveries::finish(tx, id, head.n, DeliveryState::Dead, now)?;
-    lanes::advance(tx, id)?;
-    let error = match (&detail.error, detail.status) {
-        (Some(error), _) => error.clone(),
-        (None, Some(status)) => format!("the receiver answered {status}"),
-        (None, None) => "the attempt failed".to_owned(),
-    };
-    let (target_type, target_id) = target_of(&lane.receiver);
-    audit::append(
-        tx,
-        &audit::Entry {
-            at: now,
-            actor: audit::SYSTEM.to_owned(),
-            action: "event_sink.dead",
-            target_type,
-            target_id,
-            detail: json!({
-                "n": head.n,
-                "event_id": head.event_id,
-                "event_type": head.event_type,
-                "attempts": lane.failures + 1,
-                "error": error,
-            }),
-        },
-    )?;
-    Ok(DeadDelivery {
-        receiver: lane.receiver.clone(),
-        event_id: head.event_id,
-        event_type: head.event_type,
-        error,
-    })
-}
-
-fn record_attempt(
-    tx: &mut Tx<'_>,
-    lane: &LeasedLane,
-    n: u64,
-    detail: &AttemptDetail,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let attempt = detail.clone().into_attempt(now);
-    deliveries::insert_attempt(tx, lane.held.lane, n, lane.failures + 1, &attempt)
 }

@@ -1,21 +1,35 @@
 //! A worker delivers from one claimed lane until the lane is empty, must wait, gives way to other
 //! lanes, or is lost. It must never record a result without the fence of its claim.
+//!
+//! The delivery engine does not wait for the disk between two deliveries of a webhook: after a
+//! success the next delivery is sent while the result is being recorded. Results that arrive
+//! meanwhile are recorded together in the next commit. These rules bound what a crash may repeat:
+//! - At most a window of deliveries is sent without a recorded result ([`window_of`]).
+//! - Only a success opens the next delivery. Any other result is recorded first.
+//! - After a crash the window stays closed for as many deliveries as it has places: one of those
+//!   repeated may be the cause of the crash.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, ServerId, lane::AfterFailure};
+use svc_core::{
+    LaneId, ServerId,
+    delivery_policy::{AfterFailure, FailedAttempt},
+};
 use svc_store::{
     Store, StoreError,
     lanes::{self, DeliveryKind, LaneLease},
 };
-use tokio::time::{Instant, interval_at, sleep};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AttemptResult, Deliver, LanePolicy,
+    AttemptResult, Deliver, Job, LanePolicy,
+    run::{LaneRun, SentJob},
     schedule::{OwnerKey, Schedule},
-    turn::{self, DeadDelivery, DeliveryEnd, LaneProgress, StartedDelivery, TransactionTime},
+    turn::{
+        self, DeadDelivery, DeliveryEnd, EndedDelivery, LaneProgress, RunState, TransactionTime,
+    },
 };
 use crate::{
     events::{audit::target_of, hub::Hub},
@@ -42,18 +56,9 @@ pub(super) struct EngineState<D> {
     pub(super) cut_off: CancellationToken,
 }
 
-/// How an attempt ended.
-enum AttemptEnd {
-    Done(AttemptResult),
-    /// The server stops and does not wait any longer.
-    CutOff,
-    /// Another server holds the lane, or the lane was removed.
-    Lost,
-}
-
 /// A delivery slot of an owner. Dropping the value releases the slot.
 pub(super) struct Slot<D: Deliver> {
-    shared: Arc<EngineState<D>>,
+    pub(super) shared: Arc<EngineState<D>>,
     kind: DeliveryKind,
     owner: OwnerKey,
 }
@@ -75,51 +80,33 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// Makes the delivery that was begun and those queued behind it. Returns the id of the lane,
+    /// Makes the deliveries that were read and those queued behind them. Returns the id of the lane,
     /// which this worker no longer holds.
-    pub(super) async fn run(self, started: StartedDelivery) -> LaneId {
-        let lane = started.held.lane;
-        self.deliver_from(started).await;
+    pub(super) async fn run(self, held: LaneLease, jobs: Vec<Job>, is_after_crash: bool) -> LaneId {
+        let lane = held.lane;
+        LaneRun::new(&self, held, jobs, is_after_crash).run().await;
         lane
     }
 
-    async fn deliver_from(&self, started: StartedDelivery) {
-        let began = Instant::now();
-        let mut next = Some(started);
-        while let Some(started) = next {
-            let (held, n, attempt) = (started.held, started.job.n, started.job.attempt);
-            let ending = match self.shared.send(started).await {
-                AttemptEnd::Done(result) => self.decide_end(result, attempt),
-                AttemptEnd::CutOff => DeliveryEnd::Unattempted {
-                    wait: Duration::ZERO,
-                },
-                AttemptEnd::Lost => {
-                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering");
-                    return;
-                }
-            };
-            next = match self.finish(held, n, ending, began).await {
-                Some(progress) => {
-                    self.shared.report_dead(&progress.dead);
-                    if progress.can_refill {
-                        self.shared.hub.wake_refill();
-                    }
-                    progress.started
-                }
-                None => return,
-            };
-        }
-    }
-
     /// Decides from an attempt's result how the delivery ends (spec 6.5).
-    fn decide_end(&self, result: AttemptResult, attempt: u32) -> DeliveryEnd {
+    pub(super) fn decide_end(&self, result: AttemptResult, sent: &SentJob) -> DeliveryEnd {
         let shared = &self.shared;
         match result {
             AttemptResult::Delivered(detail) => DeliveryEnd::Delivered(detail),
-            AttemptResult::Failed(detail) => match shared.policy.retry.after(attempt) {
-                AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
-                AfterFailure::Dead => DeliveryEnd::Dead(detail),
-            },
+            AttemptResult::Failed(detail) => {
+                let failed = FailedAttempt {
+                    failures: sent.attempt,
+                    status: detail.status,
+                    retry_after: detail.retry_after,
+                };
+                let policy = sent.sink.as_ref().map(|sink| sink.policy.clone());
+                let policy = policy.unwrap_or_default();
+                match policy.after_failure(failed, shared.policy.retry, random()) {
+                    AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
+                    AfterFailure::Dead => DeliveryEnd::Dead(detail),
+                    AfterFailure::Pause(reason) => DeliveryEnd::Pause(reason, detail),
+                }
+            }
             AttemptResult::Dead(detail) => DeliveryEnd::Dead(detail),
             AttemptResult::Paused => {
                 let mut schedule = shared.schedule.lock();
@@ -135,33 +122,37 @@ impl<D: Deliver> Slot<D> {
 
     /// Whether this lane must release its slot: other lanes wait for one, and this lane has had its
     /// slot for [`SLOT_TIME_MAX`]. Otherwise a few slow receivers could delay all others.
-    fn must_release_slot(&self, began: Instant) -> bool {
+    pub(super) fn must_release_slot(&self, began: Instant) -> bool {
         began.elapsed() >= SLOT_TIME_MAX && self.shared.schedule.lock().has_waiting(self.kind)
     }
+}
 
-    /// Records how a delivery ended, and retries for the duration of a lease. Returns `None` if the
-    /// lane is no longer held or the store keeps failing. The delivery is then repeated: events are
-    /// delivered at least once.
-    async fn finish(
-        &self,
-        held: LaneLease,
-        n: u64,
-        ending: DeliveryEnd,
-        began: Instant,
+/// A random number between 0 and 1.
+fn random() -> f64 {
+    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
+}
+
+impl<D: Deliver> EngineState<D> {
+    /// Records results, and retries for the duration of a lease. Returns `None` if the lane is no
+    /// longer held or the store keeps failing. The deliveries are then repeated: events are delivered
+    /// at least once.
+    pub(super) async fn record(
+        self: Arc<Self>,
+        state: RunState,
+        ended: Vec<EndedDelivery>,
     ) -> Option<LaneProgress> {
-        let shared = &self.shared;
-        let deadline = Instant::now() + shared.policy.lease;
+        let deadline = Instant::now() + self.policy.lease;
+        let (lane, shared) = (state.held.lane, Arc::new((state, ended)));
         loop {
-            let (ending, lease) = (ending.clone(), shared.policy.lease);
-            let begin_next = !shared.shutdown.is_cancelled() && !self.must_release_slot(began);
-            let finished = shared.store.write(move |tx| {
+            let (lease, shared) = (self.policy.lease, Arc::clone(&shared));
+            let recorded = self.store.write(move |tx| {
                 let time = TransactionTime::of(tx, lease)?;
-                turn::finish(tx, (held, n), &ending, time, begin_next)
+                turn::record(tx, &shared.0, &shared.1, time)
             });
-            match finished.await {
+            match recorded.await {
                 Ok(Some(progress)) => return Some(progress),
                 Ok(None) => {
-                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; the result is discarded");
+                    tracing::warn!(lane.id = %lane, "a lane was lost while delivering; its results are discarded");
                     return None;
                 }
                 Err(StoreError::Closed) => return None,
@@ -178,38 +169,34 @@ impl<D: Deliver> Slot<D> {
             }
         }
     }
-}
 
-impl<D: Deliver> EngineState<D> {
-    /// Makes the attempt, and renews the lease meanwhile.
-    async fn send(&self, started: StartedDelivery) -> AttemptEnd {
-        let StartedDelivery { held, job } = started;
-        let mut attempt = pin!(self.deliver.deliver(job));
-        let period = self.policy.lease / 3;
-        let mut renew = interval_at(Instant::now() + period, period);
-        loop {
-            tokio::select! {
-                biased;
-                result = &mut attempt => return AttemptEnd::Done(result),
-                () = self.cut_off.cancelled() => return AttemptEnd::CutOff,
-                _ = renew.tick() => {
-                    let lease = self.policy.lease;
-                    let renewed = self.store.write(move |tx| {
-                        let until = TransactionTime::of(tx, lease)?.lease_until;
-                        lanes::hold(tx, held, until)
-                    });
-                    match renewed.await {
-                        Ok(Some(_)) => {}
-                        Ok(None) => return AttemptEnd::Lost,
-                        // The lease is still valid; the next tick tries again.
-                        Err(error) => tracing::warn!(%error, "cannot renew the lease of a lane; retrying"),
-                    }
-                }
+    /// Renews the lease of a lane. False if another server holds the lane, or the lane was removed.
+    pub(super) async fn renew(&self, held: LaneLease) -> bool {
+        let lease = self.policy.lease;
+        let renewed = self.store.write(move |tx| {
+            let until = TransactionTime::of(tx, lease)?.lease_until;
+            lanes::hold(tx, held, until)
+        });
+        match renewed.await {
+            Ok(renewed) => renewed.is_some(),
+            Err(error) => {
+                // The lease is still valid; the next renewal tries again.
+                tracing::warn!(%error, "cannot renew the lease of a lane; retrying");
+                true
             }
         }
     }
 
-    pub(super) fn report_dead(&self, dead: &[DeadDelivery]) {
+    /// Reports what a transaction did, after its commit.
+    pub(super) fn report(&self, progress: &LaneProgress) {
+        self.hub.committed(&progress.raised);
+        self.report_dead(&progress.dead);
+        if progress.can_refill {
+            self.hub.wake_refill();
+        }
+    }
+
+    fn report_dead(&self, dead: &[DeadDelivery]) {
         EventCounters::add(&self.hub.counters().dead, dead.len());
         for delivery in dead {
             let (target_type, target_id) = target_of(&delivery.receiver);

@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use svc_core::{
-    EventId,
-    delivery_policy::{DeliveryPolicy, Retry},
-    event::sample,
-    name::check_free_name,
+    EventId, delivery_policy::DeliveryPolicy, event::sample, name::check_free_name,
     pattern::Pattern,
 };
 use svc_protocol::{
@@ -188,7 +185,7 @@ pub fn merged_policy(
     // The two forms of `retry` exclude each other, so a new one replaces the old one.
     if let Some(retry) = patch.shift_remove("retry") {
         current.retry = match retry {
-            Value::Null => Retry::default(),
+            Value::Null => None,
             given => document::read_value(given).map_err(|error| {
                 SinkError::invalid("invalid_policy", format!("in `delivery.retry`: {error}"))
             })?,

@@ -145,7 +145,7 @@ impl SinksService {
                     Some(why) => AttemptResult::Withheld(why),
                     None => self
                         .deliverers
-                        .send(row, url, user, body.to_owned(), event)
+                        .send(row, url, (user, None), body.to_owned(), event)
                         .await
                         .map_err(SinkError::Internal)?
                         .into(),

@@ -10,7 +10,7 @@ use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAP
 use svc_protocol::api::{RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend, ResendResult};
 use svc_store::{
     StoreError, Tx, audit, deliveries, events,
-    lanes::{self, FeedSelection},
+    lanes::{self, FeedSelection, Receiver},
     sinks::SinkRow,
 };
 
@@ -20,7 +20,10 @@ use super::{
     managed,
     queue::{check_no_script, lane_of},
 };
-use crate::{events::lanes::Deliver, identity::Caller};
+use crate::{
+    events::{dispatch::is_about, lanes::Deliver},
+    identity::Caller,
+};
 
 /// How far a replay reaches back, unless the request says otherwise.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -150,20 +153,27 @@ impl SinksService {
         let mut matching = MatchingEvents::default();
         let mut after = EventId::NIL;
         loop {
-            let filter = filter.clone();
-            let step = self
-                .store
-                .read(move |tx| events::list_after(tx, &filter, after, REPLAY_STEP))
-                .await?;
-            let Some(last) = step.last() else {
+            let (filter, receiver) = (filter.clone(), Receiver::Sink(sink.id));
+            let patterns = sink.patterns.clone();
+            let reading = move |tx: &mut Tx<'_>| {
+                let window = events::list_after(tx, &filter, after, REPLAY_STEP)?;
+                let last = window.last().map(|(id, _)| *id);
+                let mut matching = Vec::new();
+                for (id, event_type) in window {
+                    let mut patterns = patterns.iter();
+                    if patterns.any(|pattern| pattern.matches(&event_type))
+                        && !is_about(tx, &receiver, (id, &event_type))?
+                    {
+                        matching.push((id, event_type));
+                    }
+                }
+                Ok((last, matching))
+            };
+            let (last, mut matches) = self.store.read(reading).await?;
+            let Some(last) = last else {
                 return Ok(matching);
             };
-            after = last.0;
-            let mut matches = step;
-            matches.retain(|(_, event_type)| {
-                let mut patterns = sink.patterns.iter();
-                patterns.any(|pattern| pattern.matches(event_type))
-            });
+            after = last;
             if let Some(expression) = &sink.policy.filter {
                 matches = self.filter_events(sink, expression, matches).await?;
             }

@@ -57,6 +57,7 @@ impl SinksService {
                 Ok(())
             })
             .await?;
+        self.hub.sinks_changed();
         Ok(SecretRotation {
             secret,
             previous_until,

@@ -160,7 +160,7 @@ impl Fixture {
             let lane = sinks::status(tx, id)?.lane.expect("a lane");
             while let Some(head) = svc_store::deliveries::find_head(tx, lane)? {
                 svc_store::deliveries::finish(tx, lane, head.n, state, svc_clock::now())?;
-                svc_store::lanes::advance(tx, lane)?;
+                svc_store::lanes::advance(tx, lane, 1)?;
             }
             Ok(())
         });

@@ -9,7 +9,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, TestUser, eventually};
+use svc_testkit::{
+    Reply, TestReceiver, TestServer, TestSink, TestUser, eventually, peak_resident_mib,
+    resident_mib,
+};
 
 use super::crash::{first_arrivals, ids};
 
@@ -106,6 +109,8 @@ async fn a_receiver_that_is_away_for_most_of_many_crashes_gets_every_event_in_or
     for client in clients {
         expected.push(client.await.unwrap());
     }
+    // Thousands of events wait now, but none of them in memory.
+    let memory = resident_mib(server.id());
     let depth = sink.record().await["queue_depth"].as_u64().unwrap();
     assert!(depth <= 100, "{depth} events wait in the queue");
     receiver.set("/hook", Reply::Status(200));
@@ -114,6 +119,9 @@ async fn a_receiver_that_is_away_for_most_of_many_crashes_gets_every_event_in_or
         record["queue_depth"] == 0 && record["held"] == false
     })
     .await;
+    let peak = peak_resident_mib(server.id());
+    println!("{memory} MiB before the receiver came back, at most {peak} MiB");
+    assert!(peak < memory + 100, "from {memory} to {peak} MiB");
     let arrived = first_arrivals(receiver.received("/hook"));
     let count: usize = expected.iter().map(Vec::len).sum();
     assert_eq!(count, total);

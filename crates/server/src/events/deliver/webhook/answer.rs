@@ -1,8 +1,11 @@
 //! The answer of a receiver: reads it, keeps its start, and decides whether the event was delivered.
 
-use http::{Response, StatusCode};
+use std::time::{Duration, UNIX_EPOCH};
+
+use http::{HeaderMap, Response, StatusCode, header::RETRY_AFTER};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use svc_core::{Timestamp, delivery_policy::WAIT_LIMIT};
 
 /// Bytes of an answer that are read; a longer answer is a failure.
 const READ_BYTES_MAX: usize = 1024 * 1024;
@@ -11,6 +14,7 @@ const READ_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Default)]
 pub(super) struct WebhookAnswer {
     pub(super) status: Option<StatusCode>,
+    pub(super) headers: HeaderMap,
     body: Vec<u8>,
 }
 
@@ -22,8 +26,9 @@ impl WebhookAnswer {
         response: Response<Incoming>,
         bytes_max: usize,
     ) -> Result<(), String> {
-        self.status = Some(response.status());
-        let mut body = response.into_body();
+        let (head, mut body) = response.into_parts();
+        self.status = Some(head.status);
+        self.headers = head.headers;
         let mut read = 0;
         loop {
             let Some(frame) = body.frame().await else {
@@ -58,6 +63,21 @@ impl WebhookAnswer {
         }
     }
 
+    /// The wait that the receiver asks for: seconds, or a date. At most seven days.
+    pub(super) fn retry_after(&self, now: Timestamp) -> Option<Duration> {
+        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+        let longest = Duration::from_secs(WAIT_LIMIT.into());
+        let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // A number that is too large for its type is also longer than the longest wait.
+            text.parse().map_or(longest, Duration::from_secs)
+        } else {
+            let until = httpdate::parse_http_date(text).ok()?;
+            let now = Duration::from_millis(u64::try_from(now.0).ok()?);
+            until.duration_since(UNIX_EPOCH + now).unwrap_or_default()
+        };
+        Some(wait.min(longest))
+    }
+
     /// The start of the body as text. NUL is replaced, because PostgreSQL does not store it.
     pub(super) fn excerpt(&self, bytes_max: usize) -> Option<String> {
         if self.body.is_empty() {
@@ -78,12 +98,35 @@ mod tests {
     fn an_excerpt_is_never_longer_than_allowed() {
         assert_eq!(WebhookAnswer::default().excerpt(10), None);
         let answer = WebhookAnswer {
-            status: None,
             body: vec![0xff; 10],
+            ..WebhookAnswer::default()
         };
         assert_eq!(
             answer.excerpt(10).as_deref(),
             Some("\u{fffd}\u{fffd}\u{fffd}")
         );
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_and_at_most_seven_days() {
+        let wait = |value: &'static str| {
+            let mut answer = WebhookAnswer::default();
+            answer
+                .headers
+                .insert(RETRY_AFTER, value.parse().expect("a header value"));
+            let now = Timestamp::parse("2026-11-16T07:00:00Z").expect("a time");
+            answer.retry_after(now).map(|wait| wait.as_secs())
+        };
+        let week = Some(7 * 24 * 60 * 60);
+        assert_eq!(wait("0"), Some(0));
+        assert_eq!(wait(" 120 "), Some(120));
+        assert_eq!(wait("604801"), week);
+        assert_eq!(wait("99999999999999999999999999"), week);
+        assert_eq!(wait("Mon, 16 Nov 2026 07:01:30 GMT"), Some(90));
+        assert_eq!(wait("Mon, 16 Nov 2026 06:00:00 GMT"), Some(0));
+        assert_eq!(wait("Mon, 16 Nov 2099 06:00:00 GMT"), week);
+        for bad in ["", "-1", "1.5", "soon", "+5", "2026-11-16T07:01:30Z"] {
+            assert_eq!(wait(bad), None, "{bad}");
+        }
     }
 }

@@ -6,10 +6,9 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT},
 };
-use svc_core::{Timestamp, event::Event};
 use thiserror::Error;
 
-use super::{signature, url::Location};
+use super::{WebhookRequest, signature, url::Location};
 
 /// Custom headers of a sink.
 const HEADERS_MAX: usize = 20;
@@ -90,11 +89,15 @@ fn is_reserved(name: &str) -> bool {
 /// The headers of one request. Those of the service are set last, so that they replace custom ones.
 pub(super) fn request_headers(
     location: &Location,
-    headers: &BTreeMap<String, String>,
-    event: &Event,
-    body: &str,
-    secrets: &[Vec<u8>],
-    now: Timestamp,
+    WebhookRequest {
+        headers,
+        body,
+        event,
+        secrets,
+        now,
+        lane,
+        ..
+    }: &WebhookRequest<'_>,
 ) -> Result<HeaderMap, HeaderError> {
     let mut map = parse_custom(headers)?;
     let id = event.id.to_string();
@@ -106,7 +109,9 @@ pub(super) fn request_headers(
         Ok(())
     };
     set(HOST, &location.authority)?;
-    set(CONNECTION, "close")?;
+    if lane.is_none() {
+        set(CONNECTION, "close")?;
+    }
     set(CONTENT_TYPE, "application/json")?;
     set(USER_AGENT, concat!("svc/", env!("CARGO_PKG_VERSION")))?;
     let ours = HeaderName::from_static;

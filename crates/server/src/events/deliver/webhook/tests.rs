@@ -15,6 +15,8 @@ use tokio::{
 
 use super::*;
 
+mod reuse;
+
 const BODY: &str = r#"{"event_id":"1"}"#;
 
 /// How the receiver answers a request.
@@ -128,19 +130,24 @@ fn event() -> Event {
 }
 
 async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
+    send_on(webhook, url, None).await
+}
+
+async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (AttemptDetail, bool) {
     let headers = BTreeMap::from([("X-Team".to_owned(), "blue".to_owned())]);
     let secrets = [vec![1; 32], vec![2; 24]];
-    let detail = webhook
-        .send(
-            UserId::NIL,
-            url,
-            &headers,
-            BODY.to_owned(),
-            &event(),
-            &secrets,
-            Timestamp(1_794_700_999_999),
-        )
-        .await;
+    let event = event();
+    let request = WebhookRequest {
+        user: UserId::NIL,
+        url,
+        headers: &headers,
+        body: BODY.to_owned(),
+        event: &event,
+        secrets: &secrets,
+        now: Timestamp(1_794_700_999_999),
+        lane,
+    };
+    let detail = webhook.send(request).await;
     let delivered = detail.error.is_none();
     (detail, delivered)
 }

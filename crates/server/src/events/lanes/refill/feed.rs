@@ -12,6 +12,8 @@ use svc_store::{
     sinks::GLOBAL,
 };
 
+use crate::events::dispatch::is_about;
+
 use super::{
     super::{Deliver, FilterResult, worker::EngineState},
     step::RefillError,
@@ -170,7 +172,7 @@ fn list_matching(
         let is_last = window.len() < WINDOW as usize;
         for (id, event_type) in window {
             after = id;
-            if !lane.matches(&event_type) {
+            if !lane.matches(&event_type) || is_about(tx, &lane.receiver, (id, &event_type))? {
                 continue;
             }
             found.push(PastEvent {

@@ -10,7 +10,7 @@ use svc_store::{
 use thiserror::Error;
 
 use super::super::{Deliver, FilterResult, worker::EngineState};
-use crate::events::dispatch::{DroppedEvent, drop_event};
+use crate::events::dispatch::{DroppedEvent, drop_event, is_about};
 
 /// Events that one statement reads.
 const WINDOW: usize = 500;
@@ -94,7 +94,9 @@ fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
         let window = events::list_numbered(tx, owner, next, WINDOW)?;
         let is_last = window.len() < WINDOW;
         for event in window {
-            if !lane.matches(&event.r#type) {
+            if !lane.matches(&event.r#type)
+                || is_about(tx, &lane.receiver, (event.id, &event.r#type))?
+            {
                 next = event.seq + 1;
                 continue;
             }

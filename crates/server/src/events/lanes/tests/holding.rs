@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_core::{
-    LaneId,
+    EventId, LaneId,
     lane::{LEASE, STARTS_MAX},
 };
 use svc_protocol::api::DeliveryState;
@@ -11,8 +11,8 @@ use svc_store::lanes::LaneLease;
 
 use super::{Fixture, Receiver, Reply, until};
 use crate::events::lanes::{
-    AttemptDetail,
-    turn::{self, DeadDelivery, DeliveryEnd, StartedDelivery, TransactionTime},
+    AttemptDetail, Job,
+    turn::{self, DeadDelivery, DeliveryEnd, EndedDelivery, LaneNext, RunState, TransactionTime},
 };
 
 /// Renewed every 20 ms, by the clock of the machine.
@@ -116,6 +116,12 @@ async fn a_worker_that_lost_its_lane_stops() {
     running.stop().await;
 }
 
+/// The first delivery of a claimed lane.
+struct StartedDelivery {
+    held: LaneLease,
+    job: Job,
+}
+
 /// Claims a due lane and begins its delivery, as the engine does.
 async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>) {
     let time = time(fixture);
@@ -126,7 +132,14 @@ async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>
     fixture
         .write(move |tx| {
             let progress = turn::begin(tx, held, time)?.expect("just claimed");
-            Ok((progress.started, progress.dead))
+            let started = match progress.next {
+                LaneNext::Jobs { jobs, .. } => jobs.into_iter().next(),
+                LaneNext::Released | LaneNext::Drain => None,
+            };
+            Ok((
+                started.map(|job| StartedDelivery { held, job }),
+                progress.dead,
+            ))
         })
         .await
 }
@@ -134,9 +147,24 @@ async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>
 /// Finishes a delivery; `false` if the lane is no longer held.
 async fn finish(fixture: &Fixture, held: LaneLease, n: u64) -> bool {
     let time = time(fixture);
-    let ending = DeliveryEnd::Delivered(AttemptDetail::default());
+    let ended = EndedDelivery {
+        n,
+        attempt: 1,
+        event_id: EventId::NIL,
+        event_type: "custom.x".to_owned(),
+        end: DeliveryEnd::Delivered(AttemptDetail::default()),
+    };
+    let state = RunState {
+        held,
+        in_flight: 0,
+        ready: 0,
+        last_sent: n,
+        last_read: n,
+        sink: None,
+        may_continue: true,
+    };
     fixture
-        .write(move |tx| turn::finish(tx, (held, n), &ending, time, true))
+        .write(move |tx| turn::record(tx, &state, &[ended], time))
         .await
         .is_some()
 }

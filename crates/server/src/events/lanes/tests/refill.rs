@@ -16,7 +16,10 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Arc, EventId, Fixture, Receiver, Reply, emit_in, until};
-use crate::events::lanes::{Retention, prune};
+use crate::events::{
+    dispatch::emit_to_others,
+    lanes::{Retention, prune},
+};
 
 fn holding() -> DeliveryPolicy {
     DeliveryPolicy {
@@ -33,7 +36,7 @@ fn filtering(filter: &str) -> DeliveryPolicy {
 }
 
 impl Fixture {
-    async fn sink_with(&self, name: &str, policy: DeliveryPolicy) -> (SinkRow, LaneId) {
+    async fn policy_sink(&self, name: &str, policy: DeliveryPolicy) -> (SinkRow, LaneId) {
         let mut row = self.sink_row(&sinks::owner_key(self.owner), name, "custom.*");
         row.policy = policy;
         self.add(row).await
@@ -99,7 +102,7 @@ fn arrived(receiver: &Receiver, lane: LaneId) -> Vec<EventId> {
 #[tokio::test]
 async fn a_full_lane_that_holds_delivers_every_event_later_in_order() {
     let fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("away", holding()).await;
+    let (sink, lane) = fixture.policy_sink("away", holding()).await;
     let (other, _) = fixture.sink("drops", "custom.*").await;
     let receiver = Receiver::new(Reply::Pause);
     let engine = fixture.start(&receiver);
@@ -126,7 +129,7 @@ async fn a_full_lane_that_holds_delivers_every_event_later_in_order() {
 #[tokio::test]
 async fn events_that_arrive_while_a_lane_refills_do_not_overtake() {
     let fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("away", holding()).await;
+    let (sink, lane) = fixture.policy_sink("away", holding()).await;
     let mut sent = fixture.emit_numbered(0..150).await;
     let receiver = Receiver::new(Reply::Deliver);
     let engine = fixture.start(&receiver);
@@ -141,7 +144,7 @@ async fn events_that_arrive_while_a_lane_refills_do_not_overtake() {
 #[tokio::test]
 async fn an_inactive_sink_that_holds_gets_its_events_when_it_is_active_again() {
     let fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("paused", holding()).await;
+    let (sink, lane) = fixture.policy_sink("paused", holding()).await;
     let (dropping, dropping_lane) = fixture.sink("drops", "custom.*").await;
     let receiver = Receiver::new(Reply::Deliver);
     let engine = fixture.start(&receiver);
@@ -168,7 +171,7 @@ async fn a_global_lane_holds_events_of_all_owners_and_a_users_lane_only_its_own(
     let mut row = fixture.sink_row(GLOBAL, "all", "*");
     row.policy = holding();
     let (global, global_lane) = fixture.add(row).await;
-    let (own, own_lane) = fixture.sink_with("own", holding()).await;
+    let (own, own_lane) = fixture.policy_sink("own", holding()).await;
     fixture.set_active(&global, false).await;
     fixture.set_active(&own, false).await;
     let stranger = super::UserId(Uuid::now_v7());
@@ -189,7 +192,7 @@ async fn a_global_lane_holds_events_of_all_owners_and_a_users_lane_only_its_own(
 #[tokio::test]
 async fn the_order_of_a_refill_is_the_order_of_commits_and_not_of_ids() {
     let fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("away", holding()).await;
+    let (sink, lane) = fixture.policy_sink("away", holding()).await;
     fixture.set_active(&sink, false).await;
     // A server whose clock is ahead commits first.
     let (early, late) = (EventId(Uuid::now_v7()), EventId(Uuid::now_v7()));
@@ -209,7 +212,7 @@ async fn the_order_of_a_refill_is_the_order_of_commits_and_not_of_ids() {
 #[tokio::test]
 async fn a_kill_at_any_moment_of_a_refill_loses_nothing() {
     let mut fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("away", holding()).await;
+    let (sink, lane) = fixture.policy_sink("away", holding()).await;
     let sent = fixture.emit_numbered(0..400).await;
     let mut seen = Vec::new();
     for round in 0..30_u64 {
@@ -240,7 +243,7 @@ async fn a_kill_at_any_moment_of_a_refill_loses_nothing() {
 #[tokio::test]
 async fn two_servers_refill_a_lane_together_and_queue_each_event_once() {
     let fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("away", holding()).await;
+    let (sink, lane) = fixture.policy_sink("away", holding()).await;
     let sent = fixture.emit_numbered(0..500).await;
     let receiver = Receiver::new(Reply::Deliver);
     let first = fixture.start(&receiver);
@@ -258,7 +261,7 @@ async fn two_servers_refill_a_lane_together_and_queue_each_event_once() {
 #[tokio::test]
 async fn a_change_from_hold_to_drop_drops_what_does_not_fit() {
     let fixture = Fixture::new();
-    let (sink, _) = fixture.sink_with("away", holding()).await;
+    let (sink, _) = fixture.policy_sink("away", holding()).await;
     fixture.emit_numbered(0..130).await;
     fixture.set_policy(&sink, DeliveryPolicy::default()).await;
     let receiver = Receiver::new(Reply::Pause);
@@ -277,9 +280,11 @@ async fn a_change_from_hold_to_drop_drops_what_does_not_fit() {
 async fn a_filter_selects_events_and_its_errors_are_counted() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture
-        .sink_with("some", filtering("event.data.n >= 3 and event.data.n < 5"))
+        .policy_sink("some", filtering("event.data.n >= 3 and event.data.n < 5"))
         .await;
-    let (broken, broken_lane) = fixture.sink_with("broken", filtering("event.data.n")).await;
+    let (broken, broken_lane) = fixture
+        .policy_sink("broken", filtering("event.data.n"))
+        .await;
     let receiver = Receiver::new(Reply::Deliver);
     let engine = fixture.start(&receiver);
     let sent = fixture.emit_numbered(0..10).await;
@@ -300,7 +305,7 @@ async fn a_filter_selects_events_and_its_errors_are_counted() {
 async fn a_full_lane_with_a_filter_drops_only_events_that_match() {
     let fixture = Fixture::new();
     let (sink, _) = fixture
-        .sink_with("half", filtering("event.data.n >= 100"))
+        .policy_sink("half", filtering("event.data.n >= 100"))
         .await;
     let receiver = Receiver::new(Reply::Pause);
     let engine = fixture.start(&receiver);
@@ -318,7 +323,7 @@ async fn a_full_lane_with_a_filter_drops_only_events_that_match() {
 #[tokio::test]
 async fn retention_keeps_what_a_held_lane_needs_and_audits_what_it_removes_at_last() {
     let fixture = Fixture::new();
-    let (sink, lane) = fixture.sink_with("away", holding()).await;
+    let (sink, lane) = fixture.policy_sink("away", holding()).await;
     // Ids contain the time of the machine's clock, so retention is measured by it.
     fixture.emit_numbered(0..QUEUE_CAPACITY + 7).await;
     fixture.emit("space.created").await;
@@ -358,7 +363,7 @@ async fn many_lanes_that_are_behind_share_the_refiller() {
     let fixture = Fixture::new();
     let mut rows = Vec::new();
     for name in 0..30 {
-        let (sink, _) = fixture.sink_with(&format!("s{name}"), holding()).await;
+        let (sink, _) = fixture.policy_sink(&format!("s{name}"), holding()).await;
         fixture.set_active(&sink, false).await;
         rows.push(sink);
     }
@@ -375,4 +380,35 @@ async fn many_lanes_that_are_behind_share_the_refiller() {
     assert_eq!(receiver.count(), 90);
     let owners = fixture.write(|tx| lanes::list_ready_owners(tx)).await;
     assert_eq!(owners, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_event_about_a_sink_does_not_reach_the_sink_by_its_refill() {
+    let fixture = Fixture::new();
+    let (mut rows, mut lanes) = (Vec::new(), Vec::new());
+    for name in ["about", "other"] {
+        let mut row = fixture.sink_row(&sinks::owner_key(fixture.owner), name, "*");
+        row.policy = holding();
+        let (row, lane) = fixture.add(row).await;
+        fixture.set_active(&row, false).await;
+        rows.push(row);
+        lanes.push(lane);
+    }
+    let first = fixture.emit("custom.x").await;
+    let mut event = fixture.event(fixture.owner, "sink.paused");
+    event.data = JsonText::from(&json!({"sink_id": rows[0].id}));
+    let (about, paused) = (lanes[0], event.id);
+    fixture
+        .write(move |tx| emit_to_others(tx, &event, about))
+        .await;
+    let last = fixture.emit("custom.x").await;
+    let receiver = Receiver::new(Reply::Deliver);
+    let engine = fixture.start(&receiver);
+    for row in &rows {
+        fixture.set_active(row, true).await;
+        fixture.until_caught_up(row).await;
+    }
+    engine.stop().await;
+    assert_eq!(arrived(&receiver, lanes[0]), [first, last]);
+    assert_eq!(arrived(&receiver, lanes[1]), [first, paused, last]);
 }

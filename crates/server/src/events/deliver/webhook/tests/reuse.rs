@@ -1,0 +1,247 @@
+//! Connections that a lane uses again, and those that it must not.
+
+use svc_core::LaneId;
+use uuid::Uuid;
+
+use super::*;
+
+/// Serves several requests on a connection. For each request it notes the number of the connection.
+struct KeepAliveReceiver {
+    address: SocketAddr,
+    requests: mpsc::UnboundedReceiver<usize>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for KeepAliveReceiver {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// What a receiver does with a request; the first argument counts connections, the second the
+/// requests on this connection. Both begin with 1.
+type Script = fn(usize, usize) -> Reaction;
+
+#[derive(Clone, Copy)]
+enum Reaction {
+    /// Sends these bytes and waits for the next request.
+    Answer(&'static str),
+    /// Sends these bytes, then closes the connection.
+    Last(&'static str),
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+impl KeepAliveReceiver {
+    async fn start(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let (sender, requests) = mpsc::unbounded_channel();
+        let server = tokio::spawn(async move {
+            let mut count = 0;
+            while let Ok((stream, _)) = listener.accept().await {
+                count += 1;
+                tokio::spawn(serve_many(stream, count, script, sender.clone()));
+            }
+        });
+        Self {
+            address,
+            requests,
+            server,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The connections of the requests so far.
+    fn connections(&mut self) -> Vec<usize> {
+        std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
+    }
+}
+
+async fn serve_many(
+    mut stream: TcpStream,
+    connection: usize,
+    script: Script,
+    sender: mpsc::UnboundedSender<usize>,
+) {
+    let mut buffer = [0; 4_096];
+    for request in 1.. {
+        let mut read = Vec::new();
+        while !read.ends_with(BODY.as_bytes()) {
+            match stream.read(&mut buffer).await {
+                Ok(bytes) if bytes > 0 => read.extend_from_slice(&buffer[..bytes]),
+                _ => return,
+            }
+        }
+        let _ = sender.send(connection);
+        let (Reaction::Answer(bytes) | Reaction::Last(bytes)) = script(connection, request);
+        if stream.write_all(bytes.as_bytes()).await.is_err() {
+            return;
+        }
+        if matches!(script(connection, request), Reaction::Last(_)) {
+            return;
+        }
+    }
+}
+
+fn lane(number: u128) -> Option<LaneOwner> {
+    Some(LaneOwner {
+        lane: LaneId(Uuid::from_u128(number)),
+        owner: Some(UserId::NIL),
+    })
+}
+
+/// Sends on a lane; the attempt must deliver.
+async fn deliver(webhook: &Webhook, url: &str, number: u128) {
+    let (detail, delivered) = send_on(webhook, url, lane(number)).await;
+    assert!(delivered, "{detail:?}");
+}
+
+#[tokio::test]
+async fn a_lane_uses_its_connection_again_and_shares_it_with_no_other_lane() {
+    let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Answer(OK)).await;
+    let webhook = webhook();
+    for number in [1, 1, 2, 1, 2] {
+        deliver(&webhook, &receiver.url("/"), number).await;
+    }
+    assert_eq!(receiver.connections(), [1, 1, 2, 1, 2]);
+    assert_eq!(webhook.connections.count(), 2);
+    // A test uses and keeps none.
+    let (_, delivered) = send(&webhook, &receiver.url("/")).await;
+    assert!(delivered);
+    assert_eq!(receiver.connections(), [3]);
+    assert_eq!(webhook.connections.count(), 2);
+}
+
+#[tokio::test]
+async fn another_url_or_guard_needs_another_connection() {
+    let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Answer(OK)).await;
+    let mut webhook = webhook();
+    for path in ["/a", "/b", "/b"] {
+        deliver(&webhook, &receiver.url(path), 1).await;
+    }
+    assert_eq!(receiver.connections(), [1, 2, 2]);
+    webhook.guard = AddressGuard::default();
+    let (detail, delivered) = send_on(&webhook, &receiver.url("/b"), lane(1)).await;
+    assert!(!delivered, "{detail:?}");
+    assert!(receiver.connections().is_empty());
+}
+
+#[tokio::test]
+async fn a_connection_closed_by_the_receiver_costs_no_attempt() {
+    // Each connection takes two requests; the second is read and never answered.
+    let script: Script = |_, request| match request {
+        1 => Reaction::Answer(OK),
+        _ => Reaction::Last(""),
+    };
+    let mut receiver = KeepAliveReceiver::start(script).await;
+    let webhook = webhook();
+    for _ in 0..3 {
+        deliver(&webhook, &receiver.url("/"), 1).await;
+    }
+    // The second and the third delivery were sent twice: on the kept connection and on a new one.
+    assert_eq!(receiver.connections(), [1, 1, 2, 2, 3]);
+
+    // Closed while it was idle: nothing is sent on it.
+    let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Last(OK)).await;
+    for _ in 0..3 {
+        deliver(&webhook, &receiver.url("/"), 1).await;
+    }
+    assert_eq!(receiver.connections(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn only_a_kept_connection_without_a_byte_of_an_answer_is_replaced() {
+    // New connections are never replaced.
+    let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Last("")).await;
+    let webhook = webhook();
+    let (detail, delivered) = send_on(&webhook, &receiver.url("/"), lane(1)).await;
+    assert!(!delivered);
+    let error = detail.error.expect("a reason");
+    assert!(error.contains("closed the connection before"), "{error}");
+    assert_eq!(receiver.connections(), [1]);
+
+    // The replacement is not replaced again.
+    let script: Script = |connection, request| match (connection, request) {
+        (1, 1) => Reaction::Answer(OK),
+        _ => Reaction::Last(""),
+    };
+    let mut receiver = KeepAliveReceiver::start(script).await;
+    deliver(&webhook, &receiver.url("/"), 1).await;
+    let (_, delivered) = send_on(&webhook, &receiver.url("/"), lane(1)).await;
+    assert!(!delivered);
+    assert_eq!(receiver.connections(), [1, 1, 2]);
+
+    // A part of an answer shows that the receiver got the request.
+    for part in [
+        "HTTP/1.1 2",
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok",
+    ] {
+        let script: Script = match part.len() {
+            10 => |_, request| match request {
+                1 => Reaction::Answer(OK),
+                _ => Reaction::Last("HTTP/1.1 2"),
+            },
+            _ => |_, request| match request {
+                1 => Reaction::Answer(OK),
+                _ => Reaction::Last("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"),
+            },
+        };
+        let mut receiver = KeepAliveReceiver::start(script).await;
+        deliver(&webhook, &receiver.url("/"), 1).await;
+        let (_, delivered) = send_on(&webhook, &receiver.url("/"), lane(1)).await;
+        assert!(!delivered);
+        assert_eq!(receiver.connections(), [1, 1], "{part}");
+    }
+}
+
+#[tokio::test]
+async fn connections_that_end_or_have_extra_bytes_are_not_kept() {
+    let scripts: [Script; 4] = [
+        |_, _| {
+            Reaction::Answer("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+        },
+        |_, _| Reaction::Answer("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n"),
+        |_, _| {
+            Reaction::Answer(
+                "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            )
+        },
+        |_, _| Reaction::Answer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nx"),
+    ];
+    for (index, script) in scripts.into_iter().enumerate() {
+        let mut receiver = KeepAliveReceiver::start(script).await;
+        let webhook = webhook();
+        for _ in 0..2 {
+            deliver(&webhook, &receiver.url("/"), 1).await;
+        }
+        assert_eq!(receiver.connections(), [1, 2], "{index}");
+        assert_eq!(webhook.connections.count(), 0, "{index}");
+    }
+}
+
+#[tokio::test]
+async fn failed_statuses_and_chunked_answers_keep_the_connection() {
+    let scripts: [Script; 3] = [
+        |_, _| Reaction::Answer("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 7\r\n\r\n"),
+        |_, _| {
+            Reaction::Answer(
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            )
+        },
+        |_, _| Reaction::Answer("HTTP/1.1 204 No Content\r\n\r\n"),
+    ];
+    for (index, script) in scripts.into_iter().enumerate() {
+        let mut receiver = KeepAliveReceiver::start(script).await;
+        let webhook = webhook();
+        for _ in 0..2 {
+            let (detail, _) = send_on(&webhook, &receiver.url("/"), lane(1)).await;
+            let wait = (index == 0).then_some(Duration::from_secs(7));
+            assert_eq!(detail.retry_after, wait, "{detail:?}");
+        }
+        assert_eq!(receiver.connections(), [1, 1], "{index}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The window: results of webhooks are recorded in groups, while further deliveries are sent.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use svc_core::{LaneId, delivery_policy::DeliveryPolicy};
+use svc_protocol::api::{DeliveryState, SinkType};
+use svc_store::sinks;
+use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
+
+use super::{Fixture, Receiver, Reply, Running, until};
+
+/// Time in which a delivery that must not happen would have happened.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// A writer that waits, as for a slow disk.
+struct SlowDisk {
+    release: mpsc::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl SlowDisk {
+    async fn block(fixture: &Fixture) -> Self {
+        let (release, released) = mpsc::channel();
+        let (entered, has_entered) = oneshot::channel();
+        let store = fixture.store.clone();
+        let task = tokio::spawn(async move {
+            let waiting = store.write(move |_| {
+                let _ = entered.send(());
+                let _ = released.recv();
+                Ok(())
+            });
+            waiting.await.expect("committed");
+        });
+        has_entered.await.expect("the writer waits");
+        Self { release, task }
+    }
+
+    async fn release(self) {
+        let _ = self.release.send(());
+        self.task.await.expect("no panic");
+    }
+}
+
+/// A lane with 20 waiting events. The first was sent, and its result waits for the disk.
+struct Stalled {
+    lane: LaneId,
+    receiver: Arc<Receiver>,
+    disk: SlowDisk,
+    running: Running,
+}
+
+impl Stalled {
+    async fn new(fixture: &Fixture, kind: SinkType, max_repeats: u32) -> Self {
+        let mut row = fixture.sink_row(&sinks::owner_key(fixture.owner), "s", "*");
+        row.kind = kind;
+        row.policy = DeliveryPolicy {
+            max_repeats,
+            ..DeliveryPolicy::default()
+        };
+        let (_, lane) = fixture.add(row).await;
+        let receiver = Receiver::new(Reply::Hang);
+        let running = fixture.start(&receiver);
+        fixture.emit_many(20).await;
+        until("the first is in flight", || receiver.count() == 1).await;
+        let disk = SlowDisk::block(fixture).await;
+        receiver.set(Reply::Deliver);
+        receiver.let_go.send_replace(true);
+        Self {
+            lane,
+            receiver,
+            disk,
+            running,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_sends_at_most_its_window_without_a_recorded_result() {
+    for (kind, max_repeats, expected) in [
+        (SinkType::Webhook, 8, 8),
+        (SinkType::Webhook, 64, 20),
+        (SinkType::Webhook, 1, 1),
+        (SinkType::Script, 8, 1),
+    ] {
+        let fixture = Fixture::new();
+        let stalled = Stalled::new(&fixture, kind, max_repeats).await;
+        let receiver = &stalled.receiver;
+        // The first commit reads ahead as many as the window has places.
+        until("the window is full", || receiver.count() == expected).await;
+        sleep(QUIET).await;
+        assert_eq!(receiver.count(), expected, "{kind:?} {max_repeats}");
+        stalled.disk.release().await;
+        until("all are delivered", || receiver.count() == 20).await;
+        let in_order: Vec<u64> = (1..=20).collect();
+        assert_eq!(receiver.numbers(stalled.lane), in_order);
+        assert_eq!(*receiver.most_in_flight.lock(), 1);
+        stalled.running.stop().await;
+        let delivered = fixture.deliveries(stalled.lane).await;
+        let is_recorded = |delivery: &svc_protocol::api::Delivery| {
+            delivery.state == DeliveryState::Delivered && delivery.attempts.len() == 1
+        };
+        assert!(delivered.len() == 20 && delivered.iter().all(is_recorded));
+    }
+}
+
+#[tokio::test]
+async fn a_crash_repeats_at_most_the_window_and_then_delivers_one_by_one() {
+    let mut fixture = Fixture::new();
+    let stalled = Stalled::new(&fixture, SinkType::Webhook, 8).await;
+    until("the window is full", || stalled.receiver.count() == 8).await;
+    stalled.running.kill().await;
+    stalled.disk.release().await;
+    fixture.reopen().await;
+
+    // The commit that was under way recorded at most one result. The others are repeated, and
+    // meanwhile the window stays closed.
+    let receiver = Receiver::new(Reply::Hang);
+    let running = fixture.start(&receiver);
+    until("the first is in flight", || receiver.count() == 1).await;
+    let disk = SlowDisk::block(&fixture).await;
+    receiver.set(Reply::Deliver);
+    receiver.let_go.send_replace(true);
+    sleep(QUIET).await;
+    assert_eq!(
+        receiver.count(),
+        1,
+        "the result of the first is not recorded"
+    );
+    disk.release().await;
+    until("the last is delivered", || {
+        receiver.numbers(stalled.lane).last() == Some(&20)
+    })
+    .await;
+    let numbers = receiver.numbers(stalled.lane);
+    assert!(numbers[0] <= 2, "{numbers:?}");
+    assert_eq!(numbers, (numbers[0]..=20).collect::<Vec<_>>());
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_sent_after_a_failure_until_the_failure_is_recorded() {
+    let fixture = Fixture::new();
+    let stalled = Stalled::new(&fixture, SinkType::Webhook, 8).await;
+    stalled.receiver.set(Reply::Fail);
+    let receiver = &stalled.receiver;
+    until("the second has failed", || receiver.count() == 2).await;
+    sleep(QUIET).await;
+    assert_eq!(receiver.count(), 2);
+    stalled.disk.release().await;
+    let attempts = async || {
+        let deliveries = fixture.deliveries(stalled.lane).await;
+        let attempts = deliveries.iter().map(|one| one.attempts.len());
+        attempts.take(3).collect::<Vec<_>>()
+    };
+    while attempts().await != [1, 1, 0] {
+        sleep(Duration::from_millis(1)).await;
+    }
+    // The second one is retried, and the third comes after it.
+    receiver.set(Reply::Deliver);
+    fixture.advance(Duration::from_secs(5));
+    until("all are delivered", || receiver.count() == 21).await;
+    let mut expected: Vec<u64> = (1..=20).collect();
+    expected.insert(1, 2);
+    assert_eq!(receiver.numbers(stalled.lane), expected);
+    stalled.running.stop().await;
+}
+
+#[tokio::test]
+async fn deliveries_that_were_read_ahead_use_a_changed_sink() {
+    let fixture = Fixture::new();
+    let mut row = fixture.sink_row(&sinks::owner_key(fixture.owner), "s", "*");
+    let (_, lane) = fixture.add(row.clone()).await;
+    let receiver = Receiver::new(Reply::Hang);
+    let running = fixture.start(&receiver);
+    fixture.emit_many(20).await;
+    until("the first is in flight", || receiver.count() == 1).await;
+    row.description = "changed".to_owned();
+    fixture.write(move |tx| sinks::update(tx, &row)).await;
+    fixture.hub.sinks_changed();
+    receiver.set(Reply::Deliver);
+    receiver.let_go.send_replace(true);
+    until("all are delivered", || receiver.count() == 20).await;
+    let changed = receiver.seen().into_iter().skip(1).all(|job| {
+        matches!(&job.destination, super::super::Destination::Sink(sink)
+            if sink.description == "changed")
+    });
+    assert!(changed, "a delivery used the sink as it was");
+    assert_eq!(receiver.numbers(lane), (1..=20).collect::<Vec<_>>());
+    running.stop().await;
+}

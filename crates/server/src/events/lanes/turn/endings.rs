@@ -1,0 +1,120 @@
+//! Records how deliveries ended.
+
+use serde_json::json;
+use svc_protocol::api::DeliveryState;
+use svc_store::{
+    StoreError, audit,
+    deliveries::{self, QueueHead},
+    lanes,
+};
+
+use super::{AttemptDetail, DeadDelivery, DeliveryEnd, EndedDelivery, Turn};
+use crate::events::audit::target_of;
+
+impl Turn<'_, '_> {
+    pub(super) fn end(&mut self, ended: &EndedDelivery) -> Result<(), StoreError> {
+        match &ended.end {
+            DeliveryEnd::Delivered(detail) => {
+                if self.finish(ended.n, DeliveryState::Delivered)? {
+                    self.record_attempt(ended.n, detail)?;
+                    self.note_success()?;
+                }
+            }
+            DeliveryEnd::Dead(detail) => self.end_as_dead(ended, detail, true)?,
+            DeliveryEnd::RetryIn(wait, detail) => {
+                self.apply_ended()?;
+                self.record_attempt(ended.n, detail)?;
+                lanes::retry(self.tx, self.lane.held.lane)?;
+                self.note_failure(&ended.event_type, detail)?;
+                self.wait = Some(*wait);
+            }
+            DeliveryEnd::Pause(reason, detail) => {
+                self.apply_ended()?;
+                self.record_attempt(ended.n, detail)?;
+                self.note_failure(&ended.event_type, detail)?;
+                lanes::forget_failures(self.tx, self.lane.held.lane)?;
+                self.pause(reason)?;
+                self.wait = Some(std::time::Duration::ZERO);
+            }
+            DeliveryEnd::Unattempted { wait } => {
+                self.apply_ended()?;
+                lanes::undo_start(self.tx, self.lane.held.lane)?;
+                self.wait = Some(*wait);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the delivery at the head, which cannot be sent.
+    pub(super) fn give_up(&mut self, head: QueueHead, why: &str) -> Result<(), StoreError> {
+        let detail = AttemptDetail::error(why);
+        let ended = EndedDelivery {
+            n: head.n,
+            attempt: self.lane.failures + 1,
+            event_id: head.event_id,
+            event_type: head.event_type,
+            end: DeliveryEnd::Dead(detail.clone()),
+        };
+        self.end_as_dead(&ended, &detail, false)?;
+        self.apply_ended()
+    }
+
+    /// Ends a delivery as dead. The delivery is kept, and an audit entry is written. `is_attempted`:
+    /// whether the receiver failed.
+    fn end_as_dead(
+        &mut self,
+        ended: &EndedDelivery,
+        detail: &AttemptDetail,
+        is_attempted: bool,
+    ) -> Result<(), StoreError> {
+        if !self.finish(ended.n, DeliveryState::Dead)? {
+            return Ok(());
+        }
+        self.record_attempt(ended.n, detail)?;
+        let error = match (&detail.error, detail.status) {
+            (Some(error), _) => error.clone(),
+            (None, Some(status)) => format!("the receiver answered {status}"),
+            (None, None) => "the attempt failed".to_owned(),
+        };
+        let (target_type, target_id) = target_of(&self.lane.receiver);
+        audit::append(
+            self.tx,
+            &audit::Entry {
+                at: self.time.now,
+                actor: audit::SYSTEM.to_owned(),
+                action: "event_sink.dead",
+                target_type,
+                target_id,
+                detail: json!({
+                    "n": ended.n,
+                    "event_id": ended.event_id,
+                    "event_type": ended.event_type,
+                    "attempts": ended.attempt,
+                    "error": error,
+                }),
+            },
+        )?;
+        self.progress.dead.push(DeadDelivery {
+            receiver: self.lane.receiver.clone(),
+            event_id: ended.event_id,
+            event_type: ended.event_type.clone(),
+            error,
+        });
+        match is_attempted {
+            true => self.note_failure(&ended.event_type, detail),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends a waiting delivery. False if it ended already, by a commit whose answer was lost.
+    fn finish(&mut self, n: u64, state: DeliveryState) -> Result<bool, StoreError> {
+        let is_ended = deliveries::finish(self.tx, self.lane.held.lane, n, state, self.time.now)?;
+        self.ended += u32::from(is_ended);
+        Ok(is_ended)
+    }
+
+    fn record_attempt(&mut self, n: u64, detail: &AttemptDetail) -> Result<(), StoreError> {
+        let attempt = detail.clone().into_attempt(self.time.now);
+        deliveries::insert_attempt(self.tx, self.lane.held.lane, n, &attempt)
+    }
+}

@@ -1,0 +1,153 @@
+//! The state of a sink: failing, recovered, paused. A change of state is an event for sinks with
+//! `notify`, delivered to the owner's other sinks and to global sinks, never to the sink itself.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Map, Value, json};
+use svc_core::{
+    EventId, SpaceId,
+    event::{Actor, Event, SINK_EVENTS},
+    json_text::JsonText,
+};
+use svc_protocol::api::SinkPause;
+use svc_store::{
+    StoreError, audit,
+    lanes::{self, LaneHealth, ReportedState},
+    sinks::{self, SinkRow},
+};
+use uuid::Uuid;
+
+use super::{AttemptDetail, Turn};
+use crate::events::dispatch::emit_to_others;
+
+impl Turn<'_, '_> {
+    /// Ends a series of failed attempts.
+    pub(super) fn note_success(&mut self) -> Result<(), StoreError> {
+        let before = self.lane.health;
+        if before == LaneHealth::default() {
+            return Ok(());
+        }
+        self.set_health(LaneHealth::default())?;
+        if before.reported == Some(ReportedState::Failing) {
+            let since = json!({"since": before.failing_since});
+            self.raise("recovered", since)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a failed attempt. One of an event about sinks is not counted, because it would raise
+    /// further events of this kind.
+    pub(super) fn note_failure(
+        &mut self,
+        event_type: &str,
+        detail: &AttemptDetail,
+    ) -> Result<(), StoreError> {
+        let Some(sink) = self.sink.clone() else {
+            return Ok(());
+        };
+        if event_type.starts_with(SINK_EVENTS) {
+            return Ok(());
+        }
+        let (policy, now) = (&sink.policy, self.time.now);
+        let mut health = self.lane.health;
+        health.failed_in_row = health.failed_in_row.saturating_add(1);
+        let since = *health.failing_since.get_or_insert(now);
+        let lasts = |minutes: Option<u32>| {
+            let lasts = |minutes: u32| since.plus(Duration::from_secs(u64::from(minutes) * 60));
+            minutes.is_some_and(|minutes| lasts(minutes) <= now)
+        };
+        let is_failing = health.failed_in_row >= policy.failing_after_failures
+            || lasts(policy.failing_after_minutes);
+        let is_news = is_failing && policy.notify && health.reported.is_none();
+        if is_news {
+            health.reported = Some(ReportedState::Failing);
+        }
+        self.set_health(health)?;
+        if is_news {
+            let failures = health.failed_in_row;
+            let data = json!({
+                "failures": failures, "since": since, "status": detail.status,
+                "error": detail.error,
+            });
+            self.raise("failing", data)?;
+        }
+        if lasts(policy.pause_after_minutes) {
+            let minutes = policy.pause_after_minutes.unwrap_or_default();
+            self.pause(&format!("every attempt has failed for {minutes} minutes"))?;
+        }
+        Ok(())
+    }
+
+    /// Pauses the sink: it is inactive until a user enables it.
+    pub(super) fn pause(&mut self, reason: &str) -> Result<(), StoreError> {
+        let Some(sink) = self.sink.clone().filter(|_| self.lane.active) else {
+            return Ok(());
+        };
+        let pause = SinkPause {
+            at: self.time.now,
+            reason: reason.to_owned(),
+        };
+        sinks::pause(self.tx, sink.id, &pause)?;
+        self.lane.active = false;
+        // After the pause the minutes count anew.
+        self.set_health(LaneHealth {
+            failed_in_row: 0,
+            failing_since: None,
+            ..self.lane.health
+        })?;
+        tracing::warn!(sink.id = %sink.id, sink.name = %sink.name, "a sink was paused: {reason}");
+        audit::append(
+            self.tx,
+            &audit::Entry {
+                at: self.time.now,
+                actor: audit::SYSTEM.to_owned(),
+                action: "event_sink.paused",
+                target_type: "event_sink",
+                target_id: sink.id.to_string(),
+                detail: json!({"name": sink.name, "reason": reason}),
+            },
+        )?;
+        self.raise("paused", json!({"reason": reason}))
+    }
+
+    fn set_health(&mut self, health: LaneHealth) -> Result<(), StoreError> {
+        self.lane.health = health;
+        lanes::set_health(self.tx, self.lane.held.lane, health)
+    }
+
+    /// Creates an event about the sink, if its owner asked for them.
+    fn raise(&mut self, state: &str, detail: Value) -> Result<(), StoreError> {
+        let Some(sink) = self.sink.clone().filter(|sink| sink.policy.notify) else {
+            return Ok(());
+        };
+        let event = sink_event(&sink, state, detail, self.time.now);
+        emit_to_others(self.tx, &event, self.lane.held.lane)?;
+        self.progress.raised.push(Arc::new(event));
+        Ok(())
+    }
+}
+
+/// An event about a sink.
+pub(in crate::events) fn sink_event(
+    sink: &SinkRow,
+    state: &str,
+    detail: Value,
+    now: svc_core::Timestamp,
+) -> Event {
+    let mut data = Map::new();
+    data.insert("sink_id".into(), json!(sink.id));
+    data.insert("name".into(), json!(sink.name));
+    data.insert("global".into(), json!(sink.is_global()));
+    if let Value::Object(detail) = detail {
+        data.extend(detail);
+    }
+    Event {
+        id: EventId(Uuid::now_v7()),
+        r#type: format!("{SINK_EVENTS}{state}"),
+        ts: now,
+        owner_id: sink.owner_id,
+        space_id: SpaceId::NIL,
+        actor: Actor::system(),
+        data: JsonText::from(&Value::Object(data)),
+    }
+}
