@@ -161,6 +161,12 @@ pub enum Overflow {
     Hold,
 }
 
+impl Overflow {
+    pub fn is_drop(&self) -> bool {
+        *self == Self::Drop
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ordering {

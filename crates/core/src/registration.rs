@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::file_schema::{AnySchema, NAME_PATTERN, PATTERN_PATTERN};
-use crate::{text_enum::text_enum, visibility::MethodScope};
+use crate::{delivery_policy::Overflow, text_enum::text_enum, visibility::MethodScope};
 
 /// Methods that one space may publish.
 pub const METHODS_MAX: usize = 1_000;
@@ -169,4 +169,8 @@ pub struct MethodDefinition {
     #[serde(default)]
     #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub event_sinks: Vec<String>,
+    /// What happens to an event that does not fit into the method's queue, or that comes while no space
+    /// offers the method: `drop` it, or `hold` it and call the method later, in order.
+    #[serde(default, skip_serializing_if = "Overflow::is_drop")]
+    pub event_overflow: Overflow,
 }

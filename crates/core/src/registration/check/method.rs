@@ -2,6 +2,7 @@
 
 use super::{CheckedMethod, Faults, Step, Warning, method_violation, name_method};
 use crate::{
+    delivery_policy::Overflow,
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
     registration::{
@@ -58,6 +59,11 @@ fn check_fields(
             "`{name}` is private, so its `groups` have no effect"
         ));
     }
+    if method.events.is_empty() && method.event_overflow == Overflow::Hold {
+        warnings.push(format!(
+            "`{name}` has no `events`, so its `event_overflow` has no effect"
+        ));
+    }
     Some(CheckedMethod {
         name,
         local_name,
@@ -72,6 +78,7 @@ fn check_fields(
         result_schema: method.result_schema,
         events,
         event_sinks: method.event_sinks,
+        event_overflow: method.event_overflow,
     })
 }
 
