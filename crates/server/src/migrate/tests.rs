@@ -78,7 +78,7 @@ async fn everything_arrives_as_it_was() {
     let (report, reports) = moved(source.path(), &database.url).await;
     let report = report.expect("moved");
     assert_eq!(report.to, database.url);
-    assert_eq!(report.tables.len(), 21);
+    assert_eq!(report.tables.len(), 23);
     let rows: BTreeMap<_, _> = report.tables.iter().map(|t| (t.name, t.rows)).collect();
     for (table, count) in &rows {
         assert!(*count > 0, "`{table}` is empty, and so is this test");
