@@ -29,9 +29,13 @@ pub const METHODS_MAX: usize = 1_000;
 /// Bounds of a call's timeout, in seconds (spec 8).
 pub const TIMEOUT_RANGE: std::ops::RangeInclusive<u32> = 1..=3_600;
 pub const TIMEOUT_DEFAULT: u32 = 30;
+/// Characters of a description.
 const DESCRIPTION_MAX: usize = 4_096;
+/// Characters of an entry of a list.
 const WORD_MAX: usize = 128;
+/// Entries of a list.
 const WORDS_MAX: usize = 100;
+/// Characters of a local name.
 const LOCAL_NAME_MAX: usize = 256;
 
 /// One server definition and its method definitions, as written in the file.

@@ -40,10 +40,11 @@ pub use scripts::{
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
     Attempt, Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult,
-    Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery, NewSink,
-    PatternsInput, Preview, PreviewResult, RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend,
-    ResendResult, RotateSecret, ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch,
-    SinkPause, SinkType, WebhookConfig,
+    Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming, HeaderField,
+    JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult, RESEND_MAX,
+    Replay, ReplayOnly, ReplayResult, Resend, ResendResult, ResponseHead, RotateSecret,
+    ScriptConfig, SecretRotation, SentRequest, Sink, SinkOwner, SinkPatch, SinkPause, SinkType,
+    WebhookConfig, WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

@@ -1,11 +1,12 @@
 //! Deliveries and their attempts, waiting and finished.
 
+pub(crate) mod exchanges;
 mod resends;
 
 use std::collections::BTreeMap;
 
 use svc_core::{EventId, LaneId, Timestamp, event::Event};
-use svc_protocol::api::{Attempt, Delivery, DeliveryState, LastDelivery};
+use svc_protocol::api::{Attempt, Delivery, DeliveryState, Exchange, LastDelivery};
 
 pub use self::resends::{PastDelivery, count_dead, find_past, link_resend, list_dead, newest};
 use super::{
@@ -14,6 +15,7 @@ use super::{
     page::{InvalidPage, Page, PageRequest},
     record::row,
     sql::{FromRow, Row, Tx, values},
+    value::as_json,
 };
 
 /// A page of a lane's deliveries. Its cursor is the number of the last delivery.
@@ -21,6 +23,7 @@ use super::{
 pub struct DeliveryPage {
     before: u64,
     page: PageRequest,
+    with_exchanges: bool,
 }
 
 impl DeliveryPage {
@@ -33,7 +36,16 @@ impl DeliveryPage {
         Ok(Self {
             before: cursor.map_or(Ok(u64::MAX), parse)?,
             page: PageRequest::parse(None, limit)?,
+            with_exchanges: false,
         })
+    }
+
+    /// Whether attempts include their exchanges.
+    pub fn with_exchanges(self, with_exchanges: bool) -> Self {
+        Self {
+            with_exchanges,
+            ..self
+        }
     }
 }
 
@@ -45,6 +57,10 @@ pub struct QueueHead {
     pub event_type: String,
     /// `None` if the event was removed.
     pub event: Option<Event>,
+    /// Failed attempts, in a lane that is ordered by a key.
+    pub failures: u32,
+    /// The time of the next attempt, in a lane that is ordered by a key.
+    pub retry_at: Timestamp,
 }
 
 impl FromRow for QueueHead {
@@ -55,11 +71,15 @@ impl FromRow for QueueHead {
             event_id: row.get("event_id")?,
             event_type: row.get("event_type")?,
             event: is_there.then(|| Event::read(row)).transpose()?,
+            failures: row.get("failures")?,
+            retry_at: row.get("retry_at")?,
         })
     }
 }
 
-row! { Attempt: at, status, ms, error, output }
+as_json!(Box<Exchange>);
+
+row! { Attempt: at, status, ms, error, output, exchange }
 row! { LastDelivery: n, event_id, event_type, state, at as "finished_at", error }
 
 /// Inserts a delivery with the number that its lane assigned.
@@ -90,6 +110,7 @@ pub fn list_heads(
 ) -> Result<Vec<QueueHead>, StoreError> {
     tx.list(
         "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
+                d.failures AS failures, d.retry_at AS retry_at,
                 e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
                 e.space_id AS space_id, e.actor AS actor, e.data AS data
          FROM deliveries d LEFT JOIN events e ON e.id = d.event_id
@@ -113,6 +134,21 @@ pub fn finish(
     )
 }
 
+/// Postpones a delivery of a lane that is ordered by a key, and counts its failed attempts.
+pub fn postpone(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    n: u64,
+    failed: u32,
+    retry_at: Timestamp,
+) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE deliveries SET failures = failures + ?3, retry_at = ?4
+         WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n, failed, retry_at],
+    )
+}
+
 /// Records a further attempt of a delivery.
 pub fn insert_attempt(
     tx: &mut Tx<'_>,
@@ -120,10 +156,14 @@ pub fn insert_attempt(
     n: u64,
     attempt: &Attempt,
 ) -> Result<(), StoreError> {
+    let exchange = attempt.exchange.as_ref().map(exchanges::to_text);
+    if let Some(exchange) = &exchange {
+        exchanges::count(tx, lane, n, exchange.len())?;
+    }
     tx.send(
-        "INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output)
+        "INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output, exchange)
          VALUES (?1, ?2, (SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempts
-             WHERE lane_id = ?1 AND n = ?2), ?3, ?4, ?5, ?6, ?7)",
+             WHERE lane_id = ?1 AND n = ?2), ?3, ?4, ?5, ?6, ?7, ?8)",
         values![
             lane,
             n,
@@ -131,7 +171,8 @@ pub fn insert_attempt(
             attempt.status,
             attempt.ms,
             &attempt.error,
-            &attempt.output
+            &attempt.output,
+            exchange
         ],
     )
 }
@@ -141,7 +182,7 @@ pub fn find(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<Option<Delivery>, S
         "SELECT n, event_id, event_type, state, resent_as, resend_of FROM deliveries WHERE lane_id = ?1 AND n = ?2",
         values![lane, n],
     )?;
-    Ok(with_attempts(tx, lane, &rows)?.pop())
+    Ok(with_attempts(tx, lane, &rows, false)?.pop())
 }
 
 /// Newest first, with their attempts.
@@ -149,7 +190,11 @@ pub fn list(
     tx: &mut Tx<'_>,
     lane: LaneId,
     state: Option<DeliveryState>,
-    DeliveryPage { before, page }: DeliveryPage,
+    DeliveryPage {
+        before,
+        page,
+        with_exchanges,
+    }: DeliveryPage,
 ) -> Result<Page<Delivery>, StoreError> {
     let mut conditions = Conditions::new("lane_id = ?", lane);
     conditions.add("n < ?", before);
@@ -164,9 +209,11 @@ pub fn list(
         &conditions.values,
     )?;
     let numbers = rows.iter().map(|row| row.get("n"));
-    let sizes = sizes(tx, lane, numbers.collect::<Result<Vec<u64>, _>>()?)?;
+    let numbers = numbers.collect::<Result<Vec<u64>, _>>()?;
+    let sizes = sizes(tx, lane, numbers, with_exchanges)?;
     let fitting = page.page_within_bytes(sizes);
-    let deliveries = with_attempts(tx, lane, &rows[..fitting.items.len()])?;
+    let fitting_rows = &rows[..fitting.items.len()];
+    let deliveries = with_attempts(tx, lane, fitting_rows, with_exchanges)?;
     Ok(Page {
         items: deliveries,
         next_cursor: fitting.next_cursor,
@@ -174,19 +221,34 @@ pub fn list(
 }
 
 /// The sizes of the attempts of these deliveries, newest first.
-fn sizes(tx: &mut Tx<'_>, lane: LaneId, numbers: Vec<u64>) -> Result<Vec<(u64, u64)>, StoreError> {
+fn sizes(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    numbers: Vec<u64>,
+    with_exchanges: bool,
+) -> Result<Vec<(u64, u64)>, StoreError> {
     let (Some(newest), Some(oldest)) = (numbers.first(), numbers.last()) else {
         return Ok(Vec::new());
     };
+    let exchange = exchange_column(with_exchanges);
     let sizes: Vec<(u64, u64)> = tx.list(
-        "SELECT n, CAST(SUM(COALESCE(octet_length(output), 0) + COALESCE(octet_length(error), 0))
-             AS BIGINT) AS bytes FROM attempts
-         WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 GROUP BY n",
+        &format!(
+            "SELECT n, CAST(SUM(COALESCE(octet_length(output), 0) + COALESCE(octet_length(error), 0)
+                 + COALESCE(octet_length({exchange}), 0)) AS BIGINT) AS bytes FROM attempts
+             WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 GROUP BY n"
+        ),
         values![lane, *oldest, *newest],
     )?;
     let sizes: BTreeMap<_, _> = sizes.into_iter().collect();
     let sized = |n| (n, sizes.get(&n).copied().unwrap_or(0));
     Ok(numbers.into_iter().map(sized).collect())
+}
+
+fn exchange_column(with_exchanges: bool) -> &'static str {
+    match with_exchanges {
+        true => "exchange",
+        false => "CAST(NULL AS TEXT)",
+    }
 }
 
 /// The newest finished delivery of a lane.
@@ -203,10 +265,12 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
 
 /// Removes at most `limit` deliveries that ended before a time. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    tx.count_changes(
+    exchanges::count_removed(
+        tx,
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
              SELECT lane_id, n FROM deliveries
-             WHERE finished_at IS NOT NULL AND finished_at < ?1 LIMIT ?2)",
+             WHERE finished_at IS NOT NULL AND finished_at < ?1 LIMIT ?2)
+         RETURNING lane_id, exchange_bytes",
         values![before, limit],
     )
 }
@@ -214,25 +278,35 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
 /// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane. Returns their
 /// number.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
-    tx.count_changes(
+    exchanges::count_removed(
+        tx,
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
              SELECT d.lane_id, d.n FROM lanes l JOIN deliveries d
                  ON d.lane_id = l.id AND d.n <= l.tail - ?1
-             WHERE l.tail > ?1 AND d.state <> 'pending' LIMIT ?2)",
+             WHERE l.tail > ?1 AND d.state <> 'pending' LIMIT ?2)
+         RETURNING lane_id, exchange_bytes",
         values![keep, limit],
     )
 }
 
 /// Adds the attempts to deliveries of one lane, with one statement. The rows are sorted by number,
 /// newest first.
-fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Delivery>, StoreError> {
+fn with_attempts(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    rows: &[Row],
+    with_exchanges: bool,
+) -> Result<Vec<Delivery>, StoreError> {
     let (Some(newest), Some(oldest)) = (rows.first(), rows.last()) else {
         return Ok(Vec::new());
     };
     let mut attempts: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
+    let exchange = exchange_column(with_exchanges);
     for row in tx.query(
-        "SELECT n, at, status, ms, error, output FROM attempts
-         WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt",
+        &format!(
+            "SELECT n, at, status, ms, error, output, {exchange} AS exchange FROM attempts
+             WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt"
+        ),
         values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],
     )? {
         let made = attempts.entry(row.get("n")?).or_default();

@@ -231,13 +231,15 @@ pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), St
         acts_for_owner: sink.kind == SinkType::Script,
     };
     tx.execute(
-        "UPDATE lanes SET patterns = ?2, active = ?3, holds = ?4, filter = ?5 WHERE sink_id = ?1",
+        "UPDATE lanes SET patterns = ?2, active = ?3, holds = ?4, filter = ?5, keyed = ?6
+         WHERE sink_id = ?1",
         values![
             sink.id,
             &sink.patterns,
             activity.is_active(),
             sink.policy.overflow == Overflow::Hold,
-            &sink.policy.filter
+            &sink.policy.filter,
+            sink.is_keyed()
         ],
     )
 }

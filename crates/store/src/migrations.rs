@@ -29,6 +29,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0012_tool_annotations",
     "0013_delivery_policy",
     "0014_refill",
+    "0015_exchanges",
 ];
 
 /// The schema version of this program: the number of steps.

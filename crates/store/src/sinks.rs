@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 pub use self::{
     health::{counts, list_failing},
-    row::{GLOBAL, SinkConfig, SinkRow, owner_key},
+    row::{GLOBAL, SinkConfig, SinkRow, WebhookOptions, owner_key},
 };
 use super::{
     conditions::Conditions,
@@ -195,6 +195,9 @@ pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     let name = get(tx, id)?.name;
     let lane = lanes::find_by_sink(tx, id)?;
     let queued = lane.as_ref().map_or(0, |lane| lane.depth);
+    if let Some(lane) = &lane {
+        deliveries::exchanges::remove_of_lane(tx, lane.id)?;
+    }
     lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
     tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
     Ok(DeletedSink { id, name, queued })

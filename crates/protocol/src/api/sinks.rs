@@ -80,9 +80,31 @@ pub struct WebhookConfig {
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     pub body_template: Option<String>,
+    /// How the event is written into the request.
+    #[serde(default, skip_serializing_if = "WebhookFormat::is_default")]
+    pub format: WebhookFormat,
     /// `whsec_…`: given or generated at creation. Shown only in the answers to creation and rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+}
+
+/// How a webhook writes an event into its request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookFormat {
+    /// The default body, or what the template renders.
+    #[default]
+    Default,
+    /// CloudEvents 1.0: the attributes and the data are in the body.
+    CloudeventsStructured,
+    /// CloudEvents 1.0: the attributes are in headers `ce-…`, the body is the data.
+    CloudeventsBinary,
+}
+
+impl WebhookFormat {
+    pub fn is_default(&self) -> bool {
+        *self == Self::Default
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -231,6 +253,7 @@ struct WebhookPatch {
     /// `null` removes a header, or all of them.
     headers: Option<BTreeMap<String, Option<String>>>,
     body_template: Option<String>,
+    format: Option<WebhookFormat>,
 }
 
 /// `POST /api/event-sinks/{id}/rotate-secret`
@@ -433,6 +456,65 @@ pub struct Attempt {
     pub error: Option<String>,
     /// The beginning of the receiver's response, or of a script's output.
     pub output: Option<String>,
+    /// The request and the head of the response, of a webhook with `keep_exchanges`. Listed only on
+    /// request (`?exchanges=true`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Box<Exchange>>,
+}
+
+/// A webhook's request as it was sent, and the head of the response. The body of the response is the
+/// attempt's `output`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Exchange {
+    pub request: SentRequest,
+    /// `None` if no response arrived.
+    pub response: Option<ResponseHead>,
+    pub timing: ExchangeTiming,
+    /// Where the request was sent, shown to callers with `view_audit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_address: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SentRequest {
+    pub url: String,
+    /// The request line: `POST /path HTTP/1.1`.
+    pub line: String,
+    /// Values of custom headers, and signatures, are masked.
+    pub headers: Vec<HeaderField>,
+    /// The beginning of the body.
+    pub body: String,
+    /// The length of the whole body.
+    pub body_bytes: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ResponseHead {
+    pub status: u16,
+    /// The first headers.
+    pub headers: Vec<HeaderField>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HeaderField {
+    pub name: String,
+    pub value: String,
+}
+
+/// Parts of an attempt's time, in milliseconds. `dns`, `connect` and `tls` are absent if the
+/// connection was used before.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ExchangeTiming {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<f64>,
+    /// From the start of the request to the head of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte: Option<f64>,
+    pub total: f64,
 }
 
 /// `GET /api/event-sinks/{id}/deliveries`, newest first; filter `?state=`.
@@ -453,6 +535,9 @@ pub struct Preview {
     /// The type of the sink; webhook if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#type: Option<SinkType>,
+    /// For preview of a webhook: the format of the body. A test uses the format of the sink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<WebhookFormat>,
     /// A past event to render; a sample event if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<EventId>,
@@ -493,4 +578,7 @@ pub struct DeliveryQuery {
     pub limit: Option<u32>,
     /// The number of the last delivery of the previous page.
     pub cursor: Option<String>,
+    /// Whether attempts include their `exchange`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exchanges: bool,
 }

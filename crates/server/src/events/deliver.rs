@@ -11,13 +11,14 @@ pub mod webhook;
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use svc_core::{
-    SpaceId, Timestamp, UserId,
+    Quota, Quotas, SpaceId, Timestamp, UserId,
     event::{Event, EventSpace, sample},
 };
+use svc_protocol::api::WebhookFormat;
 use svc_store::{
-    Store, StoreError,
+    Store, StoreError, events,
     sinks::{SinkConfig, SinkRow},
-    spaces, templates,
+    spaces, templates, users,
 };
 use thiserror::Error;
 
@@ -42,6 +43,9 @@ pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
+    /// Limits of stored exchanges: the quotas of users, and the bytes of events of the server.
+    pub quotas: Quotas,
+    pub server_event_bytes: u64,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
     /// Reported reasons why sinks do not deliver.
@@ -64,6 +68,10 @@ impl Deliver for Deliverers {
             self.metrics.events.attempted(receiver, owner, outcome);
         }
         sent
+    }
+
+    async fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
+        self.key_events(sink, events).await
     }
 
     async fn filter(
@@ -156,13 +164,17 @@ impl Deliverers {
         let began = Instant::now();
         match &sink.config {
             SinkConfig::Webhook {
-                url, body_template, ..
+                body_template,
+                options,
+                ..
             } => {
                 if let Some(why) = self.webhook_withheld_reason(sink, waiting).await {
                     return AttemptResult::Withheld(why);
                 }
                 let purpose = RenderPurpose::Delivery(sink.owner_id);
-                let body = match self.render(body_template.as_deref(), event, purpose).await {
+                let template = body_template.as_deref();
+                let rendering = self.render_webhook(options.format, template, event, purpose);
+                let body = match rendering.await {
                     Ok(body) => body,
                     Err(error) => return error.into(),
                 };
@@ -170,7 +182,7 @@ impl Deliverers {
                     lane: waiting.lane,
                     owner: (!sink.is_global()).then_some(sink.owner_id),
                 });
-                let sent = self.send(sink, url, (sink.owner_id, lane), body, event);
+                let sent = self.send(sink, (sink.owner_id, lane), body, event);
                 let mut attempt = match sent.await {
                     Ok(attempt) => attempt,
                     Err(error) => AttemptDetail::error(error),
@@ -191,11 +203,13 @@ impl Deliverers {
     pub(super) async fn send(
         &self,
         sink: &SinkRow,
-        url: &str,
         (user, lane): (UserId, Option<LaneOwner>),
         body: String,
         event: &Event,
     ) -> Result<AttemptDetail, String> {
+        let SinkConfig::Webhook { url, options, .. } = &sink.config else {
+            return Err(format!("sink `{}` is not a webhook", sink.name));
+        };
         let now = svc_clock::now();
         let secrets = self
             .secrets_of(sink, now)
@@ -206,13 +220,38 @@ impl Deliverers {
             user,
             url,
             headers: &headers,
+            format: options.format,
             body,
             event,
             secrets: &secrets,
             now,
             lane,
+            keep_exchange: self.can_keep_exchange(sink).await,
         };
         Ok(self.webhook.send(request).await)
+    }
+
+    /// Whether the exchange of an attempt is kept: the sink asks for it, and its owner's quota of event
+    /// bytes is not used up. Exchanges of global sinks may use half of the server's event bytes.
+    async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
+        if !sink.policy.keep_exchanges {
+            return false;
+        }
+        let owner = (!sink.is_global()).then_some(sink.owner_id);
+        let (quotas, server) = (self.quotas, self.server_event_bytes / 2);
+        let reading = self.store.read(move |tx| {
+            let limit = match owner {
+                Some(owner) => {
+                    let overrides = users::find(tx, owner)?.map(|user| user.quotas);
+                    let quotas = quotas.with(&overrides.unwrap_or_default());
+                    quotas.get(Quota::EventBytes)
+                }
+                None => server,
+            };
+            Ok(events::usage::bytes_of(tx, owner)? < limit)
+        });
+        // An attempt never fails because its exchange cannot be stored.
+        reading.await.unwrap_or(false)
     }
 
     /// The signing secrets, the current one first; the previous one while both are valid.
@@ -224,6 +263,22 @@ impl Deliverers {
             .chain(previous)
             .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
             .collect()
+    }
+
+    /// Renders the body of a webhook's request. In a format of CloudEvents, the template renders the
+    /// data.
+    pub async fn render_webhook(
+        &self,
+        format: WebhookFormat,
+        source: Option<&str>,
+        event: &Event,
+        purpose: RenderPurpose,
+    ) -> Result<String, RenderError> {
+        let rendered = match source {
+            Some(_) => Some(self.render(source, event, purpose).await?),
+            None => None,
+        };
+        Ok(webhook::body_of(format, event, rendered))
     }
 
     /// Renders the body for an event; without a template, the default body. A template is a user's

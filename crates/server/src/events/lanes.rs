@@ -14,6 +14,7 @@
 
 mod claim;
 mod engine;
+mod ready;
 mod refill;
 mod retention;
 mod run;
@@ -31,7 +32,7 @@ use svc_core::{
     event::Event,
     lane::{LEASE, RetryPolicy},
 };
-use svc_protocol::api::{Attempt, SinkType};
+use svc_protocol::api::{Attempt, Exchange, SinkType};
 use svc_store::sinks::SinkRow;
 
 pub use self::{
@@ -50,6 +51,11 @@ pub struct Job {
     pub attempt: u32,
     pub event: Event,
     pub destination: Destination,
+    /// Not before this time; only for sinks that are ordered by a key.
+    pub retry_at: Timestamp,
+    /// Deliveries with the same key are made one after the other. The same for all deliveries of a
+    /// sink that is not ordered by a key.
+    pub key: String,
 }
 
 /// The receiver of an attempt.
@@ -70,9 +76,18 @@ pub enum Destination {
 /// the effects of scripts and methods cannot be told apart.
 fn window_of(sink: Option<&SinkRow>) -> usize {
     match sink {
+        Some(sink) if sink.is_keyed() => {
+            sink.policy.max_repeats.max(sink.policy.in_flight) as usize
+        }
         Some(sink) if sink.kind == SinkType::Webhook => sink.policy.max_repeats as usize,
         _ => 1,
     }
+}
+
+/// Deliveries of a lane that may be in flight at the same time.
+fn in_flight_max(sink: Option<&SinkRow>) -> usize {
+    let keyed = sink.filter(|sink| sink.is_keyed());
+    keyed.map_or(1, |sink| sink.policy.in_flight as usize)
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -101,7 +116,7 @@ impl AttemptResult {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AttemptDetail {
     /// The HTTP status, if there was an HTTP answer.
     pub status: Option<u16>,
@@ -111,6 +126,8 @@ pub struct AttemptDetail {
     pub output: Option<String>,
     /// The `Retry-After` of the answer.
     pub retry_after: Option<Duration>,
+    /// What was sent, if the sink keeps it.
+    pub exchange: Option<Box<Exchange>>,
 }
 
 impl AttemptDetail {
@@ -129,6 +146,7 @@ impl AttemptDetail {
             ms: self.ms,
             error: self.error,
             output: self.output,
+            exchange: self.exchange,
         }
     }
 }
@@ -149,6 +167,9 @@ pub type FilterResult = Result<bool, String>;
 /// Makes attempts.
 pub trait Deliver: Send + Sync + 'static {
     fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
+
+    /// The keys of events for a sink that is ordered by a key, in the order of the events.
+    fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> impl Future<Output = Vec<String>> + Send;
 
     /// Evaluates the filter of a sink for events, in their order, on the account of a user. The answer
     /// may end before the last event, if the events take long. An error means that nothing was

@@ -328,6 +328,8 @@ fn deliverers(
         store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
         webhook: Webhook::new(guard).with_lookups(Lookups::new(events.webhook_lookups)),
+        quotas: options.quotas,
+        server_event_bytes: events.server_bytes,
         methods: MethodDelivery::new(base.registry.clone()),
         scripts,
         withheld: Default::default(),

@@ -1,6 +1,8 @@
 //! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
 //! removes an event, so that no emit needs to add them up.
 //!
+//! Stored exchanges of attempts count too: see `deliveries::exchanges`.
+//!
 //! An event counts for its owner. If only global sinks still need the event, it may be moved to the
 //! counter of the server (`charged_to`), so that a slow global sink uses no user's quota.
 
@@ -10,6 +12,7 @@ use svc_core::{EventId, UserId};
 
 use super::removal::{LostEvents, RETURNED, RemovedEvent, remove, settle};
 use crate::{
+    deliveries::exchanges,
     error::StoreError,
     sinks::GLOBAL,
     sql::{Tx, values},
@@ -79,10 +82,10 @@ pub struct Room {
     pub lost: Vec<LostEvents>,
 }
 
-/// Reduces an owner's usage to the limit: removes the oldest events that no lane needs, and charges
-/// the server for those that only global sinks need. Keeps the newest event. Events that a lane has not
-/// looked at yet are removed too and reported as lost: otherwise one receiver that is away would end
-/// all emits of its owner.
+/// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that no
+/// lane needs, and charges the server for those that only global sinks need. Keeps the newest event.
+/// Events that a lane has not looked at yet are removed too and reported as lost: otherwise one receiver
+/// that is away would end all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -92,6 +95,10 @@ pub fn make_room(
     let mut lost = prune_charged(tx)?;
     // Slightly more than needed, so that the next emits need no clean-up.
     let slack = limits.owner / 64;
+    let excess = bytes_of(tx, Some(owner))?.saturating_sub(limits.owner);
+    if excess > 0 {
+        exchanges::remove_oldest(tx, &key(Some(owner)), excess + slack)?;
+    }
     let mut after = EventId::NIL;
     for _ in 0..WINDOWS_MAX {
         let bytes = bytes_of(tx, Some(owner))?;

@@ -61,7 +61,7 @@ pub fn enqueue(
     let now = tx.now()?;
     let n = tx.find(
         "UPDATE lanes SET tail = tail + 1, depth = depth + 1,
-             next_at = CASE WHEN depth = 0 THEN ?2 ELSE next_at END
+             next_at = CASE WHEN depth = 0 OR keyed = 1 THEN ?2 ELSE next_at END
          WHERE id = ?1 AND depth < ?3 RETURNING tail",
         values![lane, now, QUEUE_CAPACITY],
     )?;

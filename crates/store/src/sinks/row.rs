@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use svc_core::{
-    ScriptId, SinkId, Timestamp, UserId, delivery_policy::DeliveryPolicy, pattern::Pattern,
+    ScriptId, SinkId, Timestamp, UserId,
+    delivery_policy::{DeliveryPolicy, Ordering},
+    pattern::Pattern,
 };
-use svc_protocol::api::{SinkPause, SinkType};
+use svc_protocol::api::{SinkPause, SinkType, WebhookFormat};
 
 use crate::{record::record, value::as_json};
 
@@ -49,6 +51,8 @@ pub enum SinkConfig {
         /// By name; encrypted values are masked here.
         headers: BTreeMap<String, String>,
         body_template: Option<String>,
+        #[serde(default, skip_serializing_if = "WebhookOptions::is_default")]
+        options: WebhookOptions,
     },
     Script {
         script_id: Option<ScriptId>,
@@ -57,6 +61,19 @@ pub enum SinkConfig {
     JsonRpc {
         body_template: Option<String>,
     },
+}
+
+/// Settings of a webhook that most webhooks do not need.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WebhookOptions {
+    pub format: WebhookFormat,
+}
+
+impl WebhookOptions {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl SinkConfig {
@@ -93,6 +110,11 @@ pub fn owner_key(user: UserId) -> String {
 impl SinkRow {
     pub fn is_global(&self) -> bool {
         self.owner_key == GLOBAL
+    }
+
+    /// Whether the sink delivers several events at a time, ordered by a key.
+    pub fn is_keyed(&self) -> bool {
+        self.kind == SinkType::Webhook && self.policy.ordering == Ordering::Key
     }
 
     pub(super) fn has_lane(&self) -> bool {

@@ -4,6 +4,7 @@ mod backtest;
 mod change;
 mod content;
 mod deliveries;
+mod exchange;
 mod policy;
 mod recovery;
 mod trying;
@@ -180,6 +181,9 @@ impl Record for Sink {
             let headers = webhook.headers.iter();
             let headers = joined(headers.map(|(name, value)| format!("{name}: {value}")));
             fields.extend([("url", webhook.url.clone()), ("headers", headers)]);
+            if !webhook.format.is_default() {
+                fields.push(("format", json_name(webhook.format)));
+            }
             fields.extend(webhook.secret.clone().map(|secret| ("secret", secret)));
             template = webhook.body_template.as_ref();
         }

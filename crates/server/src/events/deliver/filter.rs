@@ -1,4 +1,4 @@
-//! Evaluates the filters of sinks, outside of any transaction.
+//! Evaluates the filters and keys of sinks, outside of any transaction.
 
 use std::{
     collections::HashMap,
@@ -6,6 +6,7 @@ use std::{
 };
 
 use svc_core::{SpaceId, UserId, event::Event};
+use svc_store::sinks::SinkRow;
 
 use super::{Deliverers, TemplateContext};
 use crate::{
@@ -47,6 +48,24 @@ impl Deliverers {
         };
         let evaluated = self.compute.run_unbounded(user, evaluate).await;
         evaluated.map_err(|error| error.to_string())
+    }
+
+    /// The keys of events. Those that cannot be computed are empty: these events stay in order.
+    pub(super) async fn key_events(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
+        let (count, source) = (events.len(), sink.policy.key.clone().unwrap_or_default());
+        let Ok(contexts) = self.read_contexts(&events).await else {
+            return vec![String::new(); count];
+        };
+        let evaluate = move |_: &Cancelled| {
+            let Ok(key) = Expression::parse(&source) else {
+                return vec![String::new(); events.len()];
+            };
+            let key_of = |event| contexts.evaluate(event, |scope| key.key(scope));
+            let keys = events.iter().map(|event| key_of(event).unwrap_or_default());
+            keys.collect()
+        };
+        let evaluated = self.compute.run_unbounded(sink.owner_id, evaluate).await;
+        evaluated.unwrap_or_else(|_| vec![String::new(); count])
     }
 
     /// The spaces of events, each read once.

@@ -20,6 +20,7 @@ use svc_client::{
     transport::{GuardedError, Stream, bare_host, connect_permitted, start_tls},
 };
 use svc_core::{Timestamp, UserId, event::Event};
+use svc_protocol::api::WebhookFormat;
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 use tracing::info;
@@ -29,6 +30,8 @@ use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
 mod answer;
 mod connection;
 mod connections;
+mod exchange;
+mod format;
 mod guard;
 mod headers;
 mod lookups;
@@ -41,10 +44,12 @@ use self::{
     answer::WebhookAnswer,
     connection::Connection,
     connections::{Connections, IdleLimits},
+    exchange::Trace,
     url::Location,
 };
 pub use self::{
     connections::LaneOwner,
+    format::body_of,
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
     lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
@@ -78,6 +83,8 @@ pub struct WebhookRequest<'a> {
     pub user: UserId,
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
+    pub format: WebhookFormat,
+    /// In this format.
     pub body: String,
     pub event: &'a Event,
     /// The decoded keys, the current one first.
@@ -85,6 +92,8 @@ pub struct WebhookRequest<'a> {
     pub now: Timestamp,
     /// The lane whose connection is used and kept. `None` for a test, whose connection is closed.
     pub lane: Option<LaneOwner>,
+    /// Whether the attempt includes what was sent.
+    pub keep_exchange: bool,
 }
 
 pub struct Webhook {
@@ -125,9 +134,9 @@ impl Webhook {
     /// Makes one attempt.
     pub async fn send(&self, request: WebhookRequest<'_>) -> AttemptDetail {
         let (began, now) = (Instant::now(), request.now);
-        // Filled while the answer arrives, so that a part of it remains after a timeout.
-        let mut answer = WebhookAnswer::default();
-        let attempt = self.attempt(request, &mut answer);
+        // Filled while the attempt runs, so that a part remains after a timeout.
+        let mut progress = Progress::default();
+        let attempt = self.attempt(request, &mut progress);
         let outcome = match timeout(self.policy.timeout, attempt).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!(
@@ -135,23 +144,28 @@ impl Webhook {
                 self.policy.timeout.as_secs_f64()
             )),
         };
+        let Progress { answer, trace } = progress;
         AttemptDetail {
             status: answer.status.map(|status| status.as_u16()),
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             error: outcome.and_then(|()| answer.judge()).err(),
             output: answer.excerpt(self.policy.answer_bytes_max),
             retry_after: answer.retry_after(now),
+            exchange: trace.into_exchange(&answer, began.elapsed()),
         }
     }
 
     async fn attempt(
         &self,
         given: WebhookRequest<'_>,
-        answer: &mut WebhookAnswer,
+        Progress { answer, trace }: &mut Progress,
     ) -> Result<(), String> {
         let location = Location::parse(given.url).map_err(|error| error.to_string())?;
         let headers =
             headers::request_headers(&location, &given).map_err(|error| error.to_string())?;
+        if given.keep_exchange {
+            trace.request = Some(exchange::describe(&given, &location, &headers));
+        }
         let mut request = Request::post(location.path.as_str())
             .body(Full::new(Bytes::from(given.body)))
             .map_err(|error| error.to_string())?;
@@ -163,6 +177,7 @@ impl Webhook {
             }
         };
         if let Some(mut kept) = self.take_kept(&given.lane, given.url, &location).await {
+            trace.address = Some(kept.address());
             let exchange = kept.exchange(request.clone(), answer, answer_bytes_max);
             match exchange.await {
                 Ok(can_be_used_again) => return Ok(keep(kept, can_be_used_again)),
@@ -171,7 +186,8 @@ impl Webhook {
                 Err(_) => {}
             }
         }
-        let mut connection = self.connect(given.user, given.url, &location).await?;
+        let connecting = self.connect(given.user, given.url, &location, trace);
+        let mut connection = connecting.await?;
         let exchange = connection.exchange(request, answer, answer_bytes_max);
         let can_be_used_again = exchange.await.map_err(|error| error.why)?;
         keep(connection, can_be_used_again);
@@ -195,6 +211,7 @@ impl Webhook {
         user: UserId,
         url: &str,
         location: &Location,
+        trace: &mut Trace,
     ) -> Result<Connection, String> {
         let tls = match (location.tls, &self.tls) {
             (false, _) => None,
@@ -202,12 +219,20 @@ impl Webhook {
             (true, Err(why)) => return Err(why.clone()),
         };
         let (host, port) = (bare_host(&location.host), location.port);
+        let mut began = Instant::now();
         let addresses = self.lookups.resolve(user, host, port).await;
+        trace.dns = Some(lap(&mut began));
         let permits = |address| self.guard.permits(&location.host, address);
         let connecting = async {
             let (stream, address) = connect_permitted(host, addresses, permits).await?;
+            trace.connect = Some(lap(&mut began));
+            trace.address = Some(address);
             let stream: Box<dyn Stream> = match tls {
-                Some(config) => Box::new(start_tls(host, stream, config).await?),
+                Some(config) => {
+                    let stream = start_tls(host, stream, config).await?;
+                    trace.tls = Some(lap(&mut began));
+                    Box::new(stream)
+                }
                 None => Box::new(stream),
             };
             Ok((stream, address))
@@ -232,6 +257,19 @@ impl Webhook {
             info!(user.id = %owner, "a webhook could not connect: {error}");
         }
     }
+}
+
+/// What an attempt has done so far.
+#[derive(Default)]
+struct Progress {
+    answer: WebhookAnswer,
+    trace: Trace,
+}
+
+/// The time since `began`, which becomes now.
+fn lap(began: &mut Instant) -> Duration {
+    let now = Instant::now();
+    now.duration_since(std::mem::replace(began, now))
 }
 
 /// The error for the owner of a webhook. It names the host and never the address behind it.

@@ -205,6 +205,7 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
             url: "http://127.0.0.1:1/".to_owned(),
             headers: Default::default(),
             body_template: None,
+            options: Default::default(),
         },
         secret: None,
         previous_secret: None,

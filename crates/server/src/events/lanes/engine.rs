@@ -331,8 +331,8 @@ impl<D: Deliver> Engine<D> {
         let mut started = Vec::new();
         for progress in claimed.progress {
             self.shared.report(&progress);
-            if let LaneNext::Jobs { jobs, .. } = progress.next {
-                started.push((progress.held, jobs, progress.is_after_crash));
+            if let LaneNext::Jobs { .. } = progress.next {
+                started.push(progress);
             }
         }
         let next = claimed.next.map(|wait| Instant::now() + wait);
@@ -340,9 +340,9 @@ impl<D: Deliver> Engine<D> {
             .schedule
             .lock()
             .settle(&grant, started.len(), next);
-        for (held, jobs, is_after_crash) in started {
+        for started in started {
             let slot = Slot::new(self.shared.clone(), grant.kind, grant.owner.clone());
-            workers.spawn(slot.run(held, jobs, is_after_crash));
+            workers.spawn(slot.run(started));
         }
     }
 

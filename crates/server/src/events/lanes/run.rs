@@ -1,22 +1,26 @@
 //! [`LaneRun`]: the deliveries that a worker makes from one lane, from its claim to its release. The
 //! rules are described in `worker`.
 
-use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, StreamExt},
 };
-use svc_core::EventId;
+use svc_core::{EventId, Timestamp};
 use svc_store::{lanes::LaneLease, sinks::SinkRow};
-use tokio::time::{Instant, interval_at};
+use tokio::time::{Instant, interval_at, sleep};
 
 use super::{
-    AttemptResult, Deliver, Destination, Job,
+    AttemptResult, Deliver, Destination, Job, in_flight_max,
+    ready::ReadyJobs,
     turn::{DeliveryEnd, EndedDelivery, LaneNext, LaneProgress, RunState},
     window_of,
-    worker::Slot,
+    worker::{ExtraSlot, Slot},
 };
+
+/// How often a lane with several deliveries in flight looks for new ones while none of them ends.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A delivery that was sent.
 pub(super) struct SentJob {
@@ -62,8 +66,9 @@ struct Recording {
     began: Instant,
     /// The hub's count of changed sinks at that time.
     changes: u64,
-    /// How many results, and how many of them are successes.
-    count: usize,
+    /// The numbers of the deliveries.
+    ended: Vec<u64>,
+    /// How many of them are successes.
     delivered: usize,
     outcome: BoxFuture<'static, Option<LaneProgress>>,
 }
@@ -72,12 +77,12 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     slot: &'a Slot<D>,
     held: LaneLease,
     began: Instant,
-    /// Read and not sent, in their order.
-    ready: VecDeque<Job>,
+    ready: ReadyJobs,
     last_read: u64,
     last_sent: u64,
+    /// The time of the last transaction.
+    now: Timestamp,
     sending: FuturesUnordered<BoxFuture<'static, (SentJob, AttemptResult)>>,
-    /// The jobs in flight, for the case that they are cut off.
     in_flight: Vec<u64>,
     ended: Vec<EndedDelivery>,
     recording: Option<Recording>,
@@ -85,50 +90,51 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     unrecorded: usize,
     /// Deliveries that must be recorded one by one, after a crash.
     one_by_one: usize,
-    /// A result other than a success waits to be recorded.
-    is_shut: bool,
     /// Nothing further is sent.
     is_draining: bool,
     /// The hub's count of changed sinks when `ready` was read.
     changes: u64,
     must_read_again: bool,
+    is_keyed: bool,
 }
 
 impl<'a, D: Deliver> LaneRun<'a, D> {
-    pub(super) fn new(
-        slot: &'a Slot<D>,
-        held: LaneLease,
-        jobs: Vec<Job>,
-        is_after_crash: bool,
-    ) -> Self {
-        let window = jobs
-            .first()
-            .map_or(1, |job| window_of(sink_of(job).map(|sink| &**sink)));
+    pub(super) fn new(slot: &'a Slot<D>, held: LaneLease) -> Self {
         Self {
             changes: slot.shared.hub.sink_changes(),
             slot,
             held,
             began: Instant::now(),
-            last_read: jobs.last().map_or(0, |job| job.n),
-            ready: jobs.into(),
+            ready: ReadyJobs::default(),
+            last_read: 0,
             last_sent: 0,
+            now: Timestamp::default(),
             sending: FuturesUnordered::new(),
             in_flight: Vec::new(),
             ended: Vec::new(),
             recording: None,
             unrecorded: 0,
-            one_by_one: if is_after_crash { window } else { 0 },
-            is_shut: false,
+            one_by_one: 0,
             is_draining: false,
             must_read_again: false,
+            is_keyed: false,
         }
     }
 
-    /// Delivers until the lane is released or lost.
-    pub(super) async fn run(mut self) {
+    /// Delivers until the lane is released or lost. `claimed` has the first deliveries.
+    pub(super) async fn run(mut self, claimed: LaneProgress) {
         let shared = Arc::clone(&self.slot.shared);
         let period = shared.policy.lease / 3;
         let mut renew = interval_at(Instant::now() + period, period);
+        if claimed.is_after_crash {
+            self.one_by_one = match &claimed.next {
+                LaneNext::Jobs { jobs, .. } => jobs.first().map_or(1, window_for),
+                LaneNext::Released | LaneNext::Drain => 0,
+            };
+        }
+        if !self.take_in(claimed).await {
+            return;
+        }
         loop {
             self.send_ready(period);
             self.record_if_needed();
@@ -138,7 +144,9 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
                 outcome = wait_for(&mut self.recording) => {
                     let recording = self.recording.take();
                     let Some((recording, progress)) = recording.zip(outcome) else { return };
-                    if !self.note_recorded(&recording, progress) {
+                    self.note_recorded(&recording);
+                    shared.report(&progress);
+                    if !self.take_in(progress).await {
                         return;
                     }
                 }
@@ -149,6 +157,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
                         return;
                     }
                 }
+                () = sleep(LOOK_AGAIN), if self.may_look_again() => self.must_read_again = true,
             }
         }
     }
@@ -160,39 +169,48 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             self.last_read = self.last_sent;
             self.must_read_again = true;
         }
-        while self.may_send(recording_max) {
-            let Some(job) = self.ready.pop_front() else {
+        while let Some((n, extra)) = self.next_to_send(recording_max) {
+            let Some(job) = self.ready.take(n) else {
                 return;
             };
             self.unrecorded += 1;
-            self.last_sent = job.n;
-            self.in_flight.push(job.n);
+            self.last_sent = self.last_sent.max(n);
+            self.in_flight.push(n);
             let (sent, shared) = (SentJob::new(&job), Arc::clone(&self.slot.shared));
-            let sending = async move { (sent, shared.deliver.deliver(job).await) };
-            self.sending.push(Box::pin(sending));
+            self.sending.push(Box::pin(async move {
+                let result = shared.deliver.deliver(job).await;
+                drop(extra);
+                (sent, result)
+            }));
         }
     }
 
-    fn may_send(&self, recording_max: Duration) -> bool {
-        if self.is_shut || self.is_draining || !self.sending.is_empty() {
-            return false;
+    /// The number of the delivery to send now, and its slot if others are in flight.
+    fn next_to_send(&self, recording_max: Duration) -> Option<(u64, Option<ExtraSlot<D>>)> {
+        let n = self.ready.next(self.now)?;
+        if self.is_draining {
+            return None;
         }
         // The start of the first one is recorded.
         if self.unrecorded == 0 {
-            return true;
+            return Some((n, None));
         }
-        let Some(job) = self.ready.front() else {
-            return false;
-        };
-        let window = match self.one_by_one {
-            0 => window_of(sink_of(job).map(|sink| &**sink)),
-            _ => 1,
+        let sink = self.ready.first().and_then(sink_of).map(|sink| &**sink);
+        let (window, in_flight_max) = match self.one_by_one {
+            0 => (window_of(sink), in_flight_max(sink)),
+            _ => (1, 1),
         };
         // A slow store must not let the lease end while further deliveries are sent.
         let is_slow = |recording: &Recording| recording.began.elapsed() >= recording_max;
-        self.unrecorded < window
+        let may_send = self.unrecorded < window
+            && self.sending.len() < in_flight_max
             && !self.recording.as_ref().is_some_and(is_slow)
-            && self.may_continue()
+            && self.may_continue();
+        match may_send {
+            true if self.sending.is_empty() => Some((n, None)),
+            true => Some((n, Some(self.slot.take_extra()?))),
+            false => None,
+        }
     }
 
     fn may_continue(&self) -> bool {
@@ -201,17 +219,25 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             && !self.slot.must_release_slot(self.began)
     }
 
+    /// Whether new events could be sent beside those in flight.
+    fn may_look_again(&self) -> bool {
+        let first = self.sending.len() == 1 && self.one_by_one > 0;
+        self.is_keyed && !first && self.recording.is_none() && self.may_continue()
+    }
+
     fn note_result(&mut self, sent: SentJob, result: AttemptResult) {
         self.in_flight.retain(|n| *n != sent.n);
         let end = self.slot.decide_end(result, &sent);
-        self.is_shut |= !matches!(end, DeliveryEnd::Delivered(_));
+        if let DeliveryEnd::Delivered(_) = end {
+            self.ready.free(sent.n);
+        }
         self.ended.push(sent.end(end));
     }
 
     /// The server stops and does not wait any longer.
     fn cut_off(&mut self) {
         self.sending.clear();
-        self.is_shut = true;
+        self.is_draining = true;
         for n in mem::take(&mut self.in_flight) {
             self.ended.push(EndedDelivery {
                 n,
@@ -235,11 +261,12 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         let ended = mem::take(&mut self.ended);
         let state = RunState {
             held: self.held,
-            in_flight: self.sending.len(),
-            ready: self.ready.len(),
+            in_flight: self.in_flight.clone(),
+            ready: self.ready.numbers(),
+            blocked_until: self.ready.blocked_until(self.now),
             last_sent: self.last_sent,
             last_read: self.last_read,
-            sink: self.ready.front().and_then(sink_of).cloned(),
+            sink: self.ready.first().and_then(sink_of).cloned(),
             may_continue: self.may_continue(),
         };
         self.must_read_again = false;
@@ -247,42 +274,63 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         self.recording = Some(Recording {
             began: Instant::now(),
             changes: self.slot.shared.hub.sink_changes(),
-            count: ended.len(),
+            ended: ended.iter().map(|one| one.n).collect(),
             delivered: ended.iter().filter(is_delivered).count(),
             outcome: Box::pin(Arc::clone(&self.slot.shared).record(state, ended)),
         });
     }
 
-    /// False if the lane was released.
-    fn note_recorded(&mut self, recording: &Recording, progress: LaneProgress) -> bool {
-        let shared = &self.slot.shared;
-        shared.report(&progress);
-        self.unrecorded -= recording.count;
+    fn note_recorded(&mut self, recording: &Recording) {
+        self.unrecorded -= recording.ended.len();
         self.one_by_one = self.one_by_one.saturating_sub(recording.delivered);
-        // A result other than a success ends the run, or is recorded now.
-        self.is_shut = self
-            .ended
-            .iter()
-            .any(|one| !matches!(one.end, DeliveryEnd::Delivered(_)));
+        // Those that did not succeed are recorded now.
+        for n in &recording.ended {
+            self.ready.free(*n);
+        }
+        if self.ready.is_empty() {
+            self.changes = recording.changes;
+        }
+    }
+
+    /// Takes in the result of a transaction. False if the lane was released.
+    async fn take_in(&mut self, progress: LaneProgress) -> bool {
+        self.now = progress.now;
         match progress.next {
             LaneNext::Released => return false,
             LaneNext::Drain => {
                 self.is_draining = true;
                 self.ready.clear();
             }
-            LaneNext::Jobs { jobs, replace } => {
+            LaneNext::Jobs { mut jobs, replace } => {
                 if replace {
                     self.ready.clear();
                 }
-                if self.ready.is_empty() {
-                    self.changes = recording.changes;
-                }
-                self.last_read = jobs.last().map_or(self.last_read, |job| job.n);
-                self.ready.extend(jobs);
+                let read = jobs.iter().map(|job| job.n).max();
+                self.last_read = self.last_read.max(read.unwrap_or_default());
+                self.set_keys(&mut jobs).await;
+                self.ready.add(jobs);
             }
         }
         true
     }
+
+    async fn set_keys(&mut self, jobs: &mut [Job]) {
+        let Some(sink) = jobs.first().and_then(sink_of).cloned() else {
+            return;
+        };
+        self.is_keyed = sink.is_keyed();
+        if self.is_keyed {
+            let events = jobs.iter().map(|job| job.event.clone()).collect();
+            let keys = self.slot.shared.deliver.keys(&sink, events).await;
+            for (job, key) in jobs.iter_mut().zip(keys) {
+                job.key = key;
+            }
+        }
+    }
+}
+
+fn window_for(job: &Job) -> usize {
+    window_of(sink_of(job).map(|sink| &**sink))
 }
 
 /// Waits for the results to be recorded; forever, if none are being recorded.

@@ -128,6 +128,22 @@ impl Schedule {
         kind.note_due(owner, now);
     }
 
+    /// Takes a further slot for a lane that has one, if the rules give its owner another one and no
+    /// lane waits for it. `false` if not.
+    pub(super) fn take_extra(&mut self, kind: DeliveryKind, owner: &OwnerKey) -> bool {
+        let slots = &mut self.kind(kind).slots;
+        if slots.has_waiting() || !slots.may_take(owner) {
+            return false;
+        }
+        slots.wait(owner.clone());
+        slots.take_next().is_some()
+    }
+
+    /// Releases a slot of [`take_extra`](Self::take_extra).
+    pub(super) fn release_extra(&mut self, kind: DeliveryKind, owner: &OwnerKey) {
+        self.kind(kind).slots.release(owner);
+    }
+
     /// Whether owners, or other lanes of the same owner, wait for a slot of this kind.
     pub(super) fn has_waiting(&self, kind: DeliveryKind) -> bool {
         self.kinds[kind.index()].slots.has_waiting()

@@ -3,6 +3,7 @@
 mod attempts;
 mod fairness;
 mod holding;
+mod keyed;
 mod order;
 mod policy;
 mod queue;
@@ -122,6 +123,19 @@ impl Drop for InFlight<'_> {
 }
 
 impl Deliver for Receiver {
+    /// The last segments of the types.
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
+        let key = |event: &Event| {
+            event
+                .r#type
+                .rsplit('.')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        events.iter().map(key).collect()
+    }
+
     async fn filter(
         &self,
         _: UserId,
@@ -302,6 +316,7 @@ impl Fixture {
                 url: "http://127.0.0.1:1/".to_owned(),
                 headers: Default::default(),
                 body_template: None,
+                options: Default::default(),
             },
             secret: None,
             previous_secret: None,

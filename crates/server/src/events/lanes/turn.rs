@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use svc_core::{
     EventId, Timestamp,
     event::Event,
-    lane::{READ_AHEAD_BYTES, REFILL_DEPTH, STARTS_MAX, SendRate},
+    lane::{QUEUE_CAPACITY, READ_AHEAD_BYTES, REFILL_DEPTH, STARTS_MAX, SendRate},
 };
 use svc_store::{
     StoreError, Tx,
@@ -64,10 +64,12 @@ pub(super) struct DeadDelivery {
 #[derive(Clone, Debug)]
 pub(super) struct RunState {
     pub(super) held: LaneLease,
-    /// Deliveries in flight.
-    pub(super) in_flight: usize,
-    /// Deliveries that were read and not sent.
-    pub(super) ready: usize,
+    /// The numbers of the deliveries in flight.
+    pub(super) in_flight: Vec<u64>,
+    /// The numbers of the deliveries that were read and not sent.
+    pub(super) ready: Vec<u64>,
+    /// None of those that were read may be sent before this time.
+    pub(super) blocked_until: Option<Timestamp>,
     /// The numbers of the last delivery that was sent, and of the last that was read.
     pub(super) last_sent: u64,
     pub(super) last_read: u64,
@@ -81,6 +83,7 @@ pub(super) struct RunState {
 #[derive(Clone, Debug)]
 pub(super) struct LaneProgress {
     pub(super) held: LaneLease,
+    pub(super) now: Timestamp,
     pub(super) next: LaneNext,
     /// Whether the server crashed while the delivery at the head was in flight.
     pub(super) is_after_crash: bool,
@@ -136,8 +139,9 @@ pub(super) fn begin(
     turn.is_new_start = true;
     let state = RunState {
         held,
-        in_flight: 0,
-        ready: 0,
+        in_flight: Vec::new(),
+        ready: Vec::new(),
+        blocked_until: None,
         last_sent: 0,
         last_read: 0,
         sink: None,
@@ -166,6 +170,24 @@ pub(super) fn record(
         return Ok(Some(turn.progress));
     }
     turn.advance_to_next(state).map(Some)
+}
+
+/// The deliveries that a worker knows when it asks for more.
+struct Reading<'a> {
+    ready: &'a [u64],
+    in_flight: &'a [u64],
+    last_read: u64,
+}
+
+impl Reading<'_> {
+    fn has(&self, n: u64) -> bool {
+        self.ready.contains(&n) || self.in_flight.contains(&n)
+    }
+
+    /// Whether the next delivery that is read is at the head of the lane.
+    fn is_at_head(&self, jobs: &[Job]) -> bool {
+        self.ready.is_empty() && self.in_flight.is_empty() && jobs.is_empty()
+    }
 }
 
 /// One transaction on a lane.
@@ -206,6 +228,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
             is_new_start: false,
             progress: LaneProgress {
                 held,
+                now: time.now,
                 next: LaneNext::Released,
                 is_after_crash: false,
                 dead: Vec::new(),
@@ -246,24 +269,35 @@ impl<'a, 'tx> Turn<'a, 'tx> {
 
     /// Begins the delivery at the head and reads ahead, or releases the lane if nothing may be sent.
     fn advance_to_next(mut self, state: &RunState) -> Result<LaneProgress, StoreError> {
-        let is_changed = state.ready > 0 && self.sink != state.sink;
-        let (ready, last_read) = match is_changed {
-            true => (0, state.last_sent),
-            false => (state.ready, state.last_read),
+        let is_changed = !state.ready.is_empty() && self.sink != state.sink;
+        let reading = match is_changed {
+            true => Reading {
+                ready: &[],
+                in_flight: &state.in_flight,
+                last_read: state.last_sent,
+            },
+            false => Reading {
+                ready: &state.ready,
+                in_flight: &state.in_flight,
+                last_read: state.last_read,
+            },
         };
         let may_continue = state.may_continue && self.lane.active;
-        if !may_continue && state.in_flight == 0 {
+        let is_idle = state.in_flight.is_empty();
+        if !may_continue && is_idle {
             self.release_unsent(self.time.now)?;
             return Ok(self.progress);
         }
         let mut rate = self.rate();
         let jobs = match may_continue {
-            true => self.read_jobs(ready, last_read, state.in_flight, rate.as_ref())?,
+            true => self.read_jobs(&reading, rate.as_ref())?,
             false => Vec::new(),
         };
-        if jobs.is_empty() && ready == 0 && state.in_flight == 0 {
-            let next_at = match &rate {
-                Some(rate) if self.lane.depth > 0 => rate.next_at(),
+        let is_blocked = reading.ready.is_empty() || state.blocked_until.is_some();
+        if jobs.is_empty() && is_idle && is_blocked {
+            let next_at = match (&rate, state.blocked_until) {
+                (_, Some(until)) if !reading.ready.is_empty() => until.max(self.time.now),
+                (Some(rate), _) if self.lane.depth > 0 => rate.next_at(),
                 _ => self.time.now,
             };
             self.release_unsent(next_at)?;
@@ -294,35 +328,48 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         Some(SendRate::new(per_minute, until, now))
     }
 
-    /// Reads deliveries behind `last_read`, as many as the lane's window and rate allow. Deliveries at
-    /// the head that cannot be sent end as dead.
+    fn is_keyed(&self) -> bool {
+        self.sink.as_ref().is_some_and(|sink| sink.is_keyed())
+    }
+
+    /// Reads further deliveries, as many as the lane's window and rate allow. Deliveries at the head
+    /// that cannot be sent end as dead.
     fn read_jobs(
         &mut self,
-        ready: usize,
-        mut last_read: u64,
-        in_flight: usize,
+        reading: &Reading<'_>,
         rate: Option<&SendRate>,
     ) -> Result<Vec<Job>, StoreError> {
+        let is_keyed = self.is_keyed();
         let window = match self.progress.is_after_crash {
             true => 1,
+            // A delivery may wait for its key, so all of them are read.
+            false if is_keyed => QUEUE_CAPACITY as usize,
             false => window_of(self.sink.as_deref()),
         };
-        let limit = window.saturating_sub(ready);
+        let limit = window.saturating_sub(reading.ready.len());
         let limit = rate.map_or(limit, |rate| limit.min(rate.allowed()));
+        // Those behind a delivery that failed were read before it is sent again.
+        let mut after = if is_keyed { 0 } else { reading.last_read };
         let (mut jobs, mut bytes) = (Vec::new(), 0);
         while jobs.len() < limit && bytes < READ_AHEAD_BYTES {
-            let step = READ_STEP.min(u32::try_from(limit - jobs.len()).unwrap_or(READ_STEP));
-            let heads = deliveries::list_heads(self.tx, self.lane.held.lane, last_read, step)?;
-            let is_last = heads.len() < step as usize;
-            if heads.is_empty() && self.is_head(ready, in_flight, &jobs) && self.lane.depth > 0 {
+            let step = match is_keyed {
+                true => READ_STEP,
+                false => READ_STEP.min(u32::try_from(limit - jobs.len()).unwrap_or(READ_STEP)),
+            };
+            let heads = deliveries::list_heads(self.tx, self.lane.held.lane, after, step)?;
+            if heads.is_empty() && reading.is_at_head(&jobs) && self.lane.depth > 0 {
                 let id = self.lane.held.lane;
                 tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
                 lanes::recount(self.tx, id)?;
                 self.lane.depth = 0;
             }
+            let is_last = heads.len() < step as usize;
             for head in heads {
-                last_read = head.n;
-                let is_head = self.is_head(ready, in_flight, &jobs);
+                after = head.n;
+                if reading.has(head.n) || jobs.len() >= limit {
+                    continue;
+                }
+                let is_head = reading.is_at_head(&jobs);
                 match self.make_job(&head, is_head) {
                     Ok(job) => {
                         bytes += job.event.data.as_str().len();
@@ -338,11 +385,6 @@ impl<'a, 'tx> Turn<'a, 'tx> {
             }
         }
         Ok(jobs)
-    }
-
-    /// Whether the next delivery that is read is at the head of the lane.
-    fn is_head(&self, ready: usize, in_flight: usize, jobs: &[Job]) -> bool {
-        ready == 0 && in_flight == 0 && jobs.is_empty()
     }
 
     /// The attempt to make, or why there is none.
@@ -369,9 +411,14 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         Ok(Job {
             lane: lane.held.lane,
             n: head.n,
-            attempt: if is_head { lane.failures + 1 } else { 1 },
+            attempt: match is_head && !self.is_keyed() {
+                true => lane.failures + 1,
+                false => head.failures + 1,
+            },
             event,
             destination,
+            retry_at: head.retry_at,
+            key: String::new(),
         })
     }
 }

@@ -5,7 +5,8 @@
 //! success the next delivery is sent while the result is being recorded. Results that arrive
 //! meanwhile are recorded together in the next commit. These rules bound what a crash may repeat:
 //! - At most a window of deliveries is sent without a recorded result ([`window_of`]).
-//! - Only a success opens the next delivery. Any other result is recorded first.
+//! - Only a success opens the next delivery. Any other result is recorded first. In a lane that is
+//!   ordered by a key this holds for the deliveries with the same key.
 //! - After a crash the window stays closed for as many deliveries as it has places: one of those
 //!   repeated may be the cause of the crash.
 
@@ -24,7 +25,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AttemptResult, Deliver, Job, LanePolicy,
+    AttemptResult, Deliver, LanePolicy,
     run::{LaneRun, SentJob},
     schedule::{OwnerKey, Schedule},
     turn::{
@@ -70,6 +71,20 @@ impl<D: Deliver> Drop for Slot<D> {
     }
 }
 
+/// A slot for one delivery beside others of the same lane. Dropping the value releases the slot.
+pub(super) struct ExtraSlot<D: Deliver> {
+    shared: Arc<EngineState<D>>,
+    kind: DeliveryKind,
+    owner: OwnerKey,
+}
+
+impl<D: Deliver> Drop for ExtraSlot<D> {
+    fn drop(&mut self) {
+        let mut schedule = self.shared.schedule.lock();
+        schedule.release_extra(self.kind, &self.owner);
+    }
+}
+
 impl<D: Deliver> Slot<D> {
     /// Takes a slot that the schedule has granted.
     pub(super) fn new(shared: Arc<EngineState<D>>, kind: DeliveryKind, owner: OwnerKey) -> Self {
@@ -82,10 +97,22 @@ impl<D: Deliver> Slot<D> {
 
     /// Makes the deliveries that were read and those queued behind them. Returns the id of the lane,
     /// which this worker no longer holds.
-    pub(super) async fn run(self, held: LaneLease, jobs: Vec<Job>, is_after_crash: bool) -> LaneId {
-        let lane = held.lane;
-        LaneRun::new(&self, held, jobs, is_after_crash).run().await;
-        lane
+    pub(super) async fn run(self, claimed: LaneProgress) -> LaneId {
+        let held = claimed.held;
+        LaneRun::new(&self, held).run(claimed).await;
+        held.lane
+    }
+
+    /// A further slot for a delivery beside others of the same lane; `None` if other lanes wait, or if
+    /// the owner has its share.
+    pub(super) fn take_extra(&self) -> Option<ExtraSlot<D>> {
+        let mut schedule = self.shared.schedule.lock();
+        let is_taken = schedule.take_extra(self.kind, &self.owner);
+        is_taken.then(|| ExtraSlot {
+            shared: Arc::clone(&self.shared),
+            kind: self.kind,
+            owner: self.owner.clone(),
+        })
     }
 
     /// Decides from an attempt's result how the delivery ends (spec 6.5).

@@ -26,6 +26,7 @@ fn row(number: u128, given: &[(&str, &str)]) -> SinkRow {
             url: "http://example.org/".to_owned(),
             headers: headers(given),
             body_template: None,
+            options: Default::default(),
         },
         secret: None,
         previous_secret: None,

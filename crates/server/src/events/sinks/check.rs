@@ -16,7 +16,7 @@ use svc_protocol::{
     },
     document,
 };
-use svc_store::sinks::SinkConfig;
+use svc_store::sinks::{SinkConfig, WebhookOptions};
 use uuid::Uuid;
 
 use super::error::SinkError;
@@ -113,6 +113,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             url,
             headers,
             body_template,
+            options,
         } => {
             if patch.contains_key("secret") {
                 return Err(SinkError::invalid(
@@ -124,6 +125,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 url: url.clone(),
                 headers: headers.clone(),
                 body_template: body_template.clone(),
+                format: options.format,
                 secret: None,
             };
             let mut merged = merge(&current, patch)?;
@@ -268,6 +270,9 @@ fn webhook_config(given: WebhookConfig) -> SinkConfig {
         url: given.url,
         headers: given.headers,
         body_template: given.body_template,
+        options: WebhookOptions {
+            format: given.format,
+        },
     }
 }
 
@@ -300,10 +305,15 @@ fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
 /// Checks everything but the template, which takes long: see [`body_template`].
 fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
-        SinkConfig::Webhook { url, headers, .. } => {
+        SinkConfig::Webhook {
+            url,
+            headers,
+            options,
+            ..
+        } => {
             webhook::check_url(url)
                 .map_err(|error| SinkError::invalid("invalid_url", error.to_string()))?;
-            webhook::check_headers(headers)
+            webhook::check_headers(headers, options.format)
                 .map_err(|error| SinkError::invalid("invalid_header", error.to_string()))?;
         }
         SinkConfig::Script { script_id, source } => match (script_id, source) {

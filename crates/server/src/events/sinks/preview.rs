@@ -7,7 +7,7 @@ use svc_core::{
     EventId, Permission, SinkId,
     event::{EmitError, Event, sample},
 };
-use svc_protocol::api::{Attempt, Preview, PreviewResult, SinkType};
+use svc_protocol::api::{Attempt, Preview, PreviewResult, SinkType, WebhookFormat};
 use svc_store::{
     audit, events,
     sinks::{SinkConfig, SinkRow},
@@ -48,7 +48,16 @@ impl SinksService {
             }
             None => None,
         };
-        let body = self.body(caller, kind, source.as_deref(), &event).await?;
+        if request.format.is_some() && kind != SinkType::Webhook {
+            return Err(SinkError::invalid(
+                "invalid",
+                "only a webhook has a `format`; leave it out",
+            ));
+        }
+        let format = request.format.unwrap_or_default();
+        let body = self
+            .body(caller, (kind, format), source.as_deref(), &event)
+            .await?;
         Ok(PreviewResult {
             body,
             event_type: event.r#type,
@@ -72,6 +81,12 @@ impl SinksService {
                 "`type` is not the type of this sink; leave it out",
             ));
         }
+        if request.format.is_some() {
+            return Err(SinkError::invalid(
+                "invalid",
+                "a test uses the `format` of the sink; leave it out, or use a preview",
+            ));
+        }
         let event = match request.event_id {
             Some(id) => {
                 let (owner, all) = (row.owner_id, row.is_global());
@@ -82,7 +97,12 @@ impl SinksService {
         };
         let source = request.body_template.as_deref();
         let source = source.or(row.config.body_template());
-        let body = self.body(caller, row.kind, source, &event).await?;
+        let format = match &row.config {
+            SinkConfig::Webhook { options, .. } => options.format,
+            SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => WebhookFormat::Default,
+        };
+        let kind = (row.kind, format);
+        let body = self.body(caller, kind, source, &event).await?;
         let attempt = match row.kind {
             SinkType::Webhook | SinkType::Script if !request.dry_run => {
                 Some(self.attempt(caller, &row, &body, &event).await?)
@@ -101,7 +121,7 @@ impl SinksService {
     async fn body(
         &self,
         caller: &Caller,
-        kind: SinkType,
+        (kind, format): (SinkType, WebhookFormat),
         source: Option<&str>,
         event: &Event,
     ) -> Result<String, SinkError> {
@@ -115,7 +135,10 @@ impl SinksService {
             };
         }
         let purpose = RenderPurpose::Request(caller.user.id);
-        let body = self.deliverers.render(source, event, purpose).await?;
+        let rendering = self
+            .deliverers
+            .render_webhook(format, source, event, purpose);
+        let body = rendering.await?;
         if kind == SinkType::JsonRpc {
             check::object_body(&body)?;
         }
@@ -140,12 +163,12 @@ impl SinksService {
             .map_err(SinkError::TooManyTests)?;
         let at = svc_clock::now();
         let result = match &row.config {
-            SinkConfig::Webhook { url, .. } => {
+            SinkConfig::Webhook { .. } => {
                 match self.deliverers.webhook_withheld_reason(row, None).await {
                     Some(why) => AttemptResult::Withheld(why),
                     None => self
                         .deliverers
-                        .send(row, url, (user, None), body.to_owned(), event)
+                        .send(row, (user, None), body.to_owned(), event)
                         .await
                         .map_err(SinkError::Internal)?
                         .into(),
@@ -169,7 +192,13 @@ impl SinksService {
         self.store
             .write(move |tx| audit::append(tx, &tested))
             .await?;
-        Ok(detail.into_attempt(at))
+        let mut attempt = detail.into_attempt(at);
+        if let Some(exchange) = &mut attempt.exchange
+            && !caller.may(Permission::ViewAudit)
+        {
+            exchange.remote_address = None;
+        }
+        Ok(attempt)
     }
 
     /// A stored event, if it is visible.

@@ -1,7 +1,7 @@
 //! Deliveries of a sink: list them, send one again.
 
 use serde_json::json;
-use svc_core::{LaneId, SinkId};
+use svc_core::{LaneId, Permission, SinkId};
 use svc_protocol::api::{Delivery, DeliveryState};
 use svc_store::{
     Page, Tx, audit,
@@ -23,6 +23,7 @@ impl SinksService {
         page: DeliveryPage,
     ) -> Result<Page<Delivery>, SinkError> {
         let manager = caller.clone();
+        let sees_addresses = caller.may(Permission::ViewAudit);
         let found = self.store.read_list(caller.user.id, move |tx| {
             let row = match managed(tx, &manager, id) {
                 Ok((_, row)) => row,
@@ -36,7 +37,14 @@ impl SinksService {
                 })),
             }
         });
-        found.await?
+        let mut page = found.await??;
+        if !sees_addresses {
+            let attempts = page.items.iter_mut().flat_map(|one| &mut one.attempts);
+            for exchange in attempts.filter_map(|attempt| attempt.exchange.as_mut()) {
+                exchange.remote_address = None;
+            }
+        }
+        Ok(page)
     }
 
     /// Appends the event of a finished delivery to the queue. Returns the new delivery.

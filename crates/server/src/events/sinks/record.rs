@@ -19,6 +19,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
             url,
             mut headers,
             body_template,
+            options,
         } => {
             // The values may be credentials.
             sealed_headers::mask(&mut headers);
@@ -26,6 +27,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
                 url,
                 headers,
                 body_template,
+                format: options.format,
                 secret: None,
             });
         }
@@ -71,7 +73,15 @@ pub fn describe(row: &SinkRow) -> Value {
         "delivery": row.policy,
     });
     match &row.config {
-        SinkConfig::Webhook { url, headers, .. } => {
+        SinkConfig::Webhook {
+            url,
+            headers,
+            options,
+            ..
+        } => {
+            if !options.format.is_default() {
+                detail["format"] = json!(options.format);
+            }
             detail["host"] = json!(host_of(url));
             detail["headers"] = json!(headers.keys().collect::<Vec<_>>());
         }

@@ -69,6 +69,8 @@ impl Fixture {
             store: store.clone(),
             secrets: Arc::new(secrets),
             webhook: Webhook::new(guard),
+            quotas: Quotas::default(),
+            server_event_bytes: 1 << 30,
             metrics,
             methods: MethodDelivery::new(Arc::default()),
             scripts: Arc::new(scripts),

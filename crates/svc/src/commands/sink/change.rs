@@ -8,7 +8,7 @@ use svc_client::Resource;
 use svc_core::{ScriptId, pattern::Pattern};
 use svc_protocol::api::{
     JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, Sink, SinkOwner, SinkPatch, SinkType,
-    WebhookConfig,
+    WebhookConfig, WebhookFormat,
 };
 
 use super::{
@@ -157,6 +157,7 @@ fn new_sink(
                 url,
                 headers: content.headers.into_iter().collect::<BTreeMap<_, _>>(),
                 body_template,
+                format: content.format.map(Into::into).unwrap_or_default(),
                 secret,
             });
         }
@@ -208,6 +209,9 @@ fn patch(
     }
     if let Some(template) = read_text(environment, content.body_template)? {
         config.insert("body_template".into(), absent_if_empty(template));
+    }
+    if let Some(format) = content.format {
+        config.insert("format".into(), json!(WebhookFormat::from(format)));
     }
     // A script sink has a stored script or its own source, never both.
     if let Some(id) = script {

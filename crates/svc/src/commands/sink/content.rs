@@ -5,9 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::ValueEnum;
 use svc_client::Client;
 use svc_core::ScriptId;
-use svc_protocol::api::{ScriptKind, SinkType};
+use svc_protocol::api::{ScriptKind, SinkType, WebhookFormat};
 
 use super::policy::{Setting, parse_setting};
 use crate::{
@@ -32,6 +33,9 @@ pub struct Content {
     /// Template of the body, or @file; on update an empty template restores the default body
     #[arg(long, value_name = "TEXT|@FILE")]
     pub body_template: Option<String>,
+    /// How a webhook writes an event into its request
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FormatArg>,
     /// Stored script of kind `sink` that a script sink runs, by name or id
     #[arg(long, value_name = "SCRIPT", conflicts_with = "script_file")]
     pub script: Option<String>,
@@ -42,6 +46,26 @@ pub struct Content {
     /// repeated. On update an empty value restores the default. docs/EVENTS.md lists all settings
     #[arg(long = "delivery", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub delivery: Vec<Setting>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FormatArg {
+    /// The default body, or the body template
+    Default,
+    /// CloudEvents 1.0 with the attributes in the body
+    CloudeventsStructured,
+    /// CloudEvents 1.0 with the attributes in headers
+    CloudeventsBinary,
+}
+
+impl From<FormatArg> for WebhookFormat {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Default => Self::Default,
+            FormatArg::CloudeventsStructured => Self::CloudeventsStructured,
+            FormatArg::CloudeventsBinary => Self::CloudeventsBinary,
+        }
+    }
 }
 
 fn parse_header(text: &str) -> Result<(String, String), String> {
@@ -64,6 +88,7 @@ impl Content {
         let options = [
             ("--url", self.url.is_some(), is_webhook),
             ("--header", !self.headers.is_empty(), is_webhook),
+            ("--format", self.format.is_some(), is_webhook),
             ("--body-template", self.body_template.is_some(), !is_script),
             ("--script", self.script.is_some(), is_script),
             ("--script-file", self.script_file.is_some(), is_script),

@@ -7,7 +7,10 @@ use svc_client::Client;
 use svc_core::SinkId;
 use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState, Sink};
 
-use super::SinkArg;
+use super::{
+    SinkArg,
+    exchange::{self, AttemptArg},
+};
 use crate::{
     commands::{
         Shell,
@@ -25,7 +28,8 @@ const FOLLOW_LIMIT: u32 = 200;
 /// Show a sink's deliveries and their attempts, newest first
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "  svc sink deliveries builds --state dead\n  svc sink deliveries builds -f"
+    before_help = "  svc sink deliveries builds --state dead\n  svc sink deliveries builds -f\n  \
+                   svc sink deliveries builds --attempt 17\n  svc sink deliveries builds --attempt 17.1 --curl"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -36,6 +40,18 @@ pub struct Args {
     /// Show each change as it happens; with -o json one object per line
     #[arg(short, long, conflicts_with = "cursor")]
     follow: bool,
+    /// Show what an attempt sent and received: the number of the delivery, and of the attempt after a
+    /// dot [default: the last attempt]. The sink needs --delivery keep_exchanges=true
+    #[arg(
+        long,
+        value_name = "N[.K]",
+        value_parser = exchange::parse_attempt,
+        conflicts_with_all = ["follow", "state", "cursor", "limit"]
+    )]
+    attempt: Option<AttemptArg>,
+    /// Show the request of the attempt as a curl command; secrets are placeholders
+    #[arg(long, requires = "attempt")]
+    curl: bool,
     #[command(flatten)]
     page: ListArgs,
 }
@@ -60,6 +76,9 @@ impl From<StateFilter> for DeliveryState {
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let client = shell.client()?;
     let sink: Sink = records::find(&client, &args.which.sink).await?;
+    if let Some(attempt) = args.attempt {
+        return exchange::show(shell, &client, &sink, attempt, args.curl).await;
+    }
     let state = args.state.map(Into::into);
     if args.follow {
         return follow(shell, &client, sink.id, state, args.page.limit).await;
@@ -69,6 +88,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         state,
         limit: page.limit,
         cursor: page.cursor,
+        exchanges: false,
     };
     let document = client.deliveries(sink.id, &query).await?;
     shell.output.document(&document, || {

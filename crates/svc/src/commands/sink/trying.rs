@@ -41,6 +41,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let preview = Preview {
         body_template: read_text(&shell.environment, args.body_template)?,
         r#type: None,
+        format: None,
         event_id: args.event_id,
         event_type: args.r#type,
         data: data

@@ -16,13 +16,13 @@ async fn migrate(server: &TestServer, to: &str) -> Output {
         .await
 }
 
-/// The command that the migration prints, run by a shell.
+/// The key that is set by the command that the migration prints.
 fn secret_key(said: &Output) -> String {
     let line = said
         .stderr
         .lines()
         .find(|line| line.contains("SVC_SECRET_KEY="));
-    let line = line.expect("the key is spoken of").trim();
+    let line = line.expect("a command sets the key").trim();
     let shell = std::process::Command::new("sh")
         .args(["-c", &format!("{line}\nprintf %s \"$SVC_SECRET_KEY\"")])
         .output()
@@ -47,7 +47,7 @@ struct Household {
     receiver: TestReceiver,
 }
 
-/// Emits one event with one idempotency key, any number of times.
+/// The body of an event that is emitted several times with one idempotency key.
 const ONCE: &str = r#"{"type":"once","payload":{}}"#;
 
 impl Household {

@@ -15,6 +15,8 @@ const READ_BYTES_MAX: usize = 1024 * 1024;
 pub(super) struct WebhookAnswer {
     pub(super) status: Option<StatusCode>,
     pub(super) headers: HeaderMap,
+    /// From the start of the request to the head of the answer.
+    pub(super) first_byte: Option<Duration>,
     body: Vec<u8>,
 }
 

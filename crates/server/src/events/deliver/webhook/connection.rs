@@ -103,6 +103,7 @@ impl Connection {
         answer: &mut WebhookAnswer,
         answer_bytes_max: usize,
     ) -> Result<bool, ExchangeError> {
+        let began = Instant::now();
         self.has_read.store(false, Ordering::Relaxed);
         let (sender, has_read) = (&mut self.sender, &self.has_read);
         let exchange = async {
@@ -111,6 +112,7 @@ impl Connection {
                 why: format!("no answer: {}", exchange_reason(&error)),
                 is_answered: has_read.load(Ordering::Relaxed),
             })?;
+            answer.first_byte = Some(began.elapsed());
             let read = answer.read(response, answer_bytes_max).await;
             read.map_err(|why| ExchangeError {
                 why,

@@ -6,9 +6,10 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT},
 };
+use svc_protocol::api::WebhookFormat;
 use thiserror::Error;
 
-use super::{WebhookRequest, signature, url::Location};
+use super::{WebhookRequest, format, signature, url::Location};
 
 /// Custom headers of a sink.
 const HEADERS_MAX: usize = 20;
@@ -31,6 +32,8 @@ const RESERVED: [&str; 13] = [
     "user-agent",
 ];
 const RESERVED_PREFIXES: [&str; 3] = ["proxy-", "webhook-", "x-service-"];
+/// Prefix of the attributes of CloudEvents.
+const ATTRIBUTE_PREFIX: &str = "ce-";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeaderError {
@@ -50,11 +53,22 @@ pub enum HeaderError {
 }
 
 /// Checks the custom headers of a sink.
-pub fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), HeaderError> {
+pub fn check_headers(
+    headers: &BTreeMap<String, String>,
+    format: WebhookFormat,
+) -> Result<(), HeaderError> {
     if headers.len() > HEADERS_MAX {
         return Err(HeaderError::TooMany(headers.len()));
     }
-    parse_custom(headers).map(drop)
+    let custom = parse_custom(headers)?;
+    // A receiver takes any such header for an attribute of the event.
+    let attribute = custom
+        .keys()
+        .find(|name| name.as_str().starts_with(ATTRIBUTE_PREFIX));
+    match attribute {
+        Some(name) if !format.is_default() => Err(HeaderError::Reserved(name.to_string())),
+        _ => Ok(()),
+    }
 }
 
 fn parse_custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> {
@@ -91,6 +105,7 @@ pub(super) fn request_headers(
     location: &Location,
     WebhookRequest {
         headers,
+        format,
         body,
         event,
         secrets,
@@ -112,12 +127,19 @@ pub(super) fn request_headers(
     if lane.is_none() {
         set(CONNECTION, "close")?;
     }
-    set(CONTENT_TYPE, "application/json")?;
+    set(CONTENT_TYPE, format::content_type(*format))?;
     set(USER_AGENT, concat!("svc/", env!("CARGO_PKG_VERSION")))?;
     let ours = HeaderName::from_static;
     set(ours("x-service-event-id"), &id)?;
     set(ours("x-service-event-type"), &event.r#type)?;
     set(ours("x-service-event-ts"), &event.ts.to_string())?;
+    if *format == WebhookFormat::CloudeventsBinary {
+        for (name, value) in format::attributes(event) {
+            let name = HeaderName::try_from(format!("{ATTRIBUTE_PREFIX}{name}"))
+                .map_err(|_| HeaderError::Name(name.to_owned()))?;
+            set(name, &format::encode_header(&value))?;
+        }
+    }
     set(ours("webhook-id"), &id)?;
     set(ours("webhook-timestamp"), &timestamp)?;
     if let Some(current) = secrets.first() {
@@ -136,7 +158,8 @@ mod tests {
     use super::*;
 
     fn check(name: &str, value: &str) -> Result<(), HeaderError> {
-        check_headers(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
+        let headers = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        check_headers(&headers, WebhookFormat::Default)
     }
 
     #[test]
@@ -180,8 +203,23 @@ mod tests {
     #[test]
     fn headers_are_limited_and_unique() {
         let many = (0..21).map(|n| (format!("x-{n}"), String::new())).collect();
-        assert_eq!(check_headers(&many), Err(HeaderError::TooMany(21)));
+        let default = WebhookFormat::Default;
+        assert_eq!(check_headers(&many, default), Err(HeaderError::TooMany(21)));
         let twice = BTreeMap::from(["X-A", "x-a"].map(|name| (name.to_owned(), String::new())));
-        assert!(matches!(check_headers(&twice), Err(HeaderError::Twice(_))));
+        let error = check_headers(&twice, default).expect_err("twice");
+        assert!(matches!(error, HeaderError::Twice(_)));
+    }
+
+    #[test]
+    fn attributes_of_cloudevents_are_set_by_the_service_in_its_formats() {
+        let headers = BTreeMap::from([("Ce-Subject".to_owned(), "x".to_owned())]);
+        assert_eq!(check_headers(&headers, WebhookFormat::Default), Ok(()));
+        for format in [
+            WebhookFormat::CloudeventsStructured,
+            WebhookFormat::CloudeventsBinary,
+        ] {
+            let error = check_headers(&headers, format).expect_err("reserved");
+            assert!(matches!(error, HeaderError::Reserved(_)), "{error}");
+        }
     }
 }

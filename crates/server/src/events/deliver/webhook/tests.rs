@@ -141,11 +141,13 @@ async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (Atte
         user: UserId::NIL,
         url,
         headers: &headers,
+        format: WebhookFormat::Default,
         body: BODY.to_owned(),
         event: &event,
         secrets: &secrets,
         now: Timestamp(1_794_700_999_999),
         lane,
+        keep_exchange: true,
     };
     let detail = webhook.send(request).await;
     let delivered = detail.error.is_none();

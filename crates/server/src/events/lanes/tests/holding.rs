@@ -156,8 +156,9 @@ async fn finish(fixture: &Fixture, held: LaneLease, n: u64) -> bool {
     };
     let state = RunState {
         held,
-        in_flight: 0,
-        ready: 0,
+        in_flight: Vec::new(),
+        ready: Vec::new(),
+        blocked_until: None,
         last_sent: n,
         last_read: n,
         sink: None,

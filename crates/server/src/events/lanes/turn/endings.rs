@@ -1,5 +1,7 @@
 //! Records how deliveries ended.
 
+use std::time::Duration;
+
 use serde_json::json;
 use svc_protocol::api::DeliveryState;
 use svc_store::{
@@ -22,11 +24,9 @@ impl Turn<'_, '_> {
             }
             DeliveryEnd::Dead(detail) => self.end_as_dead(ended, detail, true)?,
             DeliveryEnd::RetryIn(wait, detail) => {
-                self.apply_ended()?;
                 self.record_attempt(ended.n, detail)?;
-                lanes::retry(self.tx, self.lane.held.lane)?;
+                self.rest(ended.n, 1, *wait)?;
                 self.note_failure(&ended.event_type, detail)?;
-                self.wait = Some(*wait);
             }
             DeliveryEnd::Pause(reason, detail) => {
                 self.apply_ended()?;
@@ -34,15 +34,25 @@ impl Turn<'_, '_> {
                 self.note_failure(&ended.event_type, detail)?;
                 lanes::forget_failures(self.tx, self.lane.held.lane)?;
                 self.pause(reason)?;
-                self.wait = Some(std::time::Duration::ZERO);
             }
-            DeliveryEnd::Unattempted { wait } => {
-                self.apply_ended()?;
-                lanes::undo_start(self.tx, self.lane.held.lane)?;
-                self.wait = Some(*wait);
-            }
+            DeliveryEnd::Unattempted { wait } => self.rest(ended.n, 0, *wait)?,
         }
         Ok(())
+    }
+
+    /// Lets a delivery wait that is sent again: the whole lane, or, in a lane that is ordered by a
+    /// key, only the deliveries with its key.
+    fn rest(&mut self, n: u64, failed: u32, wait: Duration) -> Result<(), StoreError> {
+        let (lane, at) = (self.lane.held.lane, self.time.now.plus(wait));
+        if self.is_keyed() {
+            return deliveries::postpone(self.tx, lane, n, failed, at);
+        }
+        self.apply_ended()?;
+        self.wait = Some(wait);
+        match failed {
+            0 => lanes::undo_start(self.tx, lane),
+            _ => lanes::retry(self.tx, lane),
+        }
     }
 
     /// Ends the delivery at the head, which cannot be sent.

@@ -98,6 +98,7 @@ fn a_patch_is_merged_member_by_member() {
         url: "https://example.org/a".to_owned(),
         headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), "2".into())]),
         body_template: Some("{}".to_owned()),
+        options: Default::default(),
     };
     let patch = json!({"headers": {"a": null, "c": "3"}, "body_template": null});
     let merged = merged_config(&current, &patch).expect("valid");
@@ -107,6 +108,7 @@ fn a_patch_is_merged_member_by_member() {
             url: "https://example.org/a".to_owned(),
             headers: BTreeMap::from([("b".to_owned(), "2".to_owned()), ("c".into(), "3".into())]),
             body_template: None,
+            options: Default::default(),
         }
     );
     for (patch, code) in [
@@ -126,6 +128,7 @@ fn a_masked_header_keeps_its_stored_value() {
         url: "https://example.org/a".to_owned(),
         headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), MASK.into())]),
         body_template: None,
+        options: Default::default(),
     };
     let same = json!({"headers": {"a": MASK, "b": MASK}});
     assert_eq!(merged_config(&current, &same).expect("valid"), current);

@@ -1,0 +1,105 @@
+//! The record of an exchange: what was sent, with its secrets masked, the head of the answer, and how
+//! long each part took. All parts have a limit, because an owner may store many of them.
+
+use std::{net::SocketAddr, time::Duration};
+
+use http::{HeaderMap, header::SET_COOKIE};
+use svc_protocol::api::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
+
+use super::{WebhookRequest, answer::WebhookAnswer, url::Location};
+use crate::events::sealed_headers::MASK;
+
+/// Bytes of a request's body that are kept.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of an answer's headers that are kept, names and values.
+const ANSWER_HEADER_BYTES_MAX: usize = 8 * 1024;
+
+/// Parts of an exchange that are known so far.
+#[derive(Default)]
+pub(super) struct Trace {
+    /// `None` if the exchange is not kept.
+    pub(super) request: Option<SentRequest>,
+    pub(super) dns: Option<Duration>,
+    pub(super) connect: Option<Duration>,
+    pub(super) tls: Option<Duration>,
+    pub(super) address: Option<SocketAddr>,
+}
+
+impl Trace {
+    pub(super) fn into_exchange(
+        self,
+        answer: &WebhookAnswer,
+        total: Duration,
+    ) -> Option<Box<Exchange>> {
+        let response = answer.status.map(|status| ResponseHead {
+            status: status.as_u16(),
+            headers: fields(&answer.headers, ANSWER_HEADER_BYTES_MAX, |name| {
+                (name == SET_COOKIE.as_str()).then(|| MASK.to_owned())
+            }),
+        });
+        Some(Box::new(Exchange {
+            request: self.request?,
+            response,
+            timing: ExchangeTiming {
+                dns: self.dns.map(milliseconds),
+                connect: self.connect.map(milliseconds),
+                tls: self.tls.map(milliseconds),
+                first_byte: answer.first_byte.map(milliseconds),
+                total: milliseconds(total),
+            },
+            remote_address: self.address.map(|address| address.to_string()),
+        }))
+    }
+}
+
+/// The request as it is sent, without the values that are secret.
+pub(super) fn describe(
+    request: &WebhookRequest<'_>,
+    location: &Location,
+    headers: &HeaderMap,
+) -> SentRequest {
+    let is_custom = |name: &str| {
+        let mut custom = request.headers.keys();
+        custom.any(|custom| custom.eq_ignore_ascii_case(name))
+    };
+    let mask = |name: &str| match name {
+        "x-service-signature" => Some(format!("sha256={MASK}")),
+        "webhook-signature" => Some(format!("v1,{MASK}")),
+        name => is_custom(name).then(|| MASK.to_owned()),
+    };
+    let body = &request.body;
+    SentRequest {
+        url: request.url.to_owned(),
+        line: format!("POST {} HTTP/1.1", location.path),
+        headers: fields(headers, usize::MAX, mask),
+        body: body[..body.floor_char_boundary(BODY_BYTES_MAX)].to_owned(),
+        body_bytes: body.len() as u64,
+    }
+}
+
+/// The first headers, as text. `mask` returns the text that replaces a secret value.
+fn fields(
+    headers: &HeaderMap,
+    bytes_max: usize,
+    mask: impl Fn(&str) -> Option<String>,
+) -> Vec<HeaderField> {
+    let mut left = bytes_max;
+    let mut fields = Vec::new();
+    for (name, value) in headers {
+        let name = name.as_str();
+        let value =
+            mask(name).unwrap_or_else(|| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        match left.checked_sub(name.len() + value.len()) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+        let name = name.to_owned();
+        fields.push(HeaderField { name, value });
+    }
+    fields
+}
+
+/// With one decimal.
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10_000.0).round() / 10.0
+}

@@ -1,0 +1,139 @@
+//! [`ReadyJobs`]: the deliveries of a lane that were read and not sent, and which of them may be sent
+//! now. Deliveries with the same key are sent one after the other.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use svc_core::Timestamp;
+
+use super::Job;
+
+#[derive(Default)]
+pub(super) struct ReadyJobs {
+    /// By number, which is their order.
+    jobs: BTreeMap<u64, Job>,
+    /// The keys of deliveries that must end before another one with the same key is sent.
+    busy: HashMap<u64, String>,
+}
+
+impl ReadyJobs {
+    pub(super) fn add(&mut self, jobs: Vec<Job>) {
+        self.jobs.extend(jobs.into_iter().map(|job| (job.n, job)));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.jobs.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub(super) fn first(&self) -> Option<&Job> {
+        self.jobs.values().next()
+    }
+
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.jobs.keys().copied().collect()
+    }
+
+    /// The number of the next delivery that may be sent at this time.
+    pub(super) fn next(&self, now: Timestamp) -> Option<u64> {
+        let mut taken: HashSet<&str> = self.busy.values().map(String::as_str).collect();
+        let mut jobs = self.jobs.values();
+        let next = loop {
+            let job = jobs.next()?;
+            // The first with its key is the only one that may be next.
+            if taken.insert(&job.key) && job.retry_at <= now {
+                break job;
+            }
+        };
+        Some(next.n)
+    }
+
+    /// The time when the first delivery may be sent, if none may be sent now and none is busy.
+    pub(super) fn blocked_until(&self, now: Timestamp) -> Option<Timestamp> {
+        if !self.busy.is_empty() || self.next(now).is_some() {
+            return None;
+        }
+        self.jobs
+            .values()
+            .map(|job| job.retry_at)
+            .filter(|at| *at > now)
+            .min()
+    }
+
+    /// Removes a delivery that is sent now.
+    pub(super) fn take(&mut self, n: u64) -> Option<Job> {
+        let job = self.jobs.remove(&n)?;
+        self.busy.insert(n, job.key.clone());
+        Some(job)
+    }
+
+    /// The delivery has ended: the next one with its key may be sent.
+    pub(super) fn free(&mut self, n: u64) {
+        self.busy.remove(&n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::{
+        EventId, LaneId, SpaceId, UserId,
+        event::{Actor, Event},
+        json_text::JsonText,
+    };
+
+    use super::*;
+    use crate::events::lanes::Destination;
+
+    fn job(n: u64, key: &str, retry_at: i64) -> Job {
+        Job {
+            lane: LaneId::NIL,
+            n,
+            attempt: 1,
+            event: Event {
+                id: EventId::NIL,
+                r#type: "custom.x".to_owned(),
+                ts: Timestamp(0),
+                owner_id: UserId::NIL,
+                space_id: SpaceId::NIL,
+                actor: Actor::system(),
+                data: JsonText::parse("{}").expect("JSON"),
+            },
+            destination: Destination::Method {
+                owner_id: UserId::NIL,
+                method: "x".to_owned(),
+                formatters: Vec::new(),
+            },
+            retry_at: Timestamp(retry_at),
+            key: key.to_owned(),
+        }
+    }
+
+    #[test]
+    fn deliveries_with_one_key_follow_each_other_and_others_overtake() {
+        let mut ready = ReadyJobs::default();
+        let now = Timestamp(10);
+        ready.add(vec![job(1, "a", 0), job(2, "a", 0), job(3, "b", 0)]);
+        assert_eq!(ready.next(now), Some(1));
+        assert!(ready.take(1).is_some());
+        assert_eq!(ready.next(now), Some(3), "`a` is busy");
+        assert!(ready.take(3).is_some());
+        assert_eq!(ready.next(now), None);
+        assert_eq!(ready.blocked_until(now), None, "deliveries are in flight");
+        ready.free(1);
+        assert_eq!(ready.next(now), Some(2));
+    }
+
+    #[test]
+    fn a_delivery_that_waits_for_its_retry_holds_back_its_key_only() {
+        let mut ready = ReadyJobs::default();
+        ready.add(vec![job(1, "a", 20), job(2, "a", 0), job(3, "b", 0)]);
+        assert_eq!(ready.next(Timestamp(10)), Some(3));
+        assert!(ready.take(3).is_some());
+        ready.free(3);
+        assert_eq!(ready.blocked_until(Timestamp(10)), Some(Timestamp(20)));
+        assert_eq!(ready.next(Timestamp(20)), Some(1));
+        assert_eq!(ready.blocked_until(Timestamp(20)), None);
+    }
+}
