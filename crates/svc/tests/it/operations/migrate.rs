@@ -208,7 +208,8 @@ async fn kill_9_at_any_moment_leaves_both_databases_unchanged() {
     server
         .edit_database(&format!(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})
-             INSERT INTO events SELECT printf('%08d', i), 'a', i, 'o', 's', '{{}}', '{{}}', NULL FROM n"
+             INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
+                 SELECT printf('%08d', i), 'a', i, 'o', 's', '{{}}', '{{}}', i FROM n"
         ))
         .await;
     let file = server.data_dir().join("svc.db");
