@@ -29,6 +29,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0012_tool_annotations",
     "0013_delivery_policy",
     "0015_exchanges",
+    "0016_client_keys",
 ];
 
 /// The schema version of this program: the number of steps.
