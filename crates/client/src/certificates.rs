@@ -29,11 +29,11 @@ pub struct Verifier {
 impl Verifier {
     /// `roots` holds at least one authority; `named` are the certificates of the CA file.
     pub fn new(
-        roots: RootCertStore,
+        roots: Arc<RootCertStore>,
         named: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Self {
-        let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let webpki = WebPkiServerVerifier::builder_with_provider(roots, provider);
         Self {
             webpki: webpki.build().expect("there are roots, and no CRLs"),
             named,

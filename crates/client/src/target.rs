@@ -208,7 +208,7 @@ pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> 
     }
     // The provider is explicit, so that another provider in the dependency graph has no effect.
     let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier::new(roots, named, provider.clone());
+    let verifier = Verifier::new(Arc::new(roots), named, provider.clone());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()

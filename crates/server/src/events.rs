@@ -5,6 +5,7 @@
 //! claim. Streams and wake-ups are hints: correctness never depends on them.
 
 mod audit;
+pub mod client_keys;
 pub mod deliver;
 pub mod dispatch;
 pub mod emit;

@@ -68,6 +68,10 @@ pub struct SharedDatabase {
 pub struct EventOptions {
     /// Hosts and networks that webhooks may reach although they are not globally routable.
     pub webhook_allow: Vec<String>,
+    /// The proxy of webhooks: `http://[user:password@]host[:port]`.
+    pub webhook_proxy: Option<String>,
+    /// Whether the proxy resolves names and decides which addresses webhooks may reach.
+    pub webhook_proxy_resolves: bool,
     /// Concurrent name look-ups for webhooks; at least 1.
     pub webhook_lookups: usize,
     /// Events a user may emit per second.
@@ -91,6 +95,8 @@ impl Default for EventOptions {
     fn default() -> Self {
         Self {
             webhook_allow: Vec::new(),
+            webhook_proxy: None,
+            webhook_proxy_resolves: false,
             webhook_lookups: LOOKUPS_DEFAULT,
             emits_per_second: 1_000,
             retention: Duration::from_secs(7 * 24 * 60 * 60),

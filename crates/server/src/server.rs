@@ -23,7 +23,11 @@ use self::{
 };
 use crate::{
     app::App,
-    events::{deliver::webhook::GuardError, sealed_headers::seal_stored, secrets::SecretError},
+    events::{
+        deliver::webhook::{GuardError, ProxyError},
+        sealed_headers::seal_stored,
+        secrets::SecretError,
+    },
     http::{
         self,
         connections::{ConnectionLimits, Connections},
@@ -80,6 +84,8 @@ pub enum StartError {
     OtherSecretKey,
     #[error(transparent)]
     WebhookAllow(#[from] GuardError),
+    #[error(transparent)]
+    WebhookProxy(#[from] ProxyError),
     #[error(
         "cannot listen on {address}; choose another address with --listen, or port 0 for a free port"
     )]

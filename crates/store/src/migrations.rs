@@ -30,6 +30,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0013_delivery_policy",
     "0014_refill",
     "0015_exchanges",
+    "0016_client_keys",
 ];
 
 /// The schema version of this program: the number of steps.

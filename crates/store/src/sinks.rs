@@ -133,7 +133,8 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let changed = tx.changes(
         "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
              config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9,
-             sealed_headers = ?10, policy = ?11, paused = ?12 WHERE id = ?1",
+             sealed_headers = ?10, policy = ?11, paused = ?12, sealed_client_key = ?13
+         WHERE id = ?1",
         values![
             sink.id,
             &sink.name,
@@ -146,7 +147,8 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
             sink.previous_until,
             &sink.sealed_headers,
             &sink.policy,
-            &sink.paused
+            &sink.paused,
+            &sink.sealed_client_key
         ],
     )?;
     if !changed {

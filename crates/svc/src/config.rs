@@ -87,7 +87,10 @@ sections! {
     webhooks: Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,
         lookups: usize = "SVC_WEBHOOK_LOOKUPS",
-    } optional {}
+        proxy_resolves: bool = "SVC_WEBHOOK_PROXY_RESOLVES",
+    } optional {
+        proxy: String = "SVC_WEBHOOK_PROXY",
+    }
     scripts: Scripts as WrittenScripts {
         timeout_seconds: f64 = "SVC_SCRIPT_TIMEOUT_SECONDS",
         memory_mb: u32 = "SVC_SCRIPT_MEMORY_MB",

@@ -4,11 +4,13 @@
 //!
 //! Failures are panics that show the response or log.
 
+mod certificates;
 mod http;
 mod http2;
 mod postgres;
 mod process;
 mod program;
+mod proxy;
 mod raw_link;
 mod receiver;
 mod registration;
@@ -19,11 +21,13 @@ mod sink;
 mod skip;
 mod space;
 mod sse;
+mod tls_receiver;
 mod transcript;
 mod user;
 mod wait;
 mod zone;
 
+pub use certificates::{TestAuthority, TestCertificate};
 pub use http::{Answer, Http};
 pub use http2::Http2;
 pub use postgres::{GUARDED_USER, TestDatabase, TestPostgres};
@@ -32,6 +36,7 @@ pub use process::{
     resident_bytes, resident_mib,
 };
 pub use program::{Cli, Output, PROGRAM_VARIABLE, fixture_method_server, svc_program, under};
+pub use proxy::{ProxyRequest, TestProxy};
 pub use raw_link::{RawLink, simulated_registration};
 pub use receiver::{Received, Reply, TestReceiver};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
@@ -43,6 +48,7 @@ pub use skip::{found_or_skipped, require};
 pub use space::{TestAgent, TestSpace};
 pub use sse::{SseMessage, SseStream};
 pub use tempfile::TempDir;
+pub use tls_receiver::{TlsReceived, TlsReceiver};
 pub use user::{TestUser, error_code, result};
 pub use wait::{eventually, get_eventually};
 pub use zone::TestZone;

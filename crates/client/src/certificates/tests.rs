@@ -114,7 +114,7 @@ fn the_dates_of_a_self_signed_certificate_are_checked() {
     let mut roots = RootCertStore::empty();
     roots.add(named[0].clone()).expect("an authority");
     let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier::new(roots, named.clone(), provider);
+    let verifier = Verifier::new(Arc::new(roots), named.clone(), provider);
     let host = ServerName::try_from("localhost").expect("a name");
     let verify = |seconds: u64| {
         let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));

@@ -83,6 +83,19 @@ pub struct WebhookConfig {
     /// How the event is written into the request.
     #[serde(default, skip_serializing_if = "WebhookFormat::is_default")]
     pub format: WebhookFormat,
+    /// The only certificate authorities that are trusted for the receiver, as PEM. If absent, those of
+    /// the server's machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
+    /// The certificate that is shown to the receiver, with its chain, as PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_certificate: Option<String>,
+    /// The key of `client_certificate`, as PEM. Write-only: shown as `********`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_key: Option<String>,
+    /// Whether HTTP/2 is offered to an `https` receiver.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub http2: bool,
     /// `whsec_…`: given or generated at creation. Shown only in the answers to creation and rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
@@ -254,6 +267,10 @@ struct WebhookPatch {
     headers: Option<BTreeMap<String, Option<String>>>,
     body_template: Option<String>,
     format: Option<WebhookFormat>,
+    ca: Option<String>,
+    client_certificate: Option<String>,
+    client_key: Option<String>,
+    http2: Option<bool>,
 }
 
 /// `POST /api/event-sinks/{id}/rotate-secret`

@@ -10,6 +10,7 @@ pub mod webhook;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
+use svc_client::TlsSettings;
 use svc_core::{
     Quota, Quotas, SpaceId, Timestamp, UserId,
     event::{Event, EventSpace, sample},
@@ -28,6 +29,7 @@ use self::{
     webhook::{LaneOwner, Webhook, WebhookRequest},
 };
 use super::{
+    client_keys,
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
     sealed_headers,
     secrets::{SecretError, SecretKey},
@@ -216,11 +218,21 @@ impl Deliverers {
             .map_err(|error| error.to_string())?;
         let headers =
             sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())?;
+        let client_key =
+            client_keys::open(&self.secrets, sink).map_err(|error| error.to_string())?;
         let request = WebhookRequest {
             user,
             url,
             headers: &headers,
             format: options.format,
+            tls: TlsSettings {
+                ca: options.ca.as_deref(),
+                identity: options
+                    .client_certificate
+                    .as_deref()
+                    .zip(client_key.as_deref()),
+                http2: options.http2,
+            },
             body,
             event,
             secrets: &secrets,

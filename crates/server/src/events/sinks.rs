@@ -117,9 +117,11 @@ impl SinksService {
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
+            sealed_client_key: None,
             created_at: svc_clock::now(),
         };
         secret::seal_headers(&self.deliverers, &mut row)?;
+        secret::seal_client_key(&self.deliverers, &mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let quotas = self.quotas;
         let mut sink = self
@@ -164,6 +166,7 @@ impl SinksService {
                 if after.config.headers() != before.config.headers() {
                     secret::seal_headers(&deliverers, &mut after)?;
                 }
+                secret::seal_client_key(&deliverers, &mut after)?;
                 check_name_free(tx, &after)?;
                 script::check_script_change(tx, caller, &before, &after)?;
                 sinks::update(tx, &after)?;

@@ -14,7 +14,7 @@ use crate::{
         deliver::{
             Deliverers,
             method::MethodDelivery,
-            webhook::{AddressGuard, Lookups, Webhook},
+            webhook::{AddressGuard, Lookups, Proxy, Webhook},
         },
         emit::{Emitter, StorageLimits},
         history::History,
@@ -323,11 +323,17 @@ fn deliverers(
 ) -> Result<Deliverers, StartError> {
     let events = &options.events;
     let guard = AddressGuard::new(&events.webhook_allow)?;
+    let proxy = events.webhook_proxy.as_deref();
+    let proxy = proxy
+        .map(|url| Proxy::parse(url, events.webhook_proxy_resolves))
+        .transpose()?;
     let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
     Ok(Deliverers {
         store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
-        webhook: Webhook::new(guard).with_lookups(Lookups::new(events.webhook_lookups)),
+        webhook: Webhook::new(guard)
+            .with_lookups(Lookups::new(events.webhook_lookups))
+            .with_proxy(proxy),
         quotas: options.quotas,
         server_event_bytes: events.server_bytes,
         methods: MethodDelivery::new(base.registry.clone()),

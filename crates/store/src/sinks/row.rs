@@ -39,6 +39,8 @@ pub struct SinkRow {
     pub previous_until: Option<Timestamp>,
     /// Values of a webhook's headers, encrypted: see `events::sealed_headers`.
     pub sealed_headers: Option<Vec<u8>>,
+    /// The key of a webhook's client certificate, encrypted: see `events::client_keys`.
+    pub sealed_client_key: Option<Vec<u8>>,
     pub created_at: Timestamp,
 }
 
@@ -68,6 +70,13 @@ pub enum SinkConfig {
 #[serde(default)]
 pub struct WebhookOptions {
     pub format: WebhookFormat,
+    /// PEM.
+    pub ca: Option<String>,
+    /// PEM.
+    pub client_certificate: Option<String>,
+    /// Masked here; the key is in `sealed_client_key`.
+    pub client_key: Option<String>,
+    pub http2: bool,
 }
 
 impl WebhookOptions {
@@ -99,7 +108,8 @@ as_json!(SinkConfig, DeliveryPolicy, SinkPause);
 
 record! {
     SinkRow in "event_sinks": id, owner_key, owner_id, name, description, patterns, kind as "type",
-    active, config, policy, paused, secret, previous_secret, previous_until, sealed_headers, created_at
+    active, config, policy, paused, secret, previous_secret, previous_until, sealed_headers,
+    sealed_client_key, created_at
 }
 
 /// The `owner_key` of a user's own sinks.

@@ -226,6 +226,8 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
     let events = &config.events;
     EventOptions {
         webhook_allow: config.webhooks.allow.clone(),
+        webhook_proxy: config.webhooks.proxy.clone(),
+        webhook_proxy_resolves: config.webhooks.proxy_resolves,
         webhook_lookups: config.webhooks.lookups,
         emits_per_second: events.emits_per_second,
         retention: days(events.retention_days),

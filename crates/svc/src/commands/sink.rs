@@ -144,6 +144,11 @@ fn last_delivery(sink: &Sink) -> String {
     or_dash(last.map(|last| format!("{} {}", json_name(last.state), last.at)))
 }
 
+fn count_certificates(pem: &str) -> String {
+    let count = pem.matches("-----BEGIN CERTIFICATE-----").count();
+    format!("{count} certificates, PEM")
+}
+
 impl Record for Sink {
     const HEAD: &'static [&'static str] = &[
         "NAME", "TYPE", "OWNER", "ACTIVE", "PATTERNS", "QUEUED", "DROPPED", "LAST",
@@ -184,6 +189,22 @@ impl Record for Sink {
             if !webhook.format.is_default() {
                 fields.push(("format", json_name(webhook.format)));
             }
+            let tls = [
+                ("receiver CA", webhook.ca.as_deref().map(count_certificates)),
+                (
+                    "client certificate",
+                    webhook
+                        .client_certificate
+                        .as_deref()
+                        .map(count_certificates),
+                ),
+                ("client key", webhook.client_key.clone()),
+                ("HTTP/2", webhook.http2.then(|| yes_no(true))),
+            ];
+            fields.extend(
+                tls.into_iter()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
             fields.extend(webhook.secret.clone().map(|secret| ("secret", secret)));
             template = webhook.body_template.as_ref();
         }

@@ -8,22 +8,13 @@
 
 use std::{
     collections::BTreeMap,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use http::Request;
-use http_body_util::Full;
-use svc_client::{
-    tls_config,
-    transport::{GuardedError, Stream, bare_host, connect_permitted, start_tls},
-};
+use svc_client::{TlsConfigs, TlsSettings};
 use svc_core::{Timestamp, UserId, event::Event};
 use svc_protocol::api::WebhookFormat;
 use tokio::time::timeout;
-use tokio_rustls::rustls::ClientConfig;
-use tracing::info;
 
 use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
 
@@ -35,16 +26,21 @@ mod format;
 mod guard;
 mod headers;
 mod lookups;
+mod outgoing;
+mod proxy;
+mod reach;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod url;
 
 use self::{
     answer::WebhookAnswer,
-    connection::Connection,
+    connection::{Connection, ConnectionSettings},
     connections::{Connections, IdleLimits},
     exchange::Trace,
+    outgoing::OutgoingRequest,
     url::Location,
 };
 pub use self::{
@@ -53,6 +49,8 @@ pub use self::{
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
     lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
+    proxy::{Proxy, ProxyError},
+    tls::{TlsOptionsError, check_tls_options},
     url::{UrlError, check_url},
 };
 
@@ -84,6 +82,7 @@ pub struct WebhookRequest<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
     pub format: WebhookFormat,
+    pub tls: TlsSettings<'a>,
     /// In this format.
     pub body: String,
     pub event: &'a Event,
@@ -103,8 +102,8 @@ pub struct Webhook {
     connections: Connections<Connection>,
     /// Limits the log lines about failed connections.
     failure_lines: MinuteLimit,
-    /// An error is reported per attempt: without trusted roots `http` receivers still work.
-    tls: Result<Arc<ClientConfig>, String>,
+    tls: TlsConfigs,
+    proxy: Option<Proxy>,
 }
 
 impl Webhook {
@@ -115,9 +114,8 @@ impl Webhook {
             lookups: Lookups::new(LOOKUPS_DEFAULT),
             connections: Connections::new(IdleLimits::default()),
             failure_lines: MinuteLimit::new(FAILURE_LINES_PER_MINUTE),
-            tls: tls_config(None)
-                .map(Arc::new)
-                .map_err(|error| error.to_string()),
+            tls: TlsConfigs::default(),
+            proxy: None,
         }
     }
 
@@ -128,6 +126,12 @@ impl Webhook {
 
     pub fn with_lookups(mut self, lookups: Lookups) -> Self {
         self.lookups = lookups;
+        self
+    }
+
+    /// Sends all requests through a proxy.
+    pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
+        self.proxy = proxy;
         self
     }
 
@@ -166,19 +170,21 @@ impl Webhook {
         if given.keep_exchange {
             trace.request = Some(exchange::describe(&given, &location, &headers));
         }
-        let mut request = Request::post(location.path.as_str())
-            .body(Full::new(Bytes::from(given.body)))
-            .map_err(|error| error.to_string())?;
-        *request.headers_mut() = headers;
+        let (tls, settings) = (given.tls, tls::connection_settings(given.url, given.tls));
+        let mut request = OutgoingRequest::new(given.url, &location, headers, given.body);
+        request.proxy_authorization = self
+            .proxy
+            .as_ref()
+            .and_then(|proxy| proxy.authorization.clone());
         let answer_bytes_max = self.policy.answer_bytes_max;
         let keep = |connection, can_be_used_again| {
             if let (Some(lane), true) = (given.lane, can_be_used_again) {
                 self.connections.put(lane, connection);
             }
         };
-        if let Some(mut kept) = self.take_kept(&given.lane, given.url, &location).await {
-            trace.address = Some(kept.address());
-            let exchange = kept.exchange(request.clone(), answer, answer_bytes_max);
+        if let Some(mut kept) = self.take_kept(given.lane, &settings, &location).await {
+            trace.note(&kept);
+            let exchange = kept.exchange(&request, answer, answer_bytes_max);
             match exchange.await {
                 Ok(can_be_used_again) => return Ok(keep(kept, can_be_used_again)),
                 Err(error) if error.is_answered => return Err(error.why),
@@ -186,76 +192,27 @@ impl Webhook {
                 Err(_) => {}
             }
         }
-        let connecting = self.connect(given.user, given.url, &location, trace);
+        let connecting = self.connect(given.user, (&location, tls), settings, trace);
         let mut connection = connecting.await?;
-        let exchange = connection.exchange(request, answer, answer_bytes_max);
+        trace.note(&connection);
+        let exchange = connection.exchange(&request, answer, answer_bytes_max);
         let can_be_used_again = exchange.await.map_err(|error| error.why)?;
         keep(connection, can_be_used_again);
         Ok(())
     }
 
-    /// The kept connection of a lane, if it can be used for a request to this URL.
+    /// The kept connection of a lane, if it can be used for a request with these settings.
     async fn take_kept(
         &self,
-        lane: &Option<LaneOwner>,
-        url: &str,
+        lane: Option<LaneOwner>,
+        settings: &ConnectionSettings,
         location: &Location,
     ) -> Option<Connection> {
-        let mut kept = self.connections.take(lane.as_ref()?.lane)?;
-        let is_permitted = self.guard.permits(&location.host, kept.address().ip());
-        (is_permitted && kept.can_send_to(url).await).then_some(kept)
-    }
-
-    async fn connect(
-        &self,
-        user: UserId,
-        url: &str,
-        location: &Location,
-        trace: &mut Trace,
-    ) -> Result<Connection, String> {
-        let tls = match (location.tls, &self.tls) {
-            (false, _) => None,
-            (true, Ok(config)) => Some(Arc::clone(config)),
-            (true, Err(why)) => return Err(why.clone()),
-        };
-        let (host, port) = (bare_host(&location.host), location.port);
-        let mut began = Instant::now();
-        let addresses = self.lookups.resolve(user, host, port).await;
-        trace.dns = Some(lap(&mut began));
-        let permits = |address| self.guard.permits(&location.host, address);
-        let connecting = async {
-            let (stream, address) = connect_permitted(host, addresses, permits).await?;
-            trace.connect = Some(lap(&mut began));
-            trace.address = Some(address);
-            let stream: Box<dyn Stream> = match tls {
-                Some(config) => {
-                    let stream = start_tls(host, stream, config).await?;
-                    trace.tls = Some(lap(&mut began));
-                    Box::new(stream)
-                }
-                None => Box::new(stream),
-            };
-            Ok((stream, address))
-        };
-        let (stream, address) = connecting.await.map_err(|error| {
-            self.log_failure(user, &error);
-            connect_reason(error, host, port)
-        })?;
-        Connection::start(stream, url, address).await
-    }
-}
-
-impl Webhook {
-    /// Logs a failed connection with its address, for administrators. The owner of a webhook must
-    /// never see the address behind a name: it may belong to the operator's internal network.
-    fn log_failure(&self, owner: UserId, error: &GuardedError) {
-        let has_address = matches!(
-            error,
-            GuardedError::Blocked { .. } | GuardedError::Connect { .. }
-        );
-        if has_address && self.failure_lines.take(owner, Instant::now()).is_ok() {
-            info!(user.id = %owner, "a webhook could not connect: {error}");
-        }
+        let mut kept = self.connections.take(lane?.lane)?;
+        let address = kept.address();
+        let is_permitted =
+            address.is_none_or(|address| self.guard.permits(&location.host, address.ip()));
+        (is_permitted && kept.can_send(settings).await).then_some(kept)
     }
 }
 
@@ -264,25 +221,6 @@ impl Webhook {
 struct Progress {
     answer: WebhookAnswer,
     trace: Trace,
-}
-
-/// The time since `began`, which becomes now.
-fn lap(began: &mut Instant) -> Duration {
-    let now = Instant::now();
-    now.duration_since(std::mem::replace(began, now))
-}
-
-/// The error for the owner of a webhook. It names the host and never the address behind it.
-fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
-    match error {
-        GuardedError::Blocked { .. } => format!(
-            "`{host}` is not an allowed target: its address is not globally routable; an administrator can allow it in `webhooks.allow`"
-        ),
-        GuardedError::Connect { why, .. } => {
-            format!("cannot connect to `{host}`, port {port}: {why}")
-        }
-        other @ (GuardedError::Resolve { .. } | GuardedError::Tls { .. }) => other.to_string(),
-    }
 }
 
 /// The innermost cause: it says what happened, the outer ones only where.

@@ -211,6 +211,7 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        sealed_client_key: None,
         policy: DeliveryPolicy::default(),
         paused: None,
         created_at: Timestamp(0),

@@ -32,6 +32,7 @@ fn row(number: u128, given: &[(&str, &str)]) -> SinkRow {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        sealed_client_key: None,
         policy: DeliveryPolicy::default(),
         paused: None,
         created_at: Timestamp(0),

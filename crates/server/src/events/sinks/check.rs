@@ -89,6 +89,7 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
                     .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
             }
             reject_masks(&given.headers)?;
+            reject_masked_key(&given)?;
             webhook_config(given)
         }
         SinkType::Script => script_config(new.script.clone().ok_or_else(missing_script)?),
@@ -126,10 +127,17 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 headers: headers.clone(),
                 body_template: body_template.clone(),
                 format: options.format,
+                ca: options.ca.clone(),
+                client_certificate: options.client_certificate.clone(),
+                client_key: options.client_key.clone(),
+                http2: options.http2,
                 secret: None,
             };
             let mut merged = merge(&current, patch)?;
             restore_masked(&mut merged.headers, headers)?;
+            if options.client_key.is_none() {
+                reject_masked_key(&merged)?;
+            }
             webhook_config(merged)
         }
         SinkConfig::Script { script_id, source } => {
@@ -218,6 +226,16 @@ fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
     }
 }
 
+fn reject_masked_key(given: &WebhookConfig) -> Result<(), SinkError> {
+    match given.client_key.as_deref() {
+        Some(MASK) => Err(SinkError::invalid(
+            "invalid_tls",
+            format!("`{MASK}` means the stored key, but no `client_key` is stored; set the key"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn mask_without_value(name: &str) -> SinkError {
     SinkError::invalid(
         "invalid_header",
@@ -272,6 +290,10 @@ fn webhook_config(given: WebhookConfig) -> SinkConfig {
         body_template: given.body_template,
         options: WebhookOptions {
             format: given.format,
+            ca: given.ca,
+            client_certificate: given.client_certificate,
+            client_key: given.client_key,
+            http2: given.http2,
         },
     }
 }
@@ -315,6 +337,8 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
                 .map_err(|error| SinkError::invalid("invalid_url", error.to_string()))?;
             webhook::check_headers(headers, options.format)
                 .map_err(|error| SinkError::invalid("invalid_header", error.to_string()))?;
+            webhook::check_tls_options(url, options)
+                .map_err(|error| SinkError::invalid("invalid_tls", error.to_string()))?;
         }
         SinkConfig::Script { script_id, source } => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}

@@ -7,7 +7,7 @@ use svc_store::{
     sinks::{self, SinkConfig, SinkRow},
 };
 
-use crate::events::sealed_headers;
+use crate::events::sealed_headers::{self, MASK};
 
 /// A sink with the status of its lane.
 pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
@@ -28,6 +28,10 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
                 headers,
                 body_template,
                 format: options.format,
+                ca: options.ca,
+                client_certificate: options.client_certificate,
+                client_key: options.client_key.map(|_| MASK.to_owned()),
+                http2: options.http2,
                 secret: None,
             });
         }
@@ -81,6 +85,16 @@ pub fn describe(row: &SinkRow) -> Value {
         } => {
             if !options.format.is_default() {
                 detail["format"] = json!(options.format);
+            }
+            // Certificates are long, and the key is a secret.
+            for (name, is_set) in [
+                ("ca", options.ca.is_some()),
+                ("client_certificate", options.client_certificate.is_some()),
+                ("http2", options.http2),
+            ] {
+                if is_set {
+                    detail[name] = json!(true);
+                }
             }
             detail["host"] = json!(host_of(url));
             detail["headers"] = json!(headers.keys().collect::<Vec<_>>());

@@ -12,7 +12,11 @@ use svc_store::{
 
 use super::{SinksService, entry, error::SinkError, managed};
 use crate::{
-    events::{deliver::Deliverers, sealed_headers, secrets},
+    events::{
+        client_keys::{self, ClientKeyError},
+        deliver::Deliverers,
+        sealed_headers, secrets,
+    },
     identity::Caller,
 };
 
@@ -70,6 +74,16 @@ impl SinksService {
             .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
         Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
     }
+}
+
+/// Encrypts the key of a webhook's client certificate, and checks that they belong together.
+pub(super) fn seal_client_key(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
+    client_keys::seal(&deliverers.secrets, row).map_err(|error| match error {
+        ClientKeyError::Secret(error) => {
+            SinkError::Conflict(format!("{error}; set `client_key` again"))
+        }
+        ClientKeyError::Settings(error) => SinkError::invalid("invalid_tls", error.to_string()),
+    })
 }
 
 /// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, because the

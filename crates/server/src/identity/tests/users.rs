@@ -212,6 +212,7 @@ async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        sealed_client_key: None,
         policy: DeliveryPolicy::default(),
         paused: None,
         created_at: fixture.now(),

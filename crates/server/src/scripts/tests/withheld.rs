@@ -40,6 +40,7 @@ impl Fixture {
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
+            sealed_client_key: None,
             policy: DeliveryPolicy::default(),
             paused: None,
             created_at: svc_clock::now(),

@@ -22,7 +22,7 @@ fn sink(number: u128, owner_key: &str) -> SinkRow {
         owner_id: ANN,
         name: format!("sink {number}"),
         description: String::new(),
-        patterns: Pattern::parse_list("*").expect("valid"),
+        patterns: Pattern::parse_list("custom.*").expect("valid"),
         kind: SinkType::Webhook,
         active: true,
         config: SinkConfig::Webhook {
@@ -37,6 +37,7 @@ fn sink(number: u128, owner_key: &str) -> SinkRow {
         previous_secret: None,
         previous_until: None,
         sealed_headers: None,
+        sealed_client_key: None,
         created_at: Timestamp(0),
     }
 }

@@ -13,7 +13,7 @@ use svc_protocol::api::{
 
 use super::{
     SinkArg,
-    content::{Content, read_text},
+    content::{Content, read_file, read_text},
     policy,
 };
 use crate::{
@@ -132,6 +132,10 @@ fn new_sink(
     content.check_kind(args.r#type.into())?;
     let source = content.script_source(environment)?;
     let body_template = read_text(environment, content.body_template)?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let ca = given(read_file(environment, content.receiver_ca)?);
+    let client_certificate = given(read_file(environment, content.client_cert)?);
+    let client_key = given(read_file(environment, content.client_key)?);
     let mut new = NewSink {
         name: args.name,
         description: content.description.unwrap_or_default(),
@@ -158,6 +162,10 @@ fn new_sink(
                 headers: content.headers.into_iter().collect::<BTreeMap<_, _>>(),
                 body_template,
                 format: content.format.map(Into::into).unwrap_or_default(),
+                ca,
+                client_certificate,
+                client_key,
+                http2: content.http2.unwrap_or_default(),
                 secret,
             });
         }
@@ -212,6 +220,18 @@ fn patch(
     }
     if let Some(format) = content.format {
         config.insert("format".into(), json!(WebhookFormat::from(format)));
+    }
+    for (name, path) in [
+        ("ca", content.receiver_ca),
+        ("client_certificate", content.client_cert),
+        ("client_key", content.client_key),
+    ] {
+        if let Some(text) = read_file(environment, path)? {
+            config.insert(name.into(), absent_if_empty(text));
+        }
+    }
+    if let Some(http2) = content.http2 {
+        config.insert("http2".into(), http2.into());
     }
     // A script sink has a stored script or its own source, never both.
     if let Some(id) = script {

@@ -36,6 +36,18 @@ pub struct Content {
     /// How a webhook writes an event into its request
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FormatArg>,
+    /// PEM file with the only certificate authorities that are trusted for an https webhook
+    #[arg(long, value_name = "FILE")]
+    pub receiver_ca: Option<String>,
+    /// PEM file with the certificate that is shown to an https webhook, and its chain
+    #[arg(long, value_name = "FILE")]
+    pub client_cert: Option<String>,
+    /// PEM file with the key of the client certificate; it is stored encrypted and never shown
+    #[arg(long, value_name = "FILE")]
+    pub client_key: Option<String>,
+    /// Whether HTTP/2 is offered to an https webhook
+    #[arg(long, value_name = "BOOL")]
+    pub http2: Option<bool>,
     /// Stored script of kind `sink` that a script sink runs, by name or id
     #[arg(long, value_name = "SCRIPT", conflicts_with = "script_file")]
     pub script: Option<String>,
@@ -89,6 +101,10 @@ impl Content {
             ("--url", self.url.is_some(), is_webhook),
             ("--header", !self.headers.is_empty(), is_webhook),
             ("--format", self.format.is_some(), is_webhook),
+            ("--receiver-ca", self.receiver_ca.is_some(), is_webhook),
+            ("--client-cert", self.client_cert.is_some(), is_webhook),
+            ("--client-key", self.client_key.is_some(), is_webhook),
+            ("--http2", self.http2.is_some(), is_webhook),
             ("--body-template", self.body_template.is_some(), !is_script),
             ("--script", self.script.is_some(), is_script),
             ("--script-file", self.script_file.is_some(), is_script),
@@ -128,6 +144,17 @@ impl Content {
             .as_deref()
             .map(|file| own_script::read_bounded(environment, file))
             .transpose()
+    }
+}
+
+/// The text of a file; an empty text for an empty path, which removes the setting on update.
+pub fn read_file(
+    environment: &Environment,
+    path: Option<String>,
+) -> Result<Option<String>, Failure> {
+    match path {
+        Some(path) if !path.is_empty() => read_text(environment, Some(format!("@{path}"))),
+        other => Ok(other),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What was sent: the stored requests and responses of attempts.
 
 use serde_json::{Value, json};
-use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, get_eventually};
+use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, get_eventually, require};
 
 use crate::SOON;
 
@@ -134,11 +134,11 @@ async fn the_cli_prints_an_attempt_and_its_curl_command() {
     let command = server.cli(&ann).run(&args).await.expect(0).stdout;
     assert!(command.contains("-H 'x-key: <X-KEY>'"), "{command}");
     // The command is valid: with the secret in its place, the receiver gets the same body.
-    if let Ok(done) = std::process::Command::new("sh")
-        .args(["-c", &command.replace("<X-KEY>", "s3cret")])
-        .output()
-        && done.status.success()
-    {
+    let mut shell = tokio::process::Command::new("sh");
+    shell.args(["-c", &command.replace("<X-KEY>", "s3cret")]);
+    if require("curl").is_ok() {
+        let done = shell.output().await.unwrap();
+        assert!(done.status.success(), "{done:?}");
         let received = receiver.received("/hook");
         assert_eq!(received.len(), 2);
         assert_eq!(received[1].body, received[0].body);

@@ -1,9 +1,10 @@
 //! A connection to a receiver, used for one request at a time.
 //!
-//! The attempt that uses a connection also drives it: no task exists for a connection, and nothing is
-//! read from an idle one.
+//! The attempt that uses a connection also drives it: nothing is read from an idle HTTP/1.1
+//! connection. HTTP/2 needs tasks, which end with the connection.
 
 use std::{
+    error::Error,
     io,
     net::SocketAddr,
     pin::Pin,
@@ -16,73 +17,129 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Response};
 use http_body_util::Full;
-use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{
+    body::Incoming,
+    client::conn::{http1, http2},
+};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use svc_client::transport::Stream;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    task::JoinSet,
+};
 
-use super::{answer::WebhookAnswer, innermost_cause};
+use super::{
+    answer::WebhookAnswer,
+    innermost_cause,
+    outgoing::{OutgoingRequest, RequestForm},
+};
 
 /// Bytes of headers that an answer may have.
 const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of an answer that a receiver may send over HTTP/2 before they are read.
+const HTTP2_WINDOW_BYTES: u32 = 64 * 1024;
 /// The age after which a connection is not used again, so that changes of names and of the guard take
 /// effect.
 const AGE_MAX: Duration = Duration::from_secs(60);
 
 pub(super) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
-    driver: http1::Connection<TokioIo<ObservedStream>, Full<Bytes>>,
+    sender: Sender,
+    driver: Pin<Box<dyn Future<Output = Result<(), hyper::Error>> + Send>>,
+    /// Of HTTP/2.
+    tasks: Tasks,
     /// Whether a byte arrived since the last request.
     has_read: Arc<AtomicBool>,
     opened: Instant,
-    /// The URL for which it was opened.
-    url: String,
-    address: SocketAddr,
+    form: RequestForm,
+    settings: ConnectionSettings,
+    address: Option<SocketAddr>,
+}
+
+enum Sender {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+/// What a connection was opened for. A request with other settings needs another connection.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct ConnectionSettings {
+    pub(super) url: String,
+    /// A digest of the settings of TLS; `None` for the defaults.
+    pub(super) tls: Option<[u8; 32]>,
 }
 
 /// Why a request got no complete answer.
 pub(super) struct ExchangeError {
     pub(super) why: String,
-    /// Whether a part of the answer arrived.
+    /// Whether a part of the answer arrived, or the receiver may have processed the request.
     pub(super) is_answered: bool,
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.tasks.0.lock().abort_all();
+    }
+}
+
 impl Connection {
+    /// `address` is that of the receiver; `None` if the proxy resolves names.
     pub(super) async fn start(
         stream: Box<dyn Stream>,
-        url: &str,
-        address: SocketAddr,
+        form: RequestForm,
+        settings: ConnectionSettings,
+        address: Option<SocketAddr>,
     ) -> Result<Self, String> {
-        let has_read = Arc::new(AtomicBool::new(false));
-        let stream = ObservedStream {
+        let (has_read, tasks) = (Arc::new(AtomicBool::new(false)), Tasks::default());
+        let stream = TokioIo::new(ObservedStream {
             stream,
             has_read: Arc::clone(&has_read),
+        });
+        let failed = |error: hyper::Error| error.to_string();
+        let (sender, driver): (_, Pin<Box<dyn Future<Output = _> + Send>>) = match form {
+            RequestForm::Http2 => {
+                let handshake = http2::Builder::new(tasks.clone())
+                    .initial_stream_window_size(HTTP2_WINDOW_BYTES)
+                    .initial_connection_window_size(HTTP2_WINDOW_BYTES)
+                    .max_header_list_size(ANSWER_HEADER_BYTES_MAX as u32)
+                    .handshake(stream);
+                let (sender, driver) = handshake.await.map_err(failed)?;
+                (Sender::Http2(sender), Box::pin(driver))
+            }
+            RequestForm::Origin | RequestForm::Absolute => {
+                let handshake = http1::Builder::new()
+                    .max_buf_size(ANSWER_HEADER_BYTES_MAX)
+                    .handshake(stream);
+                let (sender, driver) = handshake.await.map_err(failed)?;
+                (Sender::Http1(sender), Box::pin(driver))
+            }
         };
-        let (sender, driver) = http1::Builder::new()
-            .max_buf_size(ANSWER_HEADER_BYTES_MAX)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| error.to_string())?;
         Ok(Self {
             sender,
             driver,
+            tasks,
             has_read,
             opened: Instant::now(),
-            url: url.to_owned(),
+            form,
+            settings,
             address,
         })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(super) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Whether an idle connection can be used for another request to this URL. False if the receiver
-    /// closed it or sent bytes that no request asked for.
-    pub(super) async fn can_send_to(&mut self, url: &str) -> bool {
-        self.url == url && self.is_young() && self.is_idle().await
+    pub(super) fn is_http2(&self) -> bool {
+        self.form == RequestForm::Http2
+    }
+
+    /// Whether an idle connection can be used for another request with these settings. False if the
+    /// receiver closed it or sent bytes that no request asked for.
+    pub(super) async fn can_send(&mut self, settings: &ConnectionSettings) -> bool {
+        self.settings == *settings && self.is_young() && self.is_idle().await
     }
 
     fn is_young(&self) -> bool {
@@ -92,25 +149,32 @@ impl Connection {
     /// Polls the connection once, so that it notices what happened on the socket.
     async fn is_idle(&mut self) -> bool {
         let driver = &mut self.driver;
-        let polled = std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut *driver).poll(cx))).await;
+        let polled = std::future::poll_fn(|cx| Poll::Ready(driver.as_mut().poll(cx))).await;
         polled.is_pending() && self.sender.is_ready()
     }
 
     /// Sends a request and reads its answer. Returns whether the connection can be used again.
     pub(super) async fn exchange(
         &mut self,
-        request: Request<Full<Bytes>>,
+        request: &OutgoingRequest,
         answer: &mut WebhookAnswer,
         answer_bytes_max: usize,
     ) -> Result<bool, ExchangeError> {
-        let began = Instant::now();
+        let request = request.to_request(self.form).map_err(|why| ExchangeError {
+            why,
+            is_answered: true,
+        })?;
+        let (began, is_http2) = (Instant::now(), self.is_http2());
         self.has_read.store(false, Ordering::Relaxed);
         let (sender, has_read) = (&mut self.sender, &self.has_read);
         let exchange = async {
-            let response = sender.send_request(request).await;
+            let response = sender.send(request).await;
             let response = response.map_err(|error| ExchangeError {
                 why: format!("no answer: {}", exchange_reason(&error)),
-                is_answered: has_read.load(Ordering::Relaxed),
+                is_answered: match is_http2 {
+                    true => !is_unprocessed(&error),
+                    false => has_read.load(Ordering::Relaxed),
+                },
             })?;
             answer.first_byte = Some(began.elapsed());
             let read = answer.read(response, answer_bytes_max).await;
@@ -132,6 +196,25 @@ impl Connection {
     }
 }
 
+impl Sender {
+    async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, hyper::Error> {
+        match self {
+            Self::Http1(sender) => sender.send_request(request).await,
+            Self::Http2(sender) => sender.send_request(request).await,
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        match self {
+            Self::Http1(sender) => sender.is_ready(),
+            Self::Http2(sender) => sender.is_ready(),
+        }
+    }
+}
+
 /// Why a request got no answer.
 fn exchange_reason(error: &hyper::Error) -> String {
     if error.is_parse_too_large() {
@@ -142,6 +225,32 @@ fn exchange_reason(error: &hyper::Error) -> String {
         "the receiver closed the connection before it answered".to_owned()
     } else {
         innermost_cause(error)
+    }
+}
+
+/// Whether the receiver did not process a request over HTTP/2: the connection was closed.
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    let reason = error
+        .source()
+        .and_then(|source| source.downcast_ref::<h2::Error>());
+    error.is_canceled()
+        || error.is_closed()
+        || reason.is_some_and(|error| {
+            error.is_io()
+                || error.is_go_away()
+                || error.reason() == Some(h2::Reason::REFUSED_STREAM)
+        })
+}
+
+/// The tasks of an HTTP/2 connection.
+#[derive(Clone, Default)]
+struct Tasks(Arc<Mutex<JoinSet<()>>>);
+
+impl<T: Future<Output = ()> + Send + 'static> hyper::rt::Executor<T> for Tasks {
+    fn execute(&self, task: T) {
+        let mut tasks = self.0.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
     }
 }
 

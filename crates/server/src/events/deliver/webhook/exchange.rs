@@ -6,7 +6,7 @@ use std::{net::SocketAddr, time::Duration};
 use http::{HeaderMap, header::SET_COOKIE};
 use svc_protocol::api::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 
-use super::{WebhookRequest, answer::WebhookAnswer, url::Location};
+use super::{WebhookRequest, answer::WebhookAnswer, connection::Connection, url::Location};
 use crate::events::sealed_headers::MASK;
 
 /// Bytes of a request's body that are kept.
@@ -23,11 +23,18 @@ pub(super) struct Trace {
     pub(super) connect: Option<Duration>,
     pub(super) tls: Option<Duration>,
     pub(super) address: Option<SocketAddr>,
+    is_http2: bool,
 }
 
 impl Trace {
+    /// Notes the connection that is used.
+    pub(super) fn note(&mut self, connection: &Connection) {
+        self.address = connection.address();
+        self.is_http2 = connection.is_http2();
+    }
+
     pub(super) fn into_exchange(
-        self,
+        mut self,
         answer: &WebhookAnswer,
         total: Duration,
     ) -> Option<Box<Exchange>> {
@@ -37,8 +44,10 @@ impl Trace {
                 (name == SET_COOKIE.as_str()).then(|| MASK.to_owned())
             }),
         });
+        let mut request = self.request.take()?;
+        request.line += if self.is_http2 { "HTTP/2" } else { "HTTP/1.1" };
         Some(Box::new(Exchange {
-            request: self.request?,
+            request,
             response,
             timing: ExchangeTiming {
                 dns: self.dns.map(milliseconds),
@@ -70,7 +79,8 @@ pub(super) fn describe(
     let body = &request.body;
     SentRequest {
         url: request.url.to_owned(),
-        line: format!("POST {} HTTP/1.1", location.path),
+        // The version follows when the connection is known.
+        line: format!("POST {} ", location.path),
         headers: fields(headers, usize::MAX, mask),
         body: body[..body.floor_char_boundary(BODY_BYTES_MAX)].to_owned(),
         body_bytes: body.len() as u64,

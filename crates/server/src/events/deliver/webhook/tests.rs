@@ -1,6 +1,6 @@
 //! Attempts at receivers on real sockets, well-behaved and hostile.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;
@@ -142,6 +142,7 @@ async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (Atte
         url,
         headers: &headers,
         format: WebhookFormat::Default,
+        tls: TlsSettings::default(),
         body: BODY.to_owned(),
         event: &event,
         secrets: &secrets,

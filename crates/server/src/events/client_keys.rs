@@ -1,0 +1,73 @@
+//! Keys of client certificates at rest, encrypted like the signing secrets.
+//!
+//! A sink's configuration holds [`MASK`] in place of the key. The encrypted key is in the row's
+//! `sealed_client_key`. It is in no answer, log or audit entry.
+
+use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
+use svc_core::SinkId;
+use svc_store::sinks::{SinkConfig, SinkRow, WebhookOptions};
+use thiserror::Error;
+
+use super::{
+    sealed_headers::MASK,
+    secrets::{SecretError, SecretKey},
+};
+
+#[derive(Debug, Error)]
+pub enum ClientKeyError {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Settings(#[from] TlsSettingsError),
+}
+
+/// The plain key of a webhook, if it has one.
+pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretError> {
+    let options = options_of(row);
+    match (
+        options.and_then(|options| options.client_key.as_deref()),
+        &row.sealed_client_key,
+    ) {
+        (Some(MASK), Some(sealed)) => {
+            let plain = key.decrypt(sealed, &associated_data(row.id))?;
+            Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
+        }
+        (Some(MASK), None) => Err(SecretError::WrongKey),
+        (Some(plain), _) => Ok(Some(plain.to_owned())),
+        (None, _) => Ok(None),
+    }
+}
+
+/// Encrypts the key of a row and checks that it belongs to the certificate.
+pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
+    let options = options_of(row);
+    let certificate = options.and_then(|options| options.client_certificate.clone());
+    let (Some(certificate), Some(plain)) = (certificate, open(key, row)?) else {
+        row.sealed_client_key = None;
+        return Ok(());
+    };
+    check_tls_settings(TlsSettings {
+        identity: Some((&certificate, &plain)),
+        ..TlsSettings::default()
+    })?;
+    let SinkConfig::Webhook { options, .. } = &mut row.config else {
+        return Ok(());
+    };
+    if options.client_key.as_deref() != Some(MASK) {
+        options.client_key = Some(MASK.to_owned());
+        row.sealed_client_key = Some(key.encrypt(plain.as_bytes(), &associated_data(row.id)));
+    }
+    Ok(())
+}
+
+fn options_of(row: &SinkRow) -> Option<&WebhookOptions> {
+    match &row.config {
+        SinkConfig::Webhook { options, .. } => Some(options),
+        SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => None,
+    }
+}
+
+/// Differs from that of the other secrets of a sink, so that they cannot be exchanged.
+fn associated_data(id: SinkId) -> Vec<u8> {
+    [id.0.as_bytes(), &b" client key"[..]].concat()
+}

@@ -1,0 +1,165 @@
+//! Settings of TLS of a webhook: their limits, and what makes two connections different.
+
+use ring::digest::{Context, SHA256};
+use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
+use svc_store::sinks::WebhookOptions;
+use thiserror::Error;
+
+use super::connection::ConnectionSettings;
+
+const CA_BYTES_MAX: usize = 64 * 1024;
+const CERTIFICATE_BYTES_MAX: usize = 32 * 1024;
+const KEY_BYTES_MAX: usize = 16 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TlsOptionsError {
+    #[error("`{field}` has {bytes} bytes; at most {max} are allowed")]
+    TooLong {
+        field: &'static str,
+        bytes: usize,
+        max: usize,
+    },
+    #[error("`{0}` needs a URL that begins with `https://`")]
+    NotHttps(&'static str),
+    #[error("`client_certificate` and `client_key` need each other; set both, or neither")]
+    OneOfTwo,
+    #[error(transparent)]
+    Settings(#[from] TlsSettingsError),
+}
+
+/// Checks the settings of a webhook. That the key belongs to the certificate is checked when the key
+/// is encrypted.
+pub fn check_tls_options(url: &str, options: &WebhookOptions) -> Result<(), TlsOptionsError> {
+    let texts = [
+        ("ca", &options.ca, CA_BYTES_MAX),
+        (
+            "client_certificate",
+            &options.client_certificate,
+            CERTIFICATE_BYTES_MAX,
+        ),
+        ("client_key", &options.client_key, KEY_BYTES_MAX),
+    ];
+    let is_https = url
+        .get(..8)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+    for (field, text, max) in texts {
+        let Some(text) = text else { continue };
+        if !is_https {
+            return Err(TlsOptionsError::NotHttps(field));
+        }
+        if text.len() > max {
+            let bytes = text.len();
+            return Err(TlsOptionsError::TooLong { field, bytes, max });
+        }
+    }
+    if options.http2 && !is_https {
+        return Err(TlsOptionsError::NotHttps("http2"));
+    }
+    if options.client_certificate.is_some() != options.client_key.is_some() {
+        return Err(TlsOptionsError::OneOfTwo);
+    }
+    let ca = options.ca.as_deref();
+    check_tls_settings(TlsSettings {
+        ca,
+        ..TlsSettings::default()
+    })?;
+    Ok(())
+}
+
+/// What a connection for this URL and these settings is opened for.
+pub(super) fn connection_settings(url: &str, tls: TlsSettings<'_>) -> ConnectionSettings {
+    let is_default = tls.ca.is_none() && tls.identity.is_none() && !tls.http2;
+    ConnectionSettings {
+        url: url.to_owned(),
+        tls: (!is_default).then(|| digest(tls)),
+    }
+}
+
+fn digest(tls: TlsSettings<'_>) -> [u8; 32] {
+    let (certificate, key) = tls.identity.unzip();
+    let mut context = Context::new(&SHA256);
+    for text in [tls.ca, certificate, key] {
+        // The length separates the texts, and an empty one from none.
+        let length = text.map_or(u64::MAX, |text| text.len() as u64);
+        context.update(&length.to_be_bytes());
+        context.update(text.unwrap_or_default().as_bytes());
+    }
+    context.update(&[tls.http2.into()]);
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_tls_need_https_and_have_limits() {
+        let check = |url: &str, options: WebhookOptions| {
+            let error = check_tls_options(url, &options).expect_err("refused");
+            error.to_string()
+        };
+        let plain = WebhookOptions::default();
+        assert_eq!(check_tls_options("http://x", &plain), Ok(()));
+        let with_http2 = WebhookOptions {
+            http2: true,
+            ..WebhookOptions::default()
+        };
+        assert_eq!(check_tls_options("HTTPS://x/", &with_http2), Ok(()));
+        assert!(check("http://x/", with_http2).contains("`http2` needs a URL"));
+        let with_ca = |ca: &str| WebhookOptions {
+            ca: Some(ca.to_owned()),
+            ..WebhookOptions::default()
+        };
+        assert!(check("http://x/", with_ca("x")).contains("`ca` needs"));
+        assert!(check("https://x/", with_ca("x")).contains("BEGIN CERTIFICATE"));
+        let long = "x".repeat(CA_BYTES_MAX + 1);
+        assert!(check("https://x/", with_ca(&long)).contains("65537 bytes"));
+        let half = WebhookOptions {
+            client_certificate: Some("x".to_owned()),
+            ..WebhookOptions::default()
+        };
+        assert!(check("https://x/", half).contains("need each other"));
+    }
+
+    #[test]
+    fn each_setting_needs_its_own_connection() {
+        let plain = TlsSettings::default();
+        let all = [
+            plain,
+            TlsSettings {
+                http2: true,
+                ..plain
+            },
+            TlsSettings {
+                ca: Some(""),
+                ..plain
+            },
+            TlsSettings {
+                ca: Some("ab"),
+                ..plain
+            },
+            TlsSettings {
+                ca: Some("a"),
+                identity: Some(("b", "")),
+                ..plain
+            },
+            TlsSettings {
+                identity: Some(("ab", "")),
+                ..plain
+            },
+            TlsSettings {
+                identity: Some(("a", "b")),
+                ..plain
+            },
+        ];
+        for (index, one) in all.iter().enumerate() {
+            for (other_index, other) in all.iter().enumerate() {
+                let same = connection_settings("u", *one) == connection_settings("u", *other);
+                assert_eq!(same, index == other_index);
+            }
+            assert!(connection_settings("u", *one) != connection_settings("v", *one));
+        }
+    }
+}

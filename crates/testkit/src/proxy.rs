@@ -1,0 +1,123 @@
+//! An HTTP proxy in tests: tunnels with CONNECT and forwards requests in absolute form.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
+    net::{TcpListener, TcpStream, lookup_host},
+    task::{JoinHandle, JoinSet},
+};
+
+/// The head of one request: its line, and its headers in lower case.
+#[derive(Clone, Debug)]
+pub struct ProxyRequest {
+    pub line: String,
+    pub headers: Vec<(String, String)>,
+}
+
+impl ProxyRequest {
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(one, _)| one == name);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+pub struct TestProxy {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<ProxyRequest>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Drop for TestProxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl TestProxy {
+    /// Resolves names itself and permits every target. With `refuses`, it answers 403.
+    pub async fn start(refuses: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::clone(&requests);
+        let accepting = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(serve(stream, Arc::clone(&received), refuses));
+            }
+        });
+        Self {
+            address,
+            requests,
+            accepting,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn requests(&self) -> Vec<ProxyRequest> {
+        let requests = self.requests.lock();
+        requests.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    requests: Arc<Mutex<Vec<ProxyRequest>>>,
+    refuses: bool,
+) -> Option<()> {
+    let mut read = Vec::new();
+    let end = loop {
+        if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8_lossy(&read[..end]).into_owned();
+    let mut lines = head.trim_end().split("\r\n");
+    let line = lines.next()?.to_owned();
+    let headers = lines.filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_ascii_lowercase(), value.trim().to_owned()))
+    });
+    let headers = headers.collect();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, target) = (words.next()?, words.next()?);
+    requests
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(ProxyRequest { line, headers });
+    if refuses {
+        let answer = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n";
+        return stream.write_all(answer).await.ok();
+    }
+    if method == "CONNECT" {
+        let mut receiver = connect(&target).await?;
+        let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
+        stream.write_all(answer).await.ok()?;
+        copy_bidirectional(&mut stream, &mut receiver).await.ok()?;
+        return Some(());
+    }
+    // Forwards the first request with its path only; the rest of the connection is passed on.
+    let rest = target.strip_prefix("http://")?;
+    let (host, path) = rest.split_once('/')?;
+    let mut receiver = connect(host).await?;
+    let forwarded = head.replacen(&target, &format!("/{path}"), 1);
+    receiver.write_all(forwarded.as_bytes()).await.ok()?;
+    receiver.write_all(&read[end..]).await.ok()?;
+    copy_bidirectional(&mut stream, &mut receiver).await.ok()?;
+    Some(())
+}
+
+async fn connect(target: &str) -> Option<TcpStream> {
+    let address = lookup_host(target).await.ok()?.find(SocketAddr::is_ipv4)?;
+    TcpStream::connect(address).await.ok()
+}
