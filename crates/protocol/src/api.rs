@@ -8,6 +8,7 @@ mod limits;
 mod methods;
 mod page;
 mod patch;
+mod recovery;
 mod scripts;
 mod servers;
 mod sinks;
@@ -33,18 +34,20 @@ pub use page::{
     Audit, Groups, Listing, PageQuery, Roles, Scripts, Sessions, Sinks, Spaces, Templates, Tokens,
     Users,
 };
+pub use recovery::{
+    Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,
+    Replay, ReplayOnly, ReplayResult, Resend, ResendResult,
+};
 pub use scripts::{
     NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
     ScriptRunResult,
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult,
-    Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming, HeaderField,
-    JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult, RESEND_MAX,
-    Replay, ReplayOnly, ReplayResult, Resend, ResendResult, ResponseHead, RotateSecret,
-    ScriptConfig, SecretRotation, SentRequest, Sink, SinkOwner, SinkPatch, SinkPause, SinkType,
-    WebhookConfig, WebhookFormat,
+    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming,
+    HeaderField, JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult,
+    ResponseHead, RotateSecret, ScriptConfig, SecretRotation, SentRequest, Sink, SinkOwner,
+    SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,
