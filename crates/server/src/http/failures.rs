@@ -105,6 +105,7 @@ failures! {
     INVALID_CONFIG = 400 "invalid_config", "The configuration does not belong to a sink of this type";
     INVALID_URL = 400 "invalid_url", "The URL of the webhook is not valid";
     INVALID_HEADER = 400 "invalid_header", "A header of the webhook is not valid";
+    INVALID_POLICY = 400 "invalid_policy", "A setting of the sink's delivery policy is not valid";
     INVALID_TLS = 400 "invalid_tls", "A certificate or key of the webhook is not valid";
     INVALID_SECRET = 400 "invalid_secret", "The secret of the webhook is not valid";
     INVALID_EXPRESSION = 400 "invalid_expression", "The filter or key of a sink cannot be used";

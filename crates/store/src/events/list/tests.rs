@@ -38,7 +38,11 @@ fn event(number: u32, owner: UserId, event_type: &str) -> Event {
 }
 
 async fn insert_all(store: &Store, events: Vec<Event>) {
-    let writing = store.write(move |tx| events.iter().try_for_each(|event| insert(tx, event)));
+    let writing = store.write(move |tx| {
+        events
+            .iter()
+            .try_for_each(|event| insert(tx, event).map(drop))
+    });
     writing.await.expect("committed");
 }
 

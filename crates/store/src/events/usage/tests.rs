@@ -36,7 +36,7 @@ fn event(number: u32) -> Event {
 async fn insert_some(store: &Store, numbers: std::ops::Range<u32>) {
     let inserting = store.write(move |tx| {
         let mut numbers = numbers;
-        numbers.try_for_each(|number| events::insert(tx, &event(number)))
+        numbers.try_for_each(|number| events::insert(tx, &event(number)).map(drop))
     });
     inserting.await.expect("committed");
 }
