@@ -25,6 +25,7 @@ server.method("a.b", description="least")
 server.method("a.c", "c", "by position", ["k"], "shared", ["ops"], True, s.object(), s.null())
 server.method(
     event_sinks=["slack"],
+    event_overflow="hold",
     events=["space.*", "custom.build.*"],
     result=s.string(),
     params=s.object(query=s.string(min_length=1), limit=s.optional(s.integer(), default=10)),
@@ -54,6 +55,7 @@ server.method(
     result=None,
     events=[],
     event_sinks=None,
+    event_overflow="drop",
     title=None,
     annotations={},
 )
@@ -101,6 +103,8 @@ ATTEMPTS = [
     ("mcp_tool", lambda: server.method("x", description="d", mcp_tool="yes")),
     ("events", lambda: server.method("x", description="d", events="space.*")),
     ("event_sinks", lambda: server.method("x", description="d", event_sinks={"a": 1})),
+    ("event_overflow", lambda: server.method("x", description="d", event_overflow=None)),
+    ("event_overflow word", lambda: server.method("x", "x", "d", event_overflow="keep")),
     ("params inf", lambda: server.method("x", description="d", params={"maximum": float("inf")})),
     ("result nan", lambda: server.method("x", description="d", result={"enum": [float("nan")]})),
     ("title", lambda: server.method("x", description="d", title=1)),
