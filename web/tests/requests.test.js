@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hintWords } from '../app/src/lib/hints.js';
+import { isRefusal } from '../app/src/pages/method/refusal.js';
 import { bodyOf, sameDraft } from '../app/src/pages/scripts/draft.js';
 import { newDraft, newHeader, patchOf } from '../app/src/pages/sinks/draft.js';
 import { bodyWith, eventMembers } from '../app/src/pages/sinks/event-members.js';
@@ -97,4 +98,14 @@ test('only stated hints are shown, and a change of one changes the draft', () =>
   assert.ok(sameDraft(draft, { ...draft, hints: { read_only: null } }));
   assert.ok(!sameDraft(draft, { ...draft, hints: { read_only: false } }));
   assert.ok(!sameDraft(draft, { ...draft, title: 'A' }));
+});
+
+test('a call was refused only if the answer proves it', () => {
+  const refused = (/** @type {number} */ status, code = 'unknown') => isRefusal({ status, code });
+  for (const status of [400, 401, 403, 413, 429]) assert.ok(refused(status), String(status));
+  assert.ok(refused(503, 'database_unavailable'), 'of svc');
+  // A reverse proxy gives up on a call that may be running; a failed request has the status 0.
+  for (const status of [500, 502, 503, 504, 0]) assert.ok(!refused(status), String(status));
+  assert.ok(!refused(500, 'internal'));
+  assert.ok(!isRefusal(new Error('The answer is not JSON')));
 });

@@ -56,6 +56,14 @@ test('references are resolved, including cycles', () => {
   assert.equal(resolve({ $ref: '#/$defs/node' }, root).type, 'object');
   assert.deepEqual(resolve({ $ref: '#/$defs/nothing', title: 'x' }, root), { title: 'x' });
   assert.deepEqual(resolve({ $ref: '#/__proto__/x' }, root), {});
+  // A reference is percent-encoded over the escapes of the pointer: `%7E1` is `~1`, and `~01` is the name `~1`.
+  const escaped = { $defs: { 'a/b': { title: 'slash' }, '~1': { title: 'tilde' }, '50%': { title: 'percent' } } };
+  assert.deepEqual(resolve({ $ref: '#/$defs/a%7E1b' }, escaped), { title: 'slash' });
+  assert.deepEqual(resolve({ $ref: '#/$defs/a~1b' }, escaped), { title: 'slash' });
+  assert.deepEqual(resolve({ $ref: '#/$defs/~01' }, escaped), { title: 'tilde' });
+  assert.deepEqual(resolve({ $ref: '#/$defs/%7E01' }, escaped), { title: 'tilde' });
+  assert.deepEqual(resolve({ $ref: '#/$defs/50%25' }, escaped), { title: 'percent' });
+  assert.deepEqual(resolve({ $ref: '#/$defs/50%' }, escaped), { title: 'percent' }, 'not percent-encoded');
   const self = { $ref: '#' };
   assert.deepEqual(resolve(self, self), {});
   const both = {

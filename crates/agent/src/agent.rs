@@ -31,14 +31,15 @@ use crate::{
 
 /// The settings of an agent.
 pub struct Options {
-    /// `http://` or `https://` of the server, or of several of one zone, separated by commas.
+    /// The URL of the server, or the URLs of several servers of one zone, separated by commas.
     pub server_urls: String,
     pub agent_token: String,
     /// PEM file of certificates, trusted in addition to the machine's roots.
     pub ca_file: Option<PathBuf>,
     /// Loopback TCP. `None` is the default port, or a free port if the default is in use.
     pub listen: Option<SocketAddr>,
-    /// The Unix socket. `None` is `.svc/agent.sock` in the working folder.
+    /// The Unix socket. `None` is `.svc/agent.sock` in the working folder, or a shorter path
+    /// elsewhere if that path is too long for a socket.
     pub socket: Option<PathBuf>,
     /// Registered once, at the first link. TOML, or a Python script.
     pub methods_file: Option<PathBuf>,

@@ -111,14 +111,23 @@ impl Guard {
             // Ctrl-C on the agent's terminal must not reach the guard.
             .process_group(0)
             .spawn()?;
-        if let Some(stdin) = &process.stdin {
-            // A suspended guard must not block the agent.
-            rustix::io::ioctl_fionbio(stdin, true)?;
+        match send_list(&mut process, groups) {
+            Ok(()) => Ok(process),
+            Err(error) => {
+                end(process);
+                Err(error)
+            }
         }
-        let list: String = groups.iter().map(|group| format!("+{group}\n")).collect();
-        write(&mut process, &list)?;
-        Ok(process)
     }
+}
+
+fn send_list(process: &mut Child, groups: &BTreeSet<NonZeroI32>) -> io::Result<()> {
+    if let Some(stdin) = &process.stdin {
+        // A suspended guard must not block the agent.
+        rustix::io::ioctl_fionbio(stdin, true)?;
+    }
+    let list: String = groups.iter().map(|group| format!("+{group}\n")).collect();
+    write(process, &list)
 }
 
 fn write(process: &mut Child, text: &str) -> io::Result<()> {
@@ -128,11 +137,16 @@ fn write(process: &mut Child, text: &str) -> io::Result<()> {
     }
 }
 
+/// Ends a guard, and collects its exit status: a child without that stays as a zombie.
+fn end(mut process: Child) {
+    let _ = process.kill();
+    let _ = process.wait();
+}
+
 impl State {
     fn end_process(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _ = process.kill();
-            let _ = process.wait();
+        if let Some(process) = self.process.take() {
+            end(process);
         }
     }
 }
@@ -204,5 +218,31 @@ mod tests {
         check("+7\n-9\n+7\n", &[7]);
         // 0 and -1 would mean more than one group. Other lines are malformed.
         check("+0\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
+    }
+
+    /// Running and ended children of this process that run this program.
+    #[cfg(target_os = "linux")]
+    fn children(program: &str) -> usize {
+        let own = format!(" {} ", std::process::id());
+        let is_child = |stat: &String| {
+            // `PID (PROGRAM) STATE PARENT …`
+            let (head, tail) = stat.split_once(") ").unwrap_or_default();
+            head.ends_with(&format!("({program}")) && tail.get(1..).unwrap_or("").starts_with(&own)
+        };
+        let processes = std::fs::read_dir("/proc").expect("Linux");
+        let stats = processes
+            .filter_map(|process| std::fs::read_to_string(process.ok()?.path().join("stat")).ok());
+        stats.filter(is_child).count()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_guard_that_does_not_take_the_list_is_ended() {
+        // `yes` never reads its stdin, and the list is larger than a pipe.
+        let guard = Guard::new("yes".into());
+        let groups = (1..100_000).filter_map(NonZeroI32::new).collect();
+        let error = guard.start(&groups).expect_err("the pipe is full");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(children("yes"), 0);
     }
 }

@@ -99,7 +99,7 @@ impl SpaceLog {
     /// Each line becomes an entry, so that an excerpt of a file stays readable.
     fn push_agent(&self, text: &str) {
         for line in text.lines() {
-            self.push(LogSource::Agent, line.to_owned());
+            self.push(LogSource::Agent, to_text(line.as_bytes()));
         }
     }
 
@@ -225,6 +225,16 @@ mod tests {
         };
         let lines: Vec<_> = lines.iter().map(|line| line.line.as_str()).collect();
         assert_eq!(lines, ["m.toml:1:1: wrong", "  |", "1 | x", "  | ^"]);
+    }
+
+    #[test]
+    fn long_lines_of_the_agent_are_cut() {
+        let log = SpaceLog::new(10);
+        log.agent(&"x".repeat(LINE_BYTES_MAX + 1));
+        let Some(Control::Log { lines, .. }) = log.take() else {
+            panic!("the log is empty");
+        };
+        assert!(lines[0].line.ends_with("… (8193 bytes)"));
     }
 
     #[tokio::test]

@@ -103,7 +103,13 @@ impl Target {
         if host.is_empty() {
             return Err(refuse("it names no host"));
         }
-        let port = authority.port_u16();
+        let port = authority.as_str().strip_prefix(&host);
+        let port = port.and_then(|port| port.strip_prefix(':'));
+        let port: Option<u16> = port
+            .filter(|port| !port.is_empty())
+            .map(|port| port.parse())
+            .transpose()
+            .map_err(|_| refuse("the port must be a number from 0 to 65535"))?;
         let address = match scheme {
             "http" => Address::Tcp {
                 host,
@@ -174,11 +180,21 @@ impl fmt::Debug for Target {
     }
 }
 
-/// A URL without its query and fragment, for messages: the query of a setup link and the fragment
-/// of a sign-in link hold a token.
+/// A URL for messages, without its user name, password, query and fragment: the query of a setup
+/// link and the fragment of a sign-in link hold a token.
 fn without_secrets(url: &str) -> String {
-    let end = url.find(['?', '#']).unwrap_or(url.len());
-    url[..end].to_owned()
+    let (scheme, rest) = match url.find("://") {
+        Some(end) => url.split_at(end + "://".len()),
+        None => ("", url),
+    };
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (shown, hidden) = rest.split_at(end);
+    // The part before the last `@` may be a password, also one with a `/`, `?` or `#` in it.
+    match shown.rfind('@') {
+        Some(at) => format!("{scheme}…{}", &shown[at..]),
+        None if hidden.contains('@') => format!("{scheme}…"),
+        None => format!("{scheme}{shown}"),
+    }
 }
 
 /// TLS settings that trust the machine's own certificate authorities, and those of a PEM file.
@@ -255,13 +271,33 @@ mod tests {
             "127.0.0.1:12200",
             "/api",
             "ftp://x",
-            "http://a:b@host",
+            "http://host:65536",
+            "http://host:port",
+            "http://[::1]:122000",
             "http://host/setup?token=svc_set_1",
             "http://host/sign-in#svc_set_1",
+            "http://host/sign-in#svc@svc_set_1",
+            "http://ann:svc_set_1@host",
+            "http://svc_set_1@host",
+            "ann:svc_set_1@host",
+            // A password with a character that must be escaped in a URL.
+            "http://ann:svc_set_1/@host",
+            "http://ann:svc_set_1@x@host",
+            "http://ann:svc_set_1?@host",
+            "http://ann:svc_set_1#x@host?y",
         ] {
             let error = Target::parse(url, None).expect_err(url).to_string();
             assert!(!error.contains("svc_set_1"), "{error}");
         }
+    }
+
+    #[test]
+    fn messages_name_the_host_without_the_password() {
+        let check = |url: &str, expected: &str| assert_eq!(without_secrets(url), expected);
+        check("http://host/setup?token=x", "http://host/setup");
+        check("http://ann:x@host:81/base", "http://…@host:81/base");
+        check("ann:x@host", "…@host");
+        check("http://ann:x?@host", "http://…");
     }
 
     #[test]

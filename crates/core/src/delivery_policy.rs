@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use thiserror::Error;
 
 use crate::lane::{ATTEMPTS_MAX, RetryPolicy};
@@ -111,6 +112,7 @@ impl Default for DeliveryPolicy {
 /// The waits between attempts, in seconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(example = json!({"waits": [5, 60, 3600]}))]
 pub enum Retry {
     /// One wait after each failed attempt. The last one repeats.
     Waits(#[schemars(length(min = 1, max = ATTEMPTS_LIMIT))] Vec<u32>),
@@ -159,6 +161,12 @@ pub enum Overflow {
     Drop,
     /// The lane delivers the event later: it reads the stored events again, in their order.
     Hold,
+}
+
+impl Overflow {
+    pub fn is_drop(&self) -> bool {
+        *self == Self::Drop
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,9 @@ use crate::Timestamp;
 
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
+/// A lane that has fallen behind looks at stored events again when no more events than this wait in
+/// its queue. Also the part of the queue that past events may fill which a user sends again.
+pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The maximum number of attempts of one delivery (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
 /// The maximum number of starts of one delivery, including those that a crash of the server ended.

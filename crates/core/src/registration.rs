@@ -22,16 +22,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::file_schema::{AnySchema, NAME_PATTERN, PATTERN_PATTERN};
-use crate::{text_enum::text_enum, visibility::MethodScope};
+use crate::{delivery_policy::Overflow, text_enum::text_enum, visibility::MethodScope};
 
 /// Methods that one space may publish.
 pub const METHODS_MAX: usize = 1_000;
 /// Bounds of a call's timeout, in seconds (spec 8).
 pub const TIMEOUT_RANGE: std::ops::RangeInclusive<u32> = 1..=3_600;
 pub const TIMEOUT_DEFAULT: u32 = 30;
+/// Characters of a description.
 const DESCRIPTION_MAX: usize = 4_096;
+/// Characters of an entry of a list.
 const WORD_MAX: usize = 128;
+/// Entries of a list.
 const WORDS_MAX: usize = 100;
+/// Characters of a local name.
 const LOCAL_NAME_MAX: usize = 256;
 
 /// One server definition and its method definitions, as written in the file.
@@ -165,4 +169,8 @@ pub struct MethodDefinition {
     #[serde(default)]
     #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub event_sinks: Vec<String>,
+    /// What happens to an event that does not fit into the method's queue, or that comes while no space
+    /// offers the method: `drop` it, or `hold` it and call the method later, in order.
+    #[serde(default, skip_serializing_if = "Overflow::is_drop")]
+    pub event_overflow: Overflow,
 }

@@ -9,6 +9,8 @@ pub struct Subscription {
     pub patterns: Vec<Pattern>,
     /// Names of json-rpc sinks, in the order in which they format an event.
     pub formatters: Vec<String>,
+    /// Whether events that the method cannot get now wait for it, also after its space has stopped.
+    pub holds: bool,
 }
 
 impl Subscription {
@@ -17,11 +19,13 @@ impl Subscription {
         method: &CanonicalName,
         patterns: &[Pattern],
         formatters: &[String],
+        holds: bool,
     ) -> Option<Self> {
         (!patterns.is_empty()).then(|| Self {
             method: method.clone(),
             patterns: patterns.to_vec(),
             formatters: formatters.to_vec(),
+            holds,
         })
     }
 }
@@ -34,9 +38,9 @@ mod tests {
     fn spec_6_4_formatters_without_patterns_subscribe_to_nothing() {
         let method = CanonicalName::parse("notes.on_event").expect("valid");
         let formatters = ["brief".to_owned()];
-        assert_eq!(Subscription::new(&method, &[], &formatters), None);
+        assert_eq!(Subscription::new(&method, &[], &formatters, true), None);
         let patterns = Pattern::parse_list("custom.*").expect("valid");
-        let subscription = Subscription::new(&method, &patterns, &formatters);
+        let subscription = Subscription::new(&method, &patterns, &formatters, false);
         assert_eq!(
             subscription.map(|subscription| subscription.patterns),
             Some(patterns)

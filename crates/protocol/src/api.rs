@@ -39,10 +39,12 @@ pub use scripts::{
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming,
-    HeaderField, JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult,
-    Replay, ReplayResult, ResponseHead, RotateSecret, ScriptConfig, SecretRotation, SentRequest,
-    Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
+    Attempt, Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult,
+    Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming, HeaderField,
+    JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult, RESEND_MAX,
+    Replay, ReplayOnly, ReplayResult, Resend, ResendResult, ResponseHead, RotateSecret,
+    ScriptConfig, SecretRotation, SentRequest, Sink, SinkOwner, SinkPatch, SinkPause, SinkType,
+    WebhookConfig, WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

@@ -137,7 +137,7 @@ fn keep_old(database: &Path, old_suffix: &str) -> Result<(), BackupError> {
         }
         fs::hard_link(database, &kept).map_err(failed("keep", database))?;
     }
-    // SQLite would use a remaining log for the new database, even without the old one.
+    // SQLite would apply a remaining log to the new database, even if there is no old database.
     for suffix in ["-wal", "-shm"] {
         let log = with_suffix(database, suffix);
         if log.exists() {

@@ -15,7 +15,7 @@ use svc_link::SpaceIdentity;
 use svc_store::{
     Store, StoreError, Tx,
     audit::{self, Entry},
-    lanes,
+    lanes::{self, Withdrawal},
     spaces::{self, NewState, SpaceRow},
     zone_changes::{self, ZoneChange},
 };
@@ -261,7 +261,7 @@ impl Lifecycle {
                     row.state == State::Stopped && row.stopped_at == Some(stopped_at)
                 };
                 if row.as_ref().is_some_and(same) {
-                    subscriptions::withdraw_space(tx, space)?;
+                    subscriptions::withdraw_space(tx, space, Withdrawal::ExceptHolding)?;
                 }
                 Ok(())
             })
@@ -282,7 +282,7 @@ pub fn stop(
         return Ok(None);
     };
     if reason != StopReason::AgentStopped {
-        subscriptions::withdraw_space(tx, space)?;
+        subscriptions::withdraw_space(tx, space, Withdrawal::ExceptHolding)?;
     }
     match row.state {
         State::Deleted => Ok(None),

@@ -1,12 +1,14 @@
 //! Deliveries and their attempts, waiting and finished.
 
 pub(crate) mod exchanges;
+mod resends;
 
 use std::collections::BTreeMap;
 
 use svc_core::{EventId, LaneId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Delivery, DeliveryState, Exchange, LastDelivery};
 
+pub use self::resends::{PastDelivery, count_dead, find_past, link_resend, list_dead, newest};
 use super::{
     conditions::Conditions,
     error::StoreError,
@@ -177,7 +179,7 @@ pub fn insert_attempt(
 
 pub fn find(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<Option<Delivery>, StoreError> {
     let rows = tx.query(
-        "SELECT n, event_id, event_type, state FROM deliveries WHERE lane_id = ?1 AND n = ?2",
+        "SELECT n, event_id, event_type, state, resent_as, resend_of FROM deliveries WHERE lane_id = ?1 AND n = ?2",
         values![lane, n],
     )?;
     Ok(with_attempts(tx, lane, &rows, false)?.pop())
@@ -200,7 +202,7 @@ pub fn list(
     let limit = conditions.placeholder(page.rows());
     let rows = tx.query(
         &format!(
-            "SELECT n, event_id, event_type, state FROM deliveries
+            "SELECT n, event_id, event_type, state, resent_as, resend_of FROM deliveries
              WHERE {} ORDER BY n DESC LIMIT {limit}",
             conditions.sql
         ),
@@ -318,6 +320,8 @@ fn with_attempts(
                 event_id: row.get("event_id")?,
                 event_type: row.get("event_type")?,
                 state: row.get("state")?,
+                resent_as: row.get("resent_as")?,
+                resend_of: row.get("resend_of")?,
                 attempts: attempts.remove(&n).unwrap_or_default(),
             })
         })

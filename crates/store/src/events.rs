@@ -1,12 +1,19 @@
 //! Events. Deliveries refer to them. [`list`](list::list) is the history.
 
 mod list;
+mod numbers;
+mod removal;
 pub mod usage;
 
-use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
+use svc_core::{EventId, LaneId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
 
-pub use self::list::list;
+pub(crate) use self::numbers::NEWEST;
+pub use self::{
+    list::list,
+    numbers::{NumberedEvent, list_numbered, newest_number},
+    removal::{LostEvents, Pruned, prune},
+};
 use super::{
     conditions::Conditions,
     error::StoreError,
@@ -25,18 +32,21 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Inclusive.
     pub until: Option<Timestamp>,
+    /// Only events that this lane neither delivered nor is going to deliver.
+    pub undelivered_by: Option<LaneId>,
 }
 
 record! {
     Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
 }
 
-/// Stores an event and counts its bytes for its owner.
+/// Stores an event with the next number, and counts its bytes for its owner.
 pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
     usage::add(tx, event.owner_id, event.data.as_str().len())?;
+    numbers::count(tx)?;
     tx.send(
-        "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT newest FROM event_numbers WHERE id = 1))",
         values![
             event.id,
             &event.r#type,
@@ -97,22 +107,6 @@ pub fn count_since(
     )
 }
 
-/// Removes at most `limit` events from before a time that no delivery needs. Returns their number.
-pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    let removed = tx.list(
-        &format!(
-            "DELETE FROM events WHERE id IN (
-                 SELECT e.id FROM events e WHERE e.id < ?1 AND NOT EXISTS (
-                     SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.state = 'pending')
-                 ORDER BY e.id LIMIT ?2) RETURNING {}",
-            usage::RETURNED
-        ),
-        values![first_id_at(before), limit],
-    )?;
-    usage::subtract(tx, &removed)?;
-    Ok(removed.len())
-}
-
 impl Filter {
     fn add_to(&self, conditions: &mut Conditions) {
         self.add_without_patterns(conditions);
@@ -134,6 +128,15 @@ impl Filter {
     fn add_without_patterns(&self, conditions: &mut Conditions) {
         conditions.add_some("owner_id = ?", self.owner);
         conditions.add_some("space_id = ?", self.space);
+        conditions.add_some(
+            "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = events.id
+                 AND d.lane_id = ? AND d.state <> 'dead')",
+            self.undelivered_by,
+        );
+        conditions.add_some(
+            "NOT EXISTS (SELECT 1 FROM lanes l WHERE l.id = ? AND l.refill_from <= events.seq)",
+            self.undelivered_by,
+        );
         // Ids contain their time, so only the events of the span are read.
         conditions.add_some("id >= ?", self.since.map(first_id_at));
         let after = |until: Timestamp| first_id_at(Timestamp(until.0.saturating_add(1)));

@@ -39,7 +39,7 @@ mod tests {
     use crate::value::Value;
 
     #[test]
-    fn the_port_and_the_embedded_engine_hash_alike() {
+    fn values_of_the_store_and_of_sqlite_have_the_same_hash() {
         let values = [
             Value::Null,
             Value::Int(-1),

@@ -57,6 +57,15 @@ impl Default for StoreOptions {
     }
 }
 
+impl StoreOptions {
+    /// The number of connections to a shared database: those of the writer, the readers and the
+    /// listener.
+    pub fn connections(&self) -> usize {
+        let readers = ReadPool::ALL.map(|pool| pool.threads(self));
+        1 + readers.iter().sum::<usize>() + usize::from(self.listen)
+    }
+}
+
 /// Counters of the writer since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoreStats {

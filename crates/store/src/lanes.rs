@@ -1,33 +1,40 @@
 //! Lanes: the queues of sinks and method subscriptions, and their leases.
 //!
 //! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] lets one
-//! server at a time work on a lane, [`declarations`] creates and removes the lanes of methods.
+//! server at a time work on a lane, [`refill`] lets a lane look at stored events again, [`declarations`] creates and removes the lanes of methods.
 
 mod declarations;
 mod due;
+mod feeds;
 mod lease;
 mod queue;
+mod refill;
 
 use serde::{Deserialize, Serialize};
-use svc_core::{LaneId, SinkId, Timestamp, UserId, lane::LaneActivity};
+use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
 pub use self::{
     declarations::{
-        DeclarationOutcome, RemovedSubscription, declare, declares, list_declaring_spaces,
-        withdraw_space,
+        DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares,
+        list_declaring_spaces, withdraw_space,
     },
     due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
+    feeds::{Feed, FeedSelection, add_feed, count_feeds, end_feed, find_feed, move_feed},
     lease::{
         DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, advance, forget_failures, hold,
         make_due, recount, release, release_all, retry, set_health, start, undo_start,
     },
     queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again, list_candidates},
+    refill::{
+        RefillLane, append, begin_refill, count_filter_errors, find_ready, find_refill,
+        list_ready_owners, move_refill,
+    },
 };
 use super::{
     error::StoreError,
     meta,
-    record::{record, row},
+    record::row,
     sinks::{GLOBAL, SinkRow},
     sql::{FromRow, Row, Tx, values},
     value::as_word,
@@ -62,6 +69,13 @@ pub struct LaneRow {
     pub dropped: u64,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
+    /// Whether stored events wait that the lane has not looked at.
+    pub is_behind: bool,
+    /// Requests to send past events again that have not ended.
+    pub feeds: u32,
+    pub filter_errors: u64,
+    /// The newest error of the filter.
+    pub filter_error: Option<String>,
 }
 
 /// The receiver of a lane's events.
@@ -81,7 +95,7 @@ impl FromRow for Receiver {
     }
 }
 
-record! { LaneRow in "lanes": id, depth, dropped, failures }
+row! { LaneRow: id, depth, dropped, failures, is_behind, feeds, filter_errors, filter_error }
 
 /// A lane that is not empty, for metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,7 +114,12 @@ row! { Backlog: lane as "id", name, owner, depth, oldest }
 
 /// `None` for a json-rpc sink.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
-    tx.find_record("WHERE sink_id = ?1", values![sink])
+    tx.find(
+        "SELECT id, depth, dropped, failures, feeds, filter_errors, filter_error,
+                CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
+         FROM lanes WHERE sink_id = ?1",
+        values![sink],
+    )
 }
 
 /// Every lane that is not empty.
@@ -199,7 +218,7 @@ pub(super) fn insert_for_sink(
     )
 }
 
-/// Writes patterns and activity of a sink to its lane.
+/// Writes patterns, activity and policy of a sink to its lane.
 pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let owner_active = tx.find(
         "SELECT active FROM users WHERE id = ?1",
@@ -212,11 +231,14 @@ pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), St
         acts_for_owner: sink.kind == SinkType::Script,
     };
     tx.execute(
-        "UPDATE lanes SET patterns = ?2, active = ?3, keyed = ?4 WHERE sink_id = ?1",
+        "UPDATE lanes SET patterns = ?2, active = ?3, holds = ?4, filter = ?5, keyed = ?6
+         WHERE sink_id = ?1",
         values![
             sink.id,
             &sink.patterns,
             activity.is_active(),
+            sink.policy.overflow == Overflow::Hold,
+            &sink.policy.filter,
             sink.is_keyed()
         ],
     )

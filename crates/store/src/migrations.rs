@@ -28,6 +28,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0011_token_parents",
     "0012_tool_annotations",
     "0013_delivery_policy",
+    "0014_refill",
     "0015_exchanges",
     "0016_client_keys",
 ];

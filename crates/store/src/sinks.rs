@@ -30,6 +30,13 @@ pub struct SinkStatus {
     pub dropped: u64,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
+    /// Whether stored events wait that do not fit into the queue, or that were not filtered yet.
+    pub held: bool,
+    /// Requests to send past events again that have not ended.
+    pub feeds: u32,
+    pub filter_errors: u64,
+    /// The newest error of the filter.
+    pub filter_error: Option<String>,
     pub last_delivery: Option<LastDelivery>,
 }
 
@@ -225,6 +232,10 @@ pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
         queue_depth: lane.depth,
         dropped: lane.dropped,
         failures: lane.failures,
+        held: lane.is_behind,
+        feeds: lane.feeds,
+        filter_errors: lane.filter_errors,
+        filter_error: lane.filter_error,
         last_delivery: deliveries::last(tx, lane.id)?,
     })
 }

@@ -2,8 +2,8 @@
 //!
 //! Cast: [`Source`] is the embedded database, locked against other writers. [`Target`] is one
 //! transaction on the other database, schema included. `tables` lists the tables in the order of
-//! copying and reads them page by page. The target stays empty until [`Target::commit`]. No data of
-//! the source is changed.
+//! copying and reads them page by page. The target stays empty until [`Target::commit`]. The
+//! source is migrated to the current schema, and nothing else in it is changed.
 
 mod tables;
 #[cfg(test)]
@@ -76,7 +76,7 @@ pub enum TransferError {
     #[error("table `{table}` arrived differently: {what}; the target is unchanged")]
     Different { table: &'static str, what: String },
     #[error(
-        "the target did not confirm the commit, so the outcome is unknown; run it again: \"not empty\" means that the copy succeeded"
+        "the target did not confirm the commit, so the outcome is unknown; run the migration again: \"not empty\" means that the copy succeeded"
     )]
     Commit(#[source] StoreError),
 }
@@ -84,7 +84,10 @@ pub enum TransferError {
 fn list_tables(found: &[(&'static str, i64)]) -> String {
     let parts: Vec<_> = found
         .iter()
-        .map(|(table, rows)| format!("{rows} in `{table}`"))
+        .map(|(table, rows)| match rows {
+            1 => format!("1 row in `{table}`"),
+            rows => format!("{rows} rows in `{table}`"),
+        })
         .collect();
     parts.join(", ")
 }

@@ -44,7 +44,7 @@ impl TestUser {
         }
     }
 
-    /// The same at a server that the test started by itself.
+    /// The same user and credential at this URL, for a server that is not a [`TestServer`].
     pub fn at_url(&self, url: &str) -> Self {
         let mut user = self.clone();
         user.site.url = url.to_owned();
@@ -209,7 +209,7 @@ impl TestUser {
         self.site.login(&self.name, &self.password).await
     }
 
-    /// Actor and action of the audit log, in the order of the server.
+    /// Actor and action of each audit entry, newest first.
     pub async fn audit_actions(&self) -> Vec<(String, String)> {
         let log = self.get("/api/audit?limit=200").await.expect(200).json();
         let entries = log["audit"].as_array().cloned().unwrap_or_default();

@@ -132,7 +132,8 @@ impl Proxy {
             .uri(server.path(path))
             .body(Full::new(body))?;
         let mut headers = end_to_end(head.headers);
-        // The agent's token identifies the caller; drop the client's own credentials.
+        // The agent's token identifies the caller, instead of the client's own credentials. `Origin`
+        // and `Host` refer to the agent's address.
         for name in [HOST, COOKIE, ORIGIN] {
             headers.remove(name);
         }
@@ -163,7 +164,7 @@ fn pass_as_it_comes(body: Incoming, driver: AbortOnDropHandle<()>) -> Body {
     Body::from_stream(bytes)
 }
 
-/// Removes the hop-by-hop headers.
+/// Removes the hop-by-hop headers, and `Content-Length`: the new message gets its own.
 fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

@@ -81,7 +81,9 @@ async fn register(
     }
     let body = body.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
-            let detail = format!("a registration may have at most {REQUEST_BYTES_MAX} bytes");
+            let detail = format!(
+                "the body of a registration may have at most {REGISTRATION_BODY_MAX} bytes"
+            );
             invalid(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
         status => invalid(status, "the body did not arrive completely".to_owned()),

@@ -1,7 +1,7 @@
 //! Reads a child's output line by line, with a limit on the size of a line.
 //!
-//! A line over the limit is discarded while it is read, never collected. Reading continues after
-//! the next line break.
+//! A line over the limit is discarded while it is read: memory never holds more of it than the
+//! limit and one read. Reading continues after the next line break.
 
 use std::io;
 

@@ -109,7 +109,7 @@ async fn an_untrusted_certificate_is_rejected_with_the_way_out() {
 }
 
 #[test]
-fn the_dates_of_a_self_signed_certificate_count() {
+fn the_dates_of_a_self_signed_certificate_are_checked() {
     let named = read_ca_file(&fixture("self-signed.pem")).expect("readable");
     let mut roots = RootCertStore::empty();
     roots.add(named[0].clone()).expect("an authority");

@@ -48,6 +48,24 @@ impl Client {
         self.act_on_sink(id, "replay", replay).await
     }
 
+    /// Sends deliveries again, as the queue drains.
+    pub async fn resend_many(
+        &self,
+        id: SinkId,
+        resend: &api::Resend,
+    ) -> Result<api::ResendResult, Error> {
+        self.act_on_sink(id, "resend", resend).await
+    }
+
+    /// Tries a changed sink on past events.
+    pub async fn backtest(
+        &self,
+        id: SinkId,
+        backtest: &api::Backtest,
+    ) -> Result<api::BacktestResult, Error> {
+        self.act_on_sink(id, "backtest", backtest).await
+    }
+
     async fn act_on_sink<T: DeserializeOwned>(
         &self,
         id: SinkId,

@@ -22,9 +22,10 @@ impl Target {
         let mut targets: Vec<Self> = Vec::with_capacity(urls.len());
         for (index, url) in urls.iter().enumerate() {
             if url.is_empty() && urls.len() > 1 {
+                let shown: Vec<_> = urls.iter().map(|url| without_secrets(url)).collect();
                 return Err(TargetError::EmptyAddress {
                     number: index + 1,
-                    list: without_secrets(list),
+                    list: shown.join(","),
                 });
             }
             let target = Self::parse_with(url, || match &tls {
@@ -83,6 +84,7 @@ mod tests {
         let check = |list: &str, expected: &str| {
             let error = Target::parse_list(list, None).expect_err(list).to_string();
             assert!(error.contains(expected), "{list}: {error}");
+            assert!(!error.contains("svc_set_1"), "{error}");
         };
         check("", "`` is not a server address");
         check("http://a,", "address 2 of `http://a,` is empty");
@@ -91,6 +93,10 @@ mod tests {
         check("http://a,http://A:80/", "`http://A` is named twice");
         check("https://a,https://a:443", "`https://a` is named twice");
         check("http://a,http://b?token=svc_set_1", "`http://b` is not");
+        check(
+            "http://a,,http://u:svc_set_1@b,http://c?svc_set_1,http://d",
+            "address 2 of `http://a,,http://…@b,http://c,http://d` is empty",
+        );
         let many = |count: usize| {
             let urls: Vec<_> = (1..=count).map(|n| format!("http://s{n}")).collect();
             urls.join(",")

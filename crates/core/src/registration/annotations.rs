@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a title.
+/// Characters of a title.
 pub const TITLE_MAX: usize = 256;
 
 /// Hints of the publisher about what a tool does. `None` means that nothing is known.
@@ -55,12 +55,12 @@ impl fmt::Display for Annotations {
 
 /// Checks a title; the error says why it is rejected.
 pub fn check_title(title: &str) -> Result<(), String> {
+    let length = title.chars().count();
     if title.trim().is_empty() {
         Err("the title is empty; omit it instead".to_owned())
-    } else if title.len() > TITLE_MAX {
+    } else if length > TITLE_MAX {
         Err(format!(
-            "the title has {} bytes; at most {TITLE_MAX} are allowed",
-            title.len()
+            "the title has {length} characters; at most {TITLE_MAX} are allowed"
         ))
     } else {
         Ok(())
@@ -88,10 +88,17 @@ mod tests {
     }
 
     #[test]
-    fn a_title_has_1_to_256_bytes() {
-        assert!(check_title(&"x".repeat(TITLE_MAX)).is_ok());
-        for wrong in [String::new(), " ".to_owned(), "x".repeat(TITLE_MAX + 1)] {
-            assert!(check_title(&wrong).is_err(), "{wrong}");
+    fn a_title_has_1_to_256_characters() {
+        for character in ["x", "ß", "語", "🙂"] {
+            assert_eq!(check_title(&character.repeat(TITLE_MAX)), Ok(()));
+            let error = check_title(&character.repeat(TITLE_MAX + 1)).expect_err("too long");
+            assert_eq!(
+                error,
+                "the title has 257 characters; at most 256 are allowed"
+            );
+        }
+        for wrong in ["", " "] {
+            assert!(check_title(wrong).is_err(), "{wrong}");
         }
     }
 }

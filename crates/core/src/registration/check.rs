@@ -13,6 +13,7 @@ use serde_json::Value;
 use self::method::check_method;
 use super::{Annotations, METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
+    delivery_policy::Overflow,
     name::{CANONICAL_NAME_MAX, CanonicalName, SpaceName, UserName},
     pattern::Pattern,
     visibility::MethodScope,
@@ -90,6 +91,8 @@ pub struct CheckedMethod {
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,
     pub event_sinks: Vec<String>,
+    #[serde(skip_serializing_if = "Overflow::is_drop")]
+    pub event_overflow: Overflow,
 }
 
 impl Registration {

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{Annotations, CheckedMethod};
 use crate::{
-    id::GroupId, name::CanonicalName, pattern::Pattern, subscription::Subscription,
-    visibility::MethodScope,
+    delivery_policy::Overflow, id::GroupId, name::CanonicalName, pattern::Pattern,
+    subscription::Subscription, visibility::MethodScope,
 };
 
 /// Everything that discovery shows of a method, with its groups resolved. The local name is not
@@ -29,6 +29,7 @@ pub struct Definition {
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,
     pub event_sinks: Vec<String>,
+    pub event_overflow: Overflow,
     /// Approximate size, in memory and in a list of methods.
     pub bytes: usize,
 }
@@ -50,13 +51,15 @@ impl Definition {
             result_schema: method.result_schema,
             events: method.events,
             event_sinks: method.event_sinks,
+            event_overflow: method.event_overflow,
         };
         (Arc::new(definition), method.local_name)
     }
 
     /// `None` if the method receives no events.
     pub fn subscription(&self) -> Option<Subscription> {
-        Subscription::new(&self.name, &self.events, &self.event_sinks)
+        let holds = self.event_overflow == Overflow::Hold;
+        Subscription::new(&self.name, &self.events, &self.event_sinks, holds)
     }
 }
 
@@ -114,6 +117,7 @@ mod tests {
             result_schema: Some(json!(true)),
             events: Pattern::parse_list("custom.*").expect("valid"),
             event_sinks: vec!["brief".to_owned()],
+            event_overflow: Overflow::Drop,
         };
         let (definition, local_name) = Definition::new(method, Some(vec![GroupId::NIL]));
         assert_eq!(local_name, "search");
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn d1_definitions_are_identical_in_all_that_discovery_shows() {
         type Change = fn(&mut Definition);
-        let changes: [(&str, Change); 12] = [
+        let changes: [(&str, Change); 13] = [
             ("name", |d| {
                 d.name = CanonicalName::parse("notes.find").expect("valid")
             }),
@@ -138,6 +142,7 @@ mod tests {
             ("result_schema", |d| d.result_schema = Some(json!(false))),
             ("events", |d| d.events.clear()),
             ("event_sinks", |d| d.event_sinks.clear()),
+            ("event_overflow", |d| d.event_overflow = Overflow::Hold),
         ];
         for (field, change) in changes {
             let mut other = definition();

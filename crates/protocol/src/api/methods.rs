@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use svc_core::{
-    SpaceId, SpaceName, UserId, UserName, registration::Annotations, visibility::MethodScope,
+    SpaceId, SpaceName, UserId, UserName, delivery_policy::Overflow, registration::Annotations,
+    visibility::MethodScope,
 };
 
 use super::PAGE_MAX;
@@ -54,6 +55,9 @@ pub struct Method {
     pub deleted_groups: usize,
     pub events: Vec<String>,
     pub event_sinks: Vec<String>,
+    /// Absent unless it is `hold`.
+    #[serde(default, skip_serializing_if = "Overflow::is_drop")]
+    pub event_overflow: Overflow,
     pub providers: Vec<Provider>,
 }
 

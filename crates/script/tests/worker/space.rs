@@ -57,8 +57,8 @@ fn patience(time: Duration) -> WorkTimeout {
     }
 }
 
-/// As a supervisor does: runs the setup once, and loads a worker with the snapshot. On another
-/// thread, because the host has its own runtime.
+/// The message that loads a worker. As a supervisor does, runs the setup once and takes a snapshot;
+/// on another thread, because the host has its own runtime.
 fn load(folder: &Path) -> ToWorker {
     std::fs::write(folder.join("handlers.py"), HANDLERS).expect("written");
     let path = folder.join("setup.py");
@@ -181,7 +181,7 @@ async fn the_memory_gauge_stops_a_script_before_the_operating_system_does() {
 }
 
 #[tokio::test]
-async fn processes_of_a_handler_print_beside_the_frames_and_have_their_own_memory() {
+async fn processes_that_a_handler_starts_do_not_print_into_frames_and_have_no_memory_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut worker = loaded(folder.path()).await;
     let mut said = String::new();

@@ -1,6 +1,7 @@
 //! Audit entries about lanes.
 
-use svc_store::lanes::Receiver;
+use serde_json::json;
+use svc_store::{StoreError, Tx, audit, events::LostEvents, lanes::Receiver};
 
 pub(super) const SUBSCRIPTION: &str = "method_subscription";
 
@@ -10,4 +11,39 @@ pub(super) fn target_of(receiver: &Receiver) -> (&'static str, String) {
         Receiver::Sink(id) => ("event_sink", id.to_string()),
         Receiver::Method(name) => (SUBSCRIPTION, name.clone()),
     }
+}
+
+/// Audits and logs events that lanes still needed and that were removed: one entry for each lane.
+pub(super) fn audit_lost(
+    tx: &mut Tx<'_>,
+    lost: &[LostEvents],
+    why: &str,
+) -> Result<(), StoreError> {
+    for lost in lost {
+        let (target_type, target_id) = target_of(&lost.receiver);
+        tracing::error!(
+            lane.id = %lost.lane,
+            receiver.kind = target_type,
+            receiver.id = %target_id,
+            events = lost.events,
+            "events that a receiver had not got were removed: {why}"
+        );
+        audit::append(
+            tx,
+            &audit::Entry {
+                at: svc_clock::now(),
+                actor: audit::SYSTEM.to_owned(),
+                action: "event_sink.lost",
+                target_type,
+                target_id,
+                detail: json!({
+                    "events": lost.events,
+                    "first_event_id": lost.first,
+                    "last_event_id": lost.last,
+                    "reason": why,
+                }),
+            },
+        )?;
+    }
+    Ok(())
 }

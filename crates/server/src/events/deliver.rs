@@ -3,6 +3,7 @@
 //! Never retries and never touches the queue: the lane does both.
 
 mod creator;
+mod filter;
 pub mod method;
 pub mod script;
 pub mod webhook;
@@ -22,13 +23,14 @@ use svc_store::{
 };
 use thiserror::Error;
 
+pub(in crate::events) use self::filter::Contexts;
 use self::{
     method::MethodDelivery,
     webhook::{LaneOwner, Webhook, WebhookRequest},
 };
 use super::{
     client_keys,
-    lanes::{AttemptDetail, AttemptResult, Deliver, Destination, Job},
+    lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
     sealed_headers,
     secrets::{SecretError, SecretKey},
     template::{self, Scope},
@@ -70,8 +72,17 @@ impl Deliver for Deliverers {
         sent
     }
 
-    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
-        vec![String::new(); events.len()]
+    async fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
+        self.key_events(sink, events).await
+    }
+
+    async fn filter(
+        &self,
+        user: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> Result<Vec<FilterResult>, String> {
+        self.filter_events(user, filter, events).await
     }
 }
 
@@ -313,10 +324,7 @@ impl Deliverers {
     async fn read_context(&self, event: &Event) -> Result<TemplateContext, StoreError> {
         let space = event.space_id;
         if space == SpaceId::NIL {
-            return Ok(TemplateContext {
-                space: sample::space_of(event),
-                custom: BTreeMap::new(),
-            });
+            return Ok(TemplateContext::without_space(event));
         }
         self.store
             .read(move |tx| {
@@ -347,7 +355,18 @@ impl Deliverers {
 }
 
 /// The variables of a template besides the event.
+#[derive(Clone)]
 struct TemplateContext {
     space: EventSpace,
     custom: BTreeMap<String, String>,
+}
+
+impl TemplateContext {
+    /// For an event without a space.
+    fn without_space(event: &Event) -> Self {
+        Self {
+            space: sample::space_of(event),
+            custom: BTreeMap::new(),
+        }
+    }
 }

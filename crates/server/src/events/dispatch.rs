@@ -1,13 +1,18 @@
 //! Dispatch: chooses the lanes of an event, in the transaction that creates the event.
 //!
 //! A lane gets the events of its owner, a global lane those of all users; custom and system events
-//! alike. A full lane drops the event, and every drop is one audit entry (spec 6.5).
+//! alike. A full lane drops the event, and every drop is one audit entry (spec 6.5). A lane that holds
+//! events, and a lane with a filter, remembers the event instead and looks at it later
+//! ([`lanes::refill`](super::lanes)): nothing but the number of the first such event is written.
 
 use serde_json::json;
-use svc_core::{LaneId, event::Event};
+use svc_core::{
+    EventId, LaneId, Timestamp, UserId,
+    event::{Event, SINK_EVENTS},
+};
 use svc_store::{
     StoreError, Tx, audit, events,
-    lanes::{self, Candidate},
+    lanes::{self, Candidate, Receiver},
 };
 
 use super::audit::target_of;
@@ -19,6 +24,17 @@ pub struct DispatchCounts {
     pub queued: u32,
     /// Lanes that were full.
     pub dropped: u32,
+    /// Lanes that will look at the event later.
+    pub held: u32,
+}
+
+/// An event that a full lane drops.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DroppedEvent<'a> {
+    pub(super) id: EventId,
+    pub(super) r#type: &'a str,
+    pub(super) ts: Timestamp,
+    pub(super) owner_id: UserId,
 }
 
 /// Writes an event with a delivery for each lane whose patterns match. The caller calls
@@ -30,6 +46,22 @@ pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreEr
 /// [`emit_in`] for an event about a lane, which does not receive it.
 pub fn emit_to_others(tx: &mut Tx<'_>, event: &Event, about: LaneId) -> Result<(), StoreError> {
     emit_except(tx, event, Some(about)).map(drop)
+}
+
+/// Whether an event is about the sink of this lane. The sink does not receive it.
+pub(super) fn is_about(
+    tx: &mut Tx<'_>,
+    receiver: &Receiver,
+    (id, event_type): (EventId, &str),
+) -> Result<bool, StoreError> {
+    let (Receiver::Sink(sink), true) = (receiver, event_type.starts_with(SINK_EVENTS)) else {
+        return Ok(false);
+    };
+    let Some(event) = events::find(tx, id)? else {
+        return Ok(true);
+    };
+    let data: serde_json::Value = serde_json::from_str(event.data.as_str()).unwrap_or_default();
+    Ok(data["sink_id"] == json!(sink))
 }
 
 fn emit_except(
@@ -50,21 +82,55 @@ fn emit_except(
         if !matches {
             continue;
         }
-        match lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)? {
-            Some(_) => counts.queued += 1,
-            None => {
-                drop_event(tx, &candidate, event)?;
-                counts.dropped += 1;
-            }
-        }
+        dispatch(tx, &candidate, event, &mut counts)?;
     }
     Ok(counts)
 }
 
+/// Queues an event in a lane that it matches, or lets the lane look at the event later, or drops it.
+fn dispatch(
+    tx: &mut Tx<'_>,
+    candidate: &Candidate,
+    event: &Event,
+    counts: &mut DispatchCounts,
+) -> Result<(), StoreError> {
+    if candidate.is_behind {
+        // The lane looks at all events after those that wait. Queueing the event now would let it
+        // overtake them.
+        counts.held += 1;
+        return Ok(());
+    }
+    let queued = match candidate.active && !candidate.has_filter {
+        true => lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)?,
+        false => None,
+    };
+    if queued.is_some() {
+        counts.queued += 1;
+    } else if candidate.holds || candidate.has_filter {
+        lanes::begin_refill(tx, candidate.lane)?;
+        counts.held += 1;
+    } else {
+        let event = DroppedEvent {
+            id: event.id,
+            r#type: &event.r#type,
+            ts: event.ts,
+            owner_id: event.owner_id,
+        };
+        drop_event(tx, candidate.lane, &candidate.receiver, event)?;
+        counts.dropped += 1;
+    }
+    Ok(())
+}
+
 /// Counts, audits and logs an event that a full lane dropped.
-fn drop_event(tx: &mut Tx<'_>, candidate: &Candidate, event: &Event) -> Result<(), StoreError> {
-    lanes::count_drop(tx, candidate.lane)?;
-    let (target_type, target_id) = target_of(&candidate.receiver);
+pub(super) fn drop_event(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    receiver: &Receiver,
+    event: DroppedEvent<'_>,
+) -> Result<(), StoreError> {
+    lanes::count_drop(tx, lane)?;
+    let (target_type, target_id) = target_of(receiver);
     tracing::warn!(
         event.id = %event.id,
         event_type = %event.r#type,

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::{
+    audit::audit_lost,
     dispatch::{DispatchCounts, emit_in},
     hub::Hub,
 };
@@ -172,6 +173,9 @@ impl Emitter {
                 EmitOutcome::New(event, counts) => {
                     limit.charge(user, extra_cost(counts), Instant::now());
                     hub.committed(std::slice::from_ref(&event));
+                    if counts.held > 0 {
+                        hub.wake_refill();
+                    }
                     to_emitted(&event)
                 }
                 EmitOutcome::Repeated(emitted) => emitted,
@@ -276,8 +280,12 @@ fn check_storage(
         owner: storage.quotas.get(Quota::EventBytes),
         server: storage.server_bytes,
     };
-    let fits =
-        bytes <= limits.owner || may_search && usage::make_room(tx, owner, event.id, limits)?;
+    let mut fits = bytes <= limits.owner;
+    if !fits && may_search {
+        let room = usage::make_room(tx, owner, event.id, limits)?;
+        audit_lost(tx, &room.lost, "the owner's quota `event_bytes` is used up")?;
+        fits = room.fits;
+    }
     match fits {
         true => Ok(()),
         false => Ok(storage.quotas.check(Quota::EventBytes, bytes)?),

@@ -52,6 +52,8 @@ pub struct Hub(Arc<HubState>);
 #[derive(Default)]
 struct HubState {
     wake: Notify,
+    /// Wakes the refiller of lanes.
+    wake_refill: Notify,
     wake_ups: Mutex<WakeUps>,
     /// The feeds of open streams, by owner of the events; `None` holds the events of all owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
@@ -91,6 +93,14 @@ impl Hub {
         EventCounters::add(&self.0.counters.emitted, events.len());
         if self.has_streams() {
             events.iter().for_each(|event| self.show(event));
+        }
+        // The emitter of a custom event wakes the refiller only if a lane holds the event. System
+        // events are rare.
+        if events
+            .iter()
+            .any(|event| !event.r#type.starts_with("custom."))
+        {
+            self.wake_refill();
         }
         let owners = events.iter().map(|event| event.owner_id);
         self.0.wake_ups.lock().owners.extend(owners);
@@ -157,6 +167,18 @@ impl Hub {
     pub fn wake(&self) {
         self.0.wake_ups.lock().all = true;
         self.0.wake.notify_one();
+        self.wake_refill();
+    }
+
+    /// Wakes the engine to look at the lanes of an owner, and at the global ones.
+    pub(super) fn wake_owner(&self, owner: UserId) {
+        self.0.wake_ups.lock().owners.insert(owner);
+        self.0.wake.notify_one();
+    }
+
+    /// Wakes the refiller: a lane has fallen behind, or has room again.
+    pub fn wake_refill(&self) {
+        self.0.wake_refill.notify_one();
     }
 
     /// Reports that sinks were changed: workers read them again before the next delivery.
@@ -205,6 +227,11 @@ impl Hub {
     /// Waits for a wake-up. Only the engine may call this.
     pub(super) async fn wait_for_wake_up(&self) {
         self.0.wake.notified().await;
+    }
+
+    /// Waits for [`wake_refill`](Self::wake_refill). Only the refiller may call this.
+    pub(super) async fn wait_for_refill(&self) {
+        self.0.wake_refill.notified().await;
     }
 
     /// Takes the wake-ups. Those of lanes beyond `lanes_max` stay for the next call.

@@ -4,6 +4,7 @@
 //! Cast: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get the
 //! delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
 //! `turn` holds the transactions that begin deliveries and record how they ended. A [`Deliver`] sends.
+//! `refill` lets lanes that have fallen behind look at stored events.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
 //! Lanes that cannot get a slot now cost nothing. At most [`window_of`]
@@ -14,6 +15,7 @@
 mod claim;
 mod engine;
 mod ready;
+mod refill;
 mod retention;
 mod run;
 mod schedule;
@@ -159,12 +161,25 @@ impl From<AttemptDetail> for AttemptResult {
     }
 }
 
+/// Whether the filter of a sink is true for an event, or why it cannot tell.
+pub type FilterResult = Result<bool, String>;
+
 /// Makes attempts.
 pub trait Deliver: Send + Sync + 'static {
     fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
 
     /// The keys of events for a sink that is ordered by a key, in the order of the events.
     fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> impl Future<Output = Vec<String>> + Send;
+
+    /// Evaluates the filter of a sink for events, in their order, on the account of a user. The answer
+    /// may end before the last event, if the events take long. An error means that nothing was
+    /// evaluated.
+    fn filter(
+        &self,
+        user: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> impl Future<Output = Result<Vec<FilterResult>, String>> + Send;
 }
 
 /// Timings and sizes of delivery.

@@ -7,11 +7,13 @@
 //! Every change and its audit entry are one transaction. A secret is in no audit entry, and only in
 //! the answer that creates it. This module never delivers from a lane: the engine does.
 
+mod backtest;
 pub mod check;
 mod error;
 mod preview;
 mod queue;
 mod record;
+mod recovery;
 mod script;
 mod secret;
 

@@ -10,7 +10,7 @@ use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use svc_store::{
     StoreError, Tx,
     audit::{self, Entry},
-    lanes::{self, RemovedSubscription},
+    lanes::{self, RemovedSubscription, Withdrawal},
 };
 
 use super::audit::SUBSCRIPTION;
@@ -27,9 +27,13 @@ pub fn declare(
     Ok(declared.lanes)
 }
 
-/// Withdraws every subscription of a space.
-pub fn withdraw_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
-    let removed = lanes::withdraw_space(tx, space)?;
+/// Withdraws subscriptions of a space.
+pub fn withdraw_space(
+    tx: &mut Tx<'_>,
+    space: SpaceId,
+    withdrawal: Withdrawal,
+) -> Result<(), StoreError> {
+    let removed = lanes::withdraw_space(tx, space, withdrawal)?;
     audit_removed(tx, space, &removed)
 }
 

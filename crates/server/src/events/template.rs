@@ -20,6 +20,7 @@ use thiserror::Error;
 mod budget;
 mod check;
 mod data;
+pub mod expression;
 mod filters;
 mod output;
 mod sample;

@@ -3,8 +3,9 @@
 use axum::extract::{Path, State};
 use svc_core::SinkId;
 use svc_protocol::api::{
-    Deliveries, Delivery, DeliveryQuery, NewSink, Preview, PreviewResult, Replay, ReplayResult,
-    RotateSecret, SecretRotation, Sink, SinkPatch, Sinks,
+    Backtest, BacktestResult, Deliveries, Delivery, DeliveryQuery, NewSink, Preview, PreviewResult,
+    Replay, ReplayResult, Resend, ResendResult, RotateSecret, SecretRotation, Sink, SinkPatch,
+    Sinks,
 };
 use svc_store::{PageRequest, deliveries::DeliveryPage};
 
@@ -93,6 +94,24 @@ pub async fn replay(
     Json(request): Json<Replay>,
 ) -> ApiResult<Json<ReplayResult>> {
     Ok(Json(app.event_sinks.replay(&caller, id, request).await?))
+}
+
+pub async fn backtest(
+    State(app): State<App>,
+    PathId(id): PathId<SinkId>,
+    Submission { caller, body }: Submission<Backtest>,
+) -> ApiResult<Json<BacktestResult>> {
+    Ok(Json(app.event_sinks.backtest(&caller, id, body).await?))
+}
+
+pub async fn resend_many(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Json(request): Json<Resend>,
+) -> ApiResult<Json<ResendResult>> {
+    let resent = app.event_sinks.resend_many(&caller, id, request);
+    Ok(Json(resent.await?))
 }
 
 pub async fn deliveries(

@@ -107,6 +107,7 @@ failures! {
     INVALID_HEADER = 400 "invalid_header", "A header of the webhook is not valid";
     INVALID_TLS = 400 "invalid_tls", "A certificate or key of the webhook is not valid";
     INVALID_SECRET = 400 "invalid_secret", "The secret of the webhook is not valid";
+    INVALID_EXPRESSION = 400 "invalid_expression", "The filter or key of a sink cannot be used";
     INVALID_TEMPLATE = 400 "invalid_template", "The body template cannot be rendered";
     UNKNOWN_SCRIPT = 400 "unknown_script", "The script does not exist or is not for sinks";
     QUEUE_FULL = 409 "queue_full", "The queue of the sink is full";

@@ -151,6 +151,8 @@ pub fn routes() -> Vec<Route> {
         post("/api/event-sinks/{id}/test",      SINKS,     AsOwner,  event_sinks::test),
         post("/api/event-sinks/{id}/rotate-secret", SINKS, AsOwner,  event_sinks::rotate_secret),
         post("/api/event-sinks/{id}/replay",    SINKS,     AsOwner,  event_sinks::replay),
+        post("/api/event-sinks/{id}/backtest",  SINKS,     AsOwner,  event_sinks::backtest),
+        post("/api/event-sinks/{id}/resend",    SINKS,     AsOwner,  event_sinks::resend_many),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
         post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, AsOwner, event_sinks::resend),
         get("/api/audit",                       AUDIT,     AsOwner,  audit::list),

@@ -40,6 +40,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("POST", "/api/scripts/{id}/run"),
     ("POST", "/api/event-sinks/{id}/test"),
     ("POST", "/api/event-sinks/preview"),
+    ("POST", "/api/event-sinks/{id}/backtest"),
 ];
 
 struct Fixture {
@@ -215,9 +216,15 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
             "webhook": {"url": "https://example.com/hook"},
         }),
         ("POST", "/api/events/emit") => json!({"type": "x", "payload": {}}),
-        ("POST", "/api/event-sinks/{id}/rotate-secret" | "/api/event-sinks/{id}/replay") => {
+        (
+            "POST",
+            "/api/event-sinks/{id}/rotate-secret"
+            | "/api/event-sinks/{id}/replay"
+            | "/api/event-sinks/{id}/backtest",
+        ) => {
             json!({})
         }
+        ("POST", "/api/event-sinks/{id}/resend") => json!({"deliveries": [1]}),
         _ => named,
     }
 }

@@ -77,10 +77,16 @@ impl BodyBudget {
                 limit: share,
             });
         }
-        if used.total + bytes > total_max || is_anonymous && used.anonymous + bytes > quarter {
+        if is_anonymous && used.anonymous + bytes > quarter {
+            return Err(BodiesFull {
+                whose: "all requests without a valid credential",
+                limit: quarter,
+            });
+        }
+        if used.total + bytes > total_max {
             return Err(BodiesFull {
                 whose: "all requests",
-                limit: self.bytes_max,
+                limit: total_max,
             });
         }
         used.total += bytes;
@@ -179,7 +185,8 @@ mod tests {
         for body in &mut large {
             body.grow_to(16 * MIB).expect("its share");
         }
-        budget.begin(user(9)).grow_to(2 * MIB).expect_err("large");
+        let refusal = budget.begin(user(9)).grow_to(2 * MIB).expect_err("large");
+        assert_eq!((refusal.whose, refusal.limit), ("all requests", 48 * MIB));
         budget.begin(user(9)).grow_to(MIB).expect("small");
     }
 
@@ -192,7 +199,8 @@ mod tests {
         let mut second = budget.begin(Account::Connection(2));
         second.grow_to(MIB).expect("its share");
         let mut third = budget.begin(Account::Connection(3));
-        third.grow_to(1).expect_err("the quarter is used up");
+        let refusal = third.grow_to(1).expect_err("the quarter is used up");
+        assert_eq!(refusal.limit, 2 * MIB);
         budget.begin(user(1)).grow_to(2 * MIB).expect("a user");
         drop(first);
         third.grow_to(MIB).expect("given back");

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_login_takes_its_attempts_back() {
+    fn a_successful_login_is_not_counted() {
         let limit = limit();
         let here = address("10.0.0.1");
         for _ in 0..50 {

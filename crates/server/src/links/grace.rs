@@ -103,7 +103,7 @@ impl Links {
             let waits = live.link().is_some() && live.availability() == Availability::Unlinked;
             if live.link_number() == expected && waits {
                 let methods = links.registry.withdraw(live.id);
-                if let Err(error) = links.declare(&live, Vec::new()).await {
+                if let Err(error) = links.withdraw_absent(&live).await {
                     error!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
                 }
                 info!(space.id = %live.id, methods, "removed the methods of a space that did not register again");

@@ -4,7 +4,11 @@
 use std::sync::Arc;
 
 use svc_core::{LaneId, SpaceId, space::State, subscription::Subscription};
-use svc_store::{StoreError, spaces};
+use svc_store::{
+    StoreError,
+    lanes::{self, Withdrawal},
+    spaces,
+};
 
 use super::Links;
 use crate::{events, live::LiveSpace};
@@ -32,6 +36,18 @@ impl Links {
         let lanes = declaring.await?;
         self.note_declaring(space, !none);
         Ok(lanes)
+    }
+
+    /// Removes the subscriptions of a space that did not register again, except those that hold events.
+    pub(super) async fn withdraw_absent(&self, live: &LiveSpace) -> Result<(), StoreError> {
+        let space = live.id;
+        let withdrawing = self.lifecycle.store.write(move |tx| {
+            events::subscriptions::withdraw_space(tx, space, Withdrawal::ExceptHolding)?;
+            lanes::declares(tx, space)
+        });
+        let declares = withdrawing.await?;
+        self.note_declaring(space, declares);
+        Ok(())
     }
 
     pub(super) fn declares(&self, space: SpaceId) -> bool {

@@ -55,13 +55,14 @@ impl Links {
         }
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
         is_elsewhere.then_some(match is_same_agent {
-            // The agent had given up this link when the other server recorded it late.
+            // The agent is linked here. It had given up its link to the other server, which recorded
+            // that link late.
             true => Goodbye::Reconnect,
             false => Goodbye::Replaced,
         })
     }
 
-    /// Every space with a link to this server, or with one within the grace period.
+    /// Every space that is linked to this server, or lost its link and is in the grace period.
     pub fn spaces(&self) -> Vec<SpaceId> {
         self.live.read().keys().copied().collect()
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use svc_core::{
     GroupId, Permission, UserId,
+    delivery_policy::Overflow,
     name::tool_name,
     visibility::{resolve, visible_name},
 };
@@ -213,6 +214,7 @@ impl Discovery {
             deleted_groups: 0,
             events: Vec::new(),
             event_sinks: Vec::new(),
+            event_overflow: Overflow::default(),
             providers: Vec::new(),
         };
         if is_own {
@@ -227,6 +229,7 @@ impl Discovery {
             method.deleted_groups = groups.count() - method.groups.len();
             method.events = definition.events.iter().map(ToString::to_string).collect();
             method.event_sinks.clone_from(&definition.event_sinks);
+            method.event_overflow = definition.event_overflow;
             method.providers = providers(entry);
         }
         Some(method)

@@ -19,30 +19,37 @@ INSERT INTO agent_tokens (id, space_id, hash, kind, created_at, made_by)
     VALUES ('at1', 'sp1', X'02', 'agent', 1, 'u2');
 INSERT INTO scripts VALUES
     ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1, '[]', 'Go', '{"read_only":true}');
-INSERT INTO event_sinks VALUES
+INSERT INTO event_sinks (id, owner_key, owner_id, name, description, patterns, type, active, config,
+        secret, previous_secret, previous_until, created_at, saved_power, sealed_headers) VALUES
     ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1,
         NULL, X'05'),
     ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1, '[]', NULL);
-INSERT INTO lanes VALUES
+INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, formatters, active, tail,
+        depth, next_at, failures, starts, lease_owner, lease_until, fence, dropped, delivery_kind) VALUES
     ('l1', 'sink', 'u1', 'u1', 'k1', NULL, '["*"]', '[]', 1, 450, 3, 0, 0, 1,
         '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0, 'webhook'),
     ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2, 'webhook');
 INSERT INTO lane_declarations VALUES ('l1', 'sp1');
+INSERT INTO lane_feeds VALUES ('l1', 1, '{"kind":"deliveries","numbers":[1]}', '0');
+INSERT INTO event_numbers VALUES (1, 1000);
 INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 1);
 INSERT INTO event_usage VALUES ('u1', 4096), ('global', 512);
 INSERT INTO zone_changes VALUES (1, 1, 'groups', '');
 INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-INSERT INTO events SELECT printf('e%05d', i), 'a', -i, 'u1', '', '{}',
-    '{"text":"Grüße 🦀 ' || i || '"}', CASE WHEN i = 7 THEN 'global' END FROM n;
+INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, charged_to, seq)
+    SELECT printf('e%05d', i), 'a', -i, 'u1', '', '{}',
+    '{"text":"Grüße 🦀 ' || i || '"}', CASE WHEN i = 7 THEN 'global' END, i FROM n;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 450)
-INSERT INTO deliveries SELECT lanes.id, i, printf('e%05d', i), 'a',
+INSERT INTO deliveries (lane_id, n, event_id, event_type, state, queued_at, finished_at)
+    SELECT lanes.id, i, printf('e%05d', i), 'a',
     CASE WHEN i > 447 THEN 'pending' ELSE 'delivered' END, i, CASE WHEN i > 447 THEN NULL ELSE i END
     FROM lanes, n;
 
-INSERT INTO attempts SELECT lane_id, n, a.attempt, 1, NULL, 2, 'no "answer"', 'a' || char(0) || 'b'
+INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output)
+    SELECT lane_id, n, a.attempt, 1, NULL, 2, 'no "answer"', 'a' || char(0) || 'b'
     FROM deliveries, (SELECT 1 AS attempt UNION ALL SELECT 2) a;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)

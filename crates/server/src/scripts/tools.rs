@@ -46,7 +46,7 @@ pub struct ScriptTool {
 pub struct StoredTools {
     store: Store,
     runner: Arc<ScriptRunner>,
-    /// Held while the store is read, so that the last read result is kept.
+    /// Held while the store is read, so that an older result never replaces a newer one.
     reading: Mutex<()>,
     /// By owner; `None` for global scripts.
     known: RwLock<HashMap<Option<UserId>, OwnerTools>>,

@@ -3,6 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
+use super::open::store_options;
 use crate::options::Options;
 
 /// Descriptors for the listeners, the embedded database, the event loop, logs, local spaces.
@@ -30,7 +31,8 @@ pub fn connections_max(options: &Options) -> usize {
 
 /// Descriptors reserved for everything except connections. Each delivery to a webhook uses one.
 fn reserve(options: &Options) -> usize {
-    let database = options.database.as_ref().map_or(0, |it| it.readers + 2);
+    let database = options.database.as_ref();
+    let database = database.map_or(0, |it| store_options(it).connections());
     let workers = options.scripts.workers * PER_WORKER;
     BASE + options.events.slots.webhook + workers + database
 }
@@ -61,6 +63,20 @@ fn raise() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{options::SharedDatabase, scripts::tests::options};
+
+    #[test]
+    fn the_reserve_covers_every_connection_to_the_database() {
+        let mut options = options("unused".as_ref(), "unused".into());
+        let embedded = reserve(&options);
+        options.database = Some(SharedDatabase {
+            url: svc_store::DatabaseUrl::parse("postgres://svc@localhost/svc").expect("a URL"),
+            readers: 4,
+            poll_only: false,
+        });
+        // Beside the readers: two for deliveries, one for lists, one writer, one listener.
+        assert_eq!(reserve(&options) - embedded, 4 + 5);
+    }
 
     #[test]
     fn connections_leave_a_reserve() {

@@ -47,12 +47,7 @@ async fn shared(options: &Options, database: &SharedDatabase) -> Result<OpenData
     svc_store::prepare_folder(&options.data_dir)?;
     let folder = FolderLock::acquire(&options.data_dir)?;
     let server_id = zone::own_id(&options.data_dir)?;
-    let store_options = StoreOptions {
-        readers: database.readers,
-        listen: !database.poll_only,
-        ..StoreOptions::default()
-    };
-    let store = Store::connect(database.url.clone(), store_options).await?;
+    let store = Store::connect(database.url.clone(), store_options(database)).await?;
     let zone_position = store.read(zone_changes::newest).await?;
     Ok(OpenDatabase {
         store,
@@ -60,4 +55,12 @@ async fn shared(options: &Options, database: &SharedDatabase) -> Result<OpenData
         zone_position,
         folder: Some(folder),
     })
+}
+
+pub fn store_options(database: &SharedDatabase) -> StoreOptions {
+    StoreOptions {
+        readers: database.readers,
+        listen: !database.poll_only,
+        ..StoreOptions::default()
+    }
 }

@@ -12,6 +12,7 @@ use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     agent_tokens::{self, AgentTokenKind},
+    lanes::Withdrawal,
     spaces::{self, SpaceRow},
     users,
 };
@@ -219,7 +220,7 @@ impl Spaces {
                 let at = svc_clock::now();
                 spaces::mark_deleted(tx, id, at)?;
                 spaces::prune_deleted(tx, id, DELETED_KEPT)?;
-                subscriptions::withdraw_space(tx, id)?;
+                subscriptions::withdraw_space(tx, id, Withdrawal::All)?;
                 let by = caller.actor();
                 let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append_audit(tx, caller, "space.deleted", &row)?;

@@ -298,7 +298,7 @@ impl Judge<'_> {
     fn role_change(&mut self, role: usize, after: Perms) {
         let before = self.model.roles[role].perms;
         let changed = Perms(before.0 ^ after.0);
-        self.holds(changed, "power.role", "a role was changed by");
+        self.holds(changed, "power.role", "a role gained or lost");
         for user in self.model.live_users() {
             if self.model.users[user].roles.contains(&role) {
                 self.power(user, "power.role", "a role");

@@ -208,6 +208,8 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/event-sinks/{id}/test", 4, code::test_sink),
     ("POST",   "/api/event-sinks/{id}/rotate-secret", 3, code::rotate_secret),
     ("POST",   "/api/event-sinks/{id}/replay", 2, code::replay),
+    ("POST",   "/api/event-sinks/{id}/backtest", 2, code::backtest),
+    ("POST",   "/api/event-sinks/{id}/resend", 2, code::resend_many),
     ("POST",   "/api/event-sinks/{id}/deliveries/{n}/resend", 2, code::resend),
 ];
 

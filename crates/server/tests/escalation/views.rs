@@ -257,7 +257,8 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
     found
 }
 
-/// Checks views of code that runs for another user, and scripts that an agent receives.
+/// Checks who sees the log of a space and the deliveries of a sink, and which scripts an agent
+/// receives.
 fn judge_power(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
     let covers = |user| user == caller.subject || caller.perms.covers(model.perms(user));
     let agent = caller

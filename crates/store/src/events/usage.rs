@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use svc_core::{EventId, UserId};
 
+use super::removal::{LostEvents, RETURNED, RemovedEvent, remove, settle};
 use crate::{
     deliveries::exchanges,
     error::StoreError,
@@ -61,12 +62,11 @@ fn change(tx: &mut Tx<'_>, key: &str, by: i64) -> Result<(), StoreError> {
     )
 }
 
-/// Subtracts removed events from their counters. `removed` are rows of a `DELETE` that returns
-/// [`RETURNED`].
-pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[(String, i64)]) -> Result<(), StoreError> {
+/// Subtracts removed events from their counters.
+pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[RemovedEvent]) -> Result<(), StoreError> {
     let mut by_key = BTreeMap::<_, i64>::new();
-    for (key, data_bytes) in removed {
-        *by_key.entry(key).or_default() += data_bytes + OVERHEAD;
+    for event in removed {
+        *by_key.entry(&event.charged_to).or_default() += event.data_bytes + OVERHEAD;
     }
     for (key, bytes) in by_key {
         change(tx, key, -bytes)?;
@@ -74,19 +74,25 @@ pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[(String, i64)]) -> Result<(),
     Ok(())
 }
 
-/// The columns of a removed event that [`subtract`] needs: the key of its counter, and its bytes.
-pub(super) const RETURNED: &str = "COALESCE(charged_to, owner_id), octet_length(data)";
+/// The result of [`make_room`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Whether the owner is within the limit.
+    pub fits: bool,
+    pub lost: Vec<LostEvents>,
+}
 
 /// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that no
-/// lane needs, and charges the server for those that only global sinks need. Keeps the newest event. Returns whether the
-/// owner is then within the limit.
+/// lane needs, and charges the server for those that only global sinks need. Keeps the newest event.
+/// Events that a lane has not looked at yet are removed too and reported as lost: otherwise one receiver
+/// that is away would end all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
     newest: EventId,
     limits: Limits,
-) -> Result<bool, StoreError> {
-    prune_charged(tx)?;
+) -> Result<Room, StoreError> {
+    let mut lost = prune_charged(tx)?;
     // Slightly more than needed, so that the next emits need no clean-up.
     let slack = limits.owner / 64;
     let excess = bytes_of(tx, Some(owner))?.saturating_sub(limits.owner);
@@ -97,7 +103,7 @@ pub fn make_room(
     for _ in 0..WINDOWS_MAX {
         let bytes = bytes_of(tx, Some(owner))?;
         if bytes <= limits.owner {
-            return Ok(true);
+            return Ok(Room { fits: true, lost });
         }
         let mut excess = bytes - limits.owner + slack;
         let rows = tx.query(OLDEST, values![owner, after, WINDOW, newest])?;
@@ -115,12 +121,13 @@ pub fn make_room(
             }
             excess = excess.saturating_sub(size);
         }
-        remove(tx, &unneeded)?;
+        LostEvents::merge(&mut lost, remove(tx, &unneeded)?);
         if rows.len() < WINDOW as usize {
             break;
         }
     }
-    Ok(bytes_of(tx, Some(owner))? <= limits.owner)
+    let fits = bytes_of(tx, Some(owner))? <= limits.owner;
+    Ok(Room { fits, lost })
 }
 
 /// The oldest events that count for an owner, and whether deliveries need them.
@@ -136,7 +143,7 @@ const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) AS data_bytes,
 
 /// Removes events of any owner that the server is charged for and that no lane needs. Otherwise the
 /// server's counter would stay full.
-fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+fn prune_charged(tx: &mut Tx<'_>) -> Result<Vec<LostEvents>, StoreError> {
     let removed = tx.list(
         &format!(
             "DELETE FROM events WHERE id IN (
@@ -147,7 +154,7 @@ fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         ),
         values![WINDOW],
     )?;
-    subtract(tx, &removed)
+    settle(tx, &removed)
 }
 
 /// Moves an event from its owner's counter to the server's. False if the server's counter is full.
@@ -169,15 +176,6 @@ fn charge_server(
     change(tx, &key(None), by)?;
     change(tx, &key(Some(owner)), -by)?;
     Ok(true)
-}
-
-fn remove(tx: &mut Tx<'_>, events: &[EventId]) -> Result<(), StoreError> {
-    let sql = format!("DELETE FROM events WHERE id = ?1 RETURNING {RETURNED}");
-    let mut removed = Vec::new();
-    for event in events {
-        removed.extend(tx.list::<(String, i64)>(&sql, values![*event])?);
-    }
-    subtract(tx, &removed)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The lanes of method subscriptions: created by the registration of a space, shared by all spaces
-//! that register the same method, removed with the last registration (spec 6.4).
+//! that register the same method, removed with the last registration (spec 6.4). The declaration of a
+//! lane that holds events stays while its space is stopped.
 
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
@@ -44,6 +45,14 @@ pub fn declare(
     let mut lanes = Vec::with_capacity(subscriptions.len());
     for subscription in subscriptions {
         let lane = upsert(tx, owner, subscription)?;
+        if !subscription.holds {
+            // Declarations of stopped spaces that held the lane before.
+            tx.execute(
+                "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id IN (
+                     SELECT id FROM spaces WHERE state = 'stopped')",
+                values![lane],
+            )?;
+        }
         tx.execute(
             "INSERT INTO lane_declarations (lane_id, space_id) VALUES (?1, ?2)
              ON CONFLICT (lane_id, space_id) DO NOTHING",
@@ -58,13 +67,30 @@ pub fn declare(
     Ok(DeclarationOutcome { lanes, removed })
 }
 
-/// Withdraws every declaration of a space. Returns the subscriptions that were removed.
+/// Which declarations of a space are withdrawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Withdrawal {
+    All,
+    /// Not those of lanes that hold events: the space may come back.
+    ExceptHolding,
+}
+
+/// Withdraws declarations of a space. Returns the subscriptions that were removed.
 pub fn withdraw_space(
     tx: &mut Tx<'_>,
     space: SpaceId,
+    withdrawal: Withdrawal,
 ) -> Result<Vec<RemovedSubscription>, StoreError> {
     let mut removed = Vec::new();
-    for lane in declared_by(tx, space)? {
+    let declared: Vec<LaneId> = match withdrawal {
+        Withdrawal::All => declared_by(tx, space)?,
+        Withdrawal::ExceptHolding => tx.list(
+            "SELECT d.lane_id FROM lane_declarations d JOIN lanes l ON l.id = d.lane_id
+             WHERE d.space_id = ?1 AND l.holds = 0 ORDER BY d.lane_id",
+            values![space],
+        )?,
+    };
+    for lane in declared {
         removed.extend(withdraw(tx, lane, space)?);
     }
     Ok(removed)
@@ -97,17 +123,19 @@ fn upsert(
 ) -> Result<LaneId, StoreError> {
     tx.get(
         "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
-             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
-         VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped,
+             holds)
+         VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0, ?6)
          ON CONFLICT (owner_id, method) DO UPDATE SET patterns = excluded.patterns,
-             formatters = excluded.formatters, delivery_kind = excluded.delivery_kind
+             holds = excluded.holds, formatters = excluded.formatters, delivery_kind = excluded.delivery_kind
          RETURNING id",
         values![
             LaneId(Uuid::now_v7()),
             owner,
             subscription.method.as_str(),
             &subscription.patterns,
-            &subscription.formatters
+            &subscription.formatters,
+            subscription.holds
         ],
     )
 }

@@ -37,10 +37,12 @@ pub struct LeasedLane {
     pub health: LaneHealth,
     /// When the next delivery would be due if deliveries came at exactly the sink's rate.
     pub rate_until: Timestamp,
+    /// Whether stored events wait to be queued.
+    pub refilling: bool,
 }
 
 row! {
-    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until;
+    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, refilling;
     held, receiver, health
 }
 
@@ -76,7 +78,7 @@ pub fn hold(
         "UPDATE lanes SET lease_until = ?3
          WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
          RETURNING id, fence, owner_id, sink_id, method, formatters, active, depth, failures,
-             starts, failed_in_row, failing_since, reported, rate_until",
+             starts, failed_in_row, failing_since, reported, rate_until, refilling",
         values![held.lane, held.fence, until],
     )
 }

@@ -27,16 +27,25 @@ pub struct Candidate {
     pub lane: LaneId,
     pub receiver: Receiver,
     pub patterns: Vec<Pattern>,
+    /// An inactive lane is a candidate only if it holds events.
+    pub active: bool,
+    pub holds: bool,
+    pub has_filter: bool,
+    /// Whether the lane will look at all new events by itself, because earlier ones wait.
+    pub is_behind: bool,
 }
 
-row! { Candidate: lane as "id", patterns; receiver }
+row! { Candidate: lane as "id", patterns, active, holds, has_filter, is_behind; receiver }
 
-/// The active lanes that see a user's events, in the order of their ids, which is also the order of
-/// updates.
+/// The lanes that see a user's events: the active ones, and inactive ones that hold events. In the
+/// order of their ids, which is also the order of updates.
 pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>, StoreError> {
     tx.list(
-        "SELECT id, sink_id, method, patterns FROM lanes
-         WHERE owner_key IN (?1, 'global') AND active = 1 ORDER BY id",
+        "SELECT id, sink_id, method, patterns, active, holds,
+                CASE WHEN filter IS NULL THEN 0 ELSE 1 END AS has_filter,
+                CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
+         FROM lanes
+         WHERE owner_key IN (?1, 'global') AND (active = 1 OR holds = 1) ORDER BY id",
         values![owner],
     )
 }

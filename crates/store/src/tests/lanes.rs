@@ -14,7 +14,7 @@ use crate::{
     deliveries::{self, DeliveryPage},
     engines::{TestEngine, on_each_engine},
     events,
-    lanes::{self, DeclarationOutcome},
+    lanes::{self, DeclarationOutcome, Withdrawal},
     sql::values,
 };
 
@@ -46,6 +46,7 @@ impl Fixture {
                 method: CanonicalName::parse(method).expect("valid"),
                 patterns: Pattern::parse_list("custom.*").expect("valid"),
                 formatters: vec!["brief".to_owned()],
+                holds: false,
             })
             .collect();
         self.write(move |tx| lanes::declare(tx, owner, space, &subscriptions))
@@ -102,7 +103,7 @@ async fn a_subscription_lives_as_long_as_some_space_declares_it(engine: &TestEng
     assert_eq!(fixture.depth("a").await, Some(1));
     assert_eq!(fixture.depth("b").await, None);
     assert_eq!(fixture.write(lanes::list_declaring_spaces).await, [two]);
-    let withdrawing = fixture.write(move |tx| lanes::withdraw_space(tx, two));
+    let withdrawing = fixture.write(move |tx| lanes::withdraw_space(tx, two, Withdrawal::All));
     removed.extend(withdrawing.await);
     assert_eq!(fixture.depth("a").await, None);
     assert_eq!(removed.len(), 2);

@@ -17,7 +17,7 @@ async fn a_second_server_on_the_folder_is_refused() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_and_left_alone() {
+async fn a_newer_schema_is_refused() {
     let folder = Folder::new();
     let store = folder.open();
     store

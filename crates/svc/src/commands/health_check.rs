@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_taken() {
+    fn every_form_is_accepted() {
         let check = |text: &str, probe: Probe| {
             let parsed = parse(text).expect("valid").expect("a check");
             assert_eq!(parsed.probe, probe, "{text}");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_names_the_forms() {
+    fn an_invalid_check_is_refused_with_the_accepted_forms() {
         for text in [
             "",
             "nothing",

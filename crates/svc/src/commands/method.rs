@@ -6,6 +6,7 @@ mod call_response;
 
 use clap::Subcommand;
 use serde_json::Value;
+use svc_core::delivery_policy::Overflow;
 use svc_protocol::{
     api::{Method, MethodQuery, Methods},
     document::{self, ReadError},
@@ -132,8 +133,11 @@ fn fields(method: &Method) -> Fields {
             ("groups", groups(method)),
             ("events", joined(&method.events)),
             ("event_sinks", joined(&method.event_sinks)),
-            ("providers", joined(providers)),
         ]);
+        if method.event_overflow == Overflow::Hold {
+            fields.push(("event_overflow", "hold".to_owned()));
+        }
+        fields.push(("providers", joined(providers)));
     }
     fields
 }

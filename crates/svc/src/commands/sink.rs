@@ -1,26 +1,28 @@
 //! `svc sink`: manages event sinks and their queues.
 
+mod backtest;
 mod change;
 mod content;
 mod deliveries;
 mod exchange;
 mod policy;
+mod recovery;
 mod trying;
 
 pub use content::read_text;
 
 use clap::Subcommand;
 use svc_client::{Client, Error, Resource};
-use svc_core::Timestamp;
-use svc_protocol::api::{Replay, RotateSecret, Sink, SinkPatch};
+
+use svc_protocol::api::{RotateSecret, Sink, SinkPatch};
 
 use super::{
     Shell,
     records::{self, ListArgs, NameArgs, Record, find},
 };
 use crate::{
-    exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined, json_name, or_dash, yes_no},
+    exit::{Exit, Outcome},
+    output::{Fields, joined, json_name, or_dash, yes_no},
 };
 
 /// Manage event sinks, to which events are delivered in order and with retries
@@ -50,28 +52,9 @@ pub enum Command {
     Disable(NameArgs),
     Test(trying::Args),
     Deliveries(deliveries::Args),
-    /// Queue the event of a delivery again, at the end
-    #[command(before_help = "  svc sink resend builds 17")]
-    Resend {
-        #[command(flatten)]
-        which: SinkArg,
-        /// Number of the delivery, as `svc sink deliveries` shows it
-        n: u64,
-    },
-    /// Queue matching past events again
-    #[command(
-        before_help = "  svc sink replay builds --since 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z"
-    )]
-    Replay {
-        #[command(flatten)]
-        which: SinkArg,
-        /// Only events from this time on, RFC 3339 [default: 24 hours ago]
-        #[arg(long, value_name = "TIME", value_parser = parse_time)]
-        since: Option<Timestamp>,
-        /// Only events up to this time, the time itself included, RFC 3339 [default: now]
-        #[arg(long, value_name = "TIME", value_parser = parse_time)]
-        until: Option<Timestamp>,
-    },
+    Resend(recovery::ResendArgs),
+    Replay(recovery::ReplayArgs),
+    Backtest(backtest::Args),
     /// Create a new signing secret; for a while requests are signed with the old one too
     #[command(before_help = "  svc sink rotate-secret builds --overlap-hours 48")]
     RotateSecret {
@@ -91,10 +74,6 @@ pub struct SinkArg {
     sink: String,
 }
 
-fn parse_time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "a time looks like 2026-01-31T08:00:00Z".to_owned())
-}
-
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Sink>(shell, args).await,
@@ -109,12 +88,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Disable(which) => switch(shell, &which, false).await,
         Command::Test(args) => trying::run(shell, args).await,
         Command::Deliveries(args) => deliveries::run(shell, args).await,
-        Command::Resend { which, n } => resend(shell, &which.sink, n).await,
-        Command::Replay {
-            which,
-            since,
-            until,
-        } => replay(shell, &which.sink, &Replay { since, until }).await,
+        Command::Resend(args) => recovery::resend(shell, args).await,
+        Command::Replay(args) => recovery::replay(shell, args).await,
+        Command::Backtest(args) => backtest::run(shell, args).await,
         Command::RotateSecret {
             which,
             overlap_hours,
@@ -149,35 +125,6 @@ async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
         eprintln!("sink `{}` is {state}", sink.name);
     }
     Ok(Exit::Ok)
-}
-
-async fn resend(shell: &Shell, reference: &str, n: u64) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = find(&client, reference).await?;
-    let delivery = client.resend(sink.id, n).await.map_err(|error| {
-        let hint = format!("svc sink deliveries {reference}");
-        Failure::from(error).hint_for(Exit::NotFound, hint)
-    })?;
-    eprintln!("delivery {n} is queued again, as {}", delivery.n);
-    deliveries::show(shell, &delivery)
-}
-
-async fn replay(shell: &Shell, reference: &str, replay: &Replay) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = find(&client, reference).await?;
-    let replayed = client.replay(sink.id, replay).await?;
-    if replayed.dropped > 0 {
-        eprintln!(
-            "{} events did not fit into the queue; when it is shorter, replay from a later time",
-            replayed.dropped
-        );
-    }
-    shell.output.document(&replayed, || {
-        Table::record(vec![
-            ("queued", replayed.queued.to_string()),
-            ("dropped", replayed.dropped.to_string()),
-        ])
-    })
 }
 
 async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32>) -> Outcome {
@@ -278,6 +225,24 @@ impl Record for Sink {
             ("delivery", policy::describe(&self.delivery)),
             ("queued", self.queue_depth.to_string()),
             ("dropped", self.dropped.to_string()),
+        ]);
+        if self.held {
+            fields.push((
+                "held",
+                "events wait that do not fit into the queue yet".to_owned(),
+            ));
+        }
+        if self.feeds > 0 {
+            fields.push(("resends and replays", format!("{} not ended", self.feeds)));
+        }
+        if self.filter_errors > 0 {
+            let error = or_dash(self.filter_error.as_ref());
+            fields.push((
+                "filter errors",
+                format!("{}, last: {error}", self.filter_errors),
+            ));
+        }
+        fields.extend([
             ("last delivery", last_delivery(self)),
             ("created", self.created_at.to_string()),
         ]);

@@ -106,7 +106,7 @@ pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().expect("a text block")
 }
 
-/// A server, and a user who publishes a tool `echo`.
+/// A server, and a user who publishes the method `notes.echo` as a tool.
 pub async fn with_echo() -> (TestServer, TestUser, (TestAgent, TestSpace)) {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;

@@ -5,6 +5,7 @@ mod changes;
 mod chaos;
 mod events;
 mod fence;
+mod hold;
 mod lost_servers;
 mod members;
 mod outage;

@@ -44,7 +44,11 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
   const load = useMemo(
     () => async () => {
       const { source: requested, sourceKey: of } = latest.current;
-      if (requested === null) return;
+      if (requested === null) {
+        // A request of the previous source was aborted and will not end `loading`.
+        setState((old) => (old.loading ? { ...old, loading: false } : old));
+        return;
+      }
       running.current?.abort();
       const request = new AbortController();
       running.current = request;

@@ -147,7 +147,7 @@ function SessionsCard() {
       ending &&
       html`
         <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
-          onConfirm=${() => endSession(`/api/auth/sessions/${ending.id}`, list)}>
+          onConfirm=${() => endSessions(`/api/auth/sessions/${ending.id}`, list, 'Session ended')}>
           <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
         </${ConfirmDialog}>
       `
@@ -156,7 +156,7 @@ function SessionsCard() {
       asking &&
       html`
         <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)}
-          onConfirm=${() => endSession('/api/auth/sessions', list)}>
+          onConfirm=${() => endSessions('/api/auth/sessions', list, 'Sessions ended')}>
           <p>Every browser but this one has to sign in again.</p>
         </${ConfirmDialog}>
       `
@@ -164,11 +164,11 @@ function SessionsCard() {
   `;
 }
 
-/** @param {string} path @param {{reload: () => Promise<void>}} list */
-async function endSession(path, list) {
+/** @param {string} path @param {{reload: () => Promise<void>}} list @param {string} message */
+async function endSessions(path, list, message) {
   await api.del(path);
   await list.reload();
-  toast('Signed out there');
+  toast(message);
 }
 
 /** A short name for a browser; the title shows the whole user agent. @param {string} agent */

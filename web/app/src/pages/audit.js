@@ -100,7 +100,7 @@ function useUserNames() {
   );
 }
 
-/** The same query as a command. @param {Record<string, string>} asked */
+/** The same filters as a command, without the times. @param {Record<string, string>} asked */
 function commandOf({ actor, action, target_type, target_id }) {
   const words = Object.entries({ actor, action, 'target-type': target_type, 'target-id': target_id }).filter(
     ([, value]) => value && /^[\w.@-]+$/.test(value),

@@ -32,7 +32,7 @@ export default async function people(scene) {
   await seePage(dora, 'You are not allowed to see this');
   await see(dora.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'MCP' }));
 
-  // Effective access lists the user's permissions and their roles.
+  // Effective access lists every permission, with the role that grants it.
   await page.goto(address);
   const held = page.getByRole('table', { name: 'Effective permissions' }).getByRole('row');
   await see(held.filter({ hasText: 'use_mcp' }).getByText('reader'));

@@ -28,9 +28,17 @@ async fn the_socket_is_private_answers_and_explains_errors() {
     // Every byte of the largest file may need an escape of six characters.
     let escaped = "\\u0001".repeat(FILE_BYTES_MAX);
     let large = format!(r#"{{"path":"/x/m.toml","text":"{escaped}"}}"#);
+    let too_large = "x".repeat(6 * FILE_BYTES_MAX + 64 * 1024 + 1);
     let cases = [
         ("POST", "/registration", file, 503, "not_linked"),
         ("POST", "/registration", large.as_str(), 503, "not_linked"),
+        (
+            "POST",
+            "/registration",
+            too_large.as_str(),
+            413,
+            "the body of a registration may have at most 25231360 bytes",
+        ),
         (
             "POST",
             "/registration",

@@ -20,8 +20,9 @@ use crate::neighbours::attacker::Brief;
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 const SILENT: (usize, u32) = (1_000, 200);
 const HALF: (usize, u32) = (500, 100);
-/// Connections with unfinished logins, and new ones per second; then streams of each connection.
+/// Connections with unfinished logins, and new connections per second.
 const LOGINS: (usize, u32) = (10, 2);
+/// Logins on each connection.
 const LOGIN_STREAMS: usize = 400;
 /// Bytes of a login that never ends.
 const LOGIN_BYTES: usize = 1024 * 1024;
@@ -86,7 +87,7 @@ pub async fn unfinished_logins(brief: &Brief, ready: oneshot::Sender<()>) -> any
     }
 }
 
-/// One connection with many logins, each of which lacks its last byte.
+/// Opens one connection and sends many logins whose bodies never end.
 async fn begin_logins(brief: &Brief, streams: &mut JoinSet<()>) -> anyhow::Result<()> {
     let stream = timeout(CONNECT_LIMIT, TcpStream::connect(brief.address)).await??;
     let handshake =

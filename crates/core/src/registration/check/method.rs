@@ -2,6 +2,7 @@
 
 use super::{CheckedMethod, Faults, Step, Warning, method_violation, name_method};
 use crate::{
+    delivery_policy::Overflow,
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
     registration::{
@@ -58,6 +59,11 @@ fn check_fields(
             "`{name}` is private, so its `groups` have no effect"
         ));
     }
+    if method.events.is_empty() && method.event_overflow == Overflow::Hold {
+        warnings.push(format!(
+            "`{name}` has no `events`, so its `event_overflow` has no effect"
+        ));
+    }
     Some(CheckedMethod {
         name,
         local_name,
@@ -72,6 +78,7 @@ fn check_fields(
         result_schema: method.result_schema,
         events,
         event_sinks: method.event_sinks,
+        event_overflow: method.event_overflow,
     })
 }
 
@@ -112,15 +119,17 @@ fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
 }
 
 fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
+    // The schema of the file counts characters too.
+    let length = |text: &str| text.chars().count();
+    let described = length(&method.description);
     if method.description.trim().is_empty() {
         faults.in_method(index, "description", "the description is empty");
-    } else if method.description.len() > DESCRIPTION_MAX {
+    } else if described > DESCRIPTION_MAX {
         faults.in_method(
             index,
             "description",
             format!(
-                "the description has {} bytes; at most {DESCRIPTION_MAX} are allowed",
-                method.description.len()
+                "the description has {described} characters; at most {DESCRIPTION_MAX} are allowed"
             ),
         );
     }
@@ -128,14 +137,14 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
         faults.in_method(index, "title", why);
     }
     if let Some(local) = &method.local_name
-        && (local.is_empty() || local.len() > LOCAL_NAME_MAX)
+        && !(1..=LOCAL_NAME_MAX).contains(&length(local))
     {
         faults.in_method(
             index,
             "local_name",
             format!(
-                "`local_name` must have 1 to {LOCAL_NAME_MAX} bytes, not {}",
-                local.len()
+                "`local_name` must have 1 to {LOCAL_NAME_MAX} characters, not {}",
+                length(local)
             ),
         );
     }
@@ -155,13 +164,13 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
         }
         if let Some(word) = words
             .iter()
-            .find(|word| word.trim().is_empty() || word.len() > WORD_MAX)
+            .find(|word| word.trim().is_empty() || length(word) > WORD_MAX)
         {
             let shown: String = word.chars().take(40).collect();
             faults.in_method(
                 index,
                 key,
-                format!("entry `{shown}` must have 1 to {WORD_MAX} bytes"),
+                format!("entry `{shown}` must have 1 to {WORD_MAX} characters"),
             );
         }
     }

@@ -39,6 +39,30 @@ fn s2_1_s8_defaults_are_those_of_the_specification() {
 }
 
 #[test]
+fn lengths_are_counted_in_characters_as_in_the_schema_of_the_file() {
+    let method = |extra: usize| {
+        let text = |most: usize| "語".repeat(most + extra);
+        with_method(json!({
+            "name": "a",
+            "local_name": text(256),
+            "title": text(256),
+            "description": text(4_096),
+            "keywords": [text(128)],
+        }))
+    };
+    check(method(0)).expect("valid");
+    let error = check(method(1)).expect_err("too long").join("\n");
+    for expected in [
+        "`local_name` must have 1 to 256 characters, not 257",
+        "the title has 257 characters; at most 256 are allowed",
+        "the description has 4097 characters; at most 4096 are allowed",
+        "must have 1 to 128 characters",
+    ] {
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
 fn s2_1_local_name_is_required_unless_the_method_has_events() {
     refused(
         json!({"name": "a", "description": "d"}),

@@ -303,6 +303,7 @@ async fn an_event_for_many_lanes_costs_more() {
             method: svc_core::CanonicalName::parse(&format!("m{n}")).expect("valid"),
             patterns: Pattern::parse_list("*").expect("valid"),
             formatters: Vec::new(),
+            holds: false,
         })
         .collect();
     let space = SpaceId(Uuid::now_v7());

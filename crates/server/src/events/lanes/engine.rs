@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Deliver, LanePolicy,
     claim::{ClaimedLanes, UnusedGrants, claim_lanes, time_until_due},
-    retention,
+    refill, retention,
     schedule::{Grant, OwnerKey, Schedule},
     turn::{LaneNext, TransactionTime},
     worker::{EngineState, Slot},
@@ -97,10 +97,12 @@ impl<D: Deliver> Engine<D> {
     pub async fn run(self) {
         let policy = &self.shared.policy;
         let pruning = retention::run(self.shared.store.clone(), policy.retention);
+        let refilling = refill::run(self.shared.clone());
         let mut workers = JoinSet::new();
         tokio::select! {
             () = self.schedule(&mut workers) => {}
             () = async { pruning.await; std::future::pending().await } => {}
+            () = refilling => {}
         }
         self.drain(workers).await;
     }

@@ -1,16 +1,25 @@
 //! Retention: removes old events, finished deliveries and idempotency keys, in batches so small that
-//! other writers do not wait. Events that wait for delivery are never removed.
+//! other writers do not wait. Events that wait for delivery are never removed. Events that a lane has
+//! not looked at yet are kept longer, and their removal is audited.
 
 use std::{num::NonZeroU32, time::Duration};
 
-use svc_core::Timestamp;
-use svc_store::{Store, StoreError, deliveries, events, idempotency};
+use svc_core::{EventId, Timestamp};
+use svc_store::{
+    Store, StoreError, deliveries,
+    events::{self, LostEvents},
+    idempotency,
+};
 use tokio::time::sleep;
+
+use crate::events::audit::audit_lost;
 
 /// Rows removed in one transaction.
 const BATCH: u32 = 500;
 /// Idempotency keys removed in one transaction; they are small.
 const KEYS_BATCH: u32 = 5_000;
+/// How many times longer than others events are kept that a lane has not looked at yet.
+const HELD_FACTOR: u32 = 4;
 /// Idempotency keys kept for one user.
 const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");
 
@@ -49,14 +58,17 @@ pub async fn prune(
     now: Timestamp,
 ) -> Result<Pruned, StoreError> {
     let before = now.minus(retention.keep);
-    let mut pruned = Pruned::default();
+    let mut pruned = Pruned {
+        events: prune_events(store, retention, now).await?,
+        ..Pruned::default()
+    };
     loop {
         let batch = store.write(move |tx| {
             let old = deliveries::prune(tx, before, BATCH)?;
             let beyond = deliveries::prune_beyond(tx, retention.per_lane, BATCH)?;
             Ok(Pruned {
                 deliveries: old + beyond,
-                events: events::prune(tx, before, BATCH)?,
+                events: 0,
                 idempotency_keys: idempotency::prune(tx, now, BATCH)?,
             })
         });
@@ -66,9 +78,36 @@ pub async fn prune(
             return Ok(pruned);
         }
         pruned.deliveries += batch.deliveries;
-        pruned.events += batch.events;
         pruned.idempotency_keys += batch.idempotency_keys;
     }
+}
+
+/// Removes old events. Looks at each event once, so that events that are kept for long do not delay
+/// other writers.
+async fn prune_events(
+    store: &Store,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let span = (
+        now.minus(retention.keep),
+        now.minus(retention.keep.saturating_mul(HELD_FACTOR)),
+    );
+    let (mut removed, mut lost) = (0, Vec::new());
+    let mut after = Some(EventId::NIL);
+    while let Some(position) = after {
+        let batch = store.write(move |tx| events::prune(tx, position, span, BATCH));
+        let batch = batch.await?;
+        removed += batch.events;
+        after = batch.next;
+        LostEvents::merge(&mut lost, batch.lost);
+    }
+    if !lost.is_empty() {
+        let why = "they are older than the retention allows";
+        let auditing = store.write(move |tx| audit_lost(tx, &lost, why));
+        auditing.await?;
+    }
+    Ok(removed)
 }
 
 /// Removes the oldest idempotency keys of users with more than `keep`, although they have not

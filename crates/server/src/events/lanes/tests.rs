@@ -7,10 +7,11 @@ mod keyed;
 mod order;
 mod policy;
 mod queue;
+mod refill;
 mod window;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -24,7 +25,7 @@ use svc_clock::Clock;
 use svc_core::{
     EventId, LaneId, ServerId, SinkId, SpaceId, Timestamp, UserId,
     delivery_policy::DeliveryPolicy,
-    event::{Actor, Event},
+    event::{Actor, Event, EventSpace},
     json_text::JsonText,
     pattern::Pattern,
 };
@@ -39,8 +40,12 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{AttemptDetail, AttemptResult, Deliver, Engine, Job, LanePolicy};
-use crate::events::{dispatch::emit_in, hub::Hub};
+use super::{AttemptDetail, AttemptResult, Deliver, Engine, FilterResult, Job, LanePolicy};
+use crate::events::{
+    dispatch::emit_in,
+    hub::Hub,
+    template::{Scope, expression::Expression},
+};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 const START: i64 = 1_700_000_000_000;
@@ -131,6 +136,15 @@ impl Deliver for Receiver {
         events.iter().map(key).collect()
     }
 
+    async fn filter(
+        &self,
+        _: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> Result<Vec<FilterResult>, String> {
+        Ok(filter_events(&filter, &events))
+    }
+
     async fn deliver(&self, job: Job) -> AttemptResult {
         let lane = job.lane;
         {
@@ -172,6 +186,21 @@ impl Deliver for Receiver {
             }
         }
     }
+}
+
+/// Evaluates a filter without a space.
+fn filter_events(filter: &str, events: &[Event]) -> Vec<FilterResult> {
+    let filter = Expression::parse(filter).expect("valid");
+    let mut results = Vec::new();
+    for event in events {
+        let scope = Scope {
+            event,
+            space: EventSpace::without_record(SpaceId::NIL),
+            custom: &BTreeMap::new(),
+        };
+        results.push(filter.is_true(&scope).map_err(|error| error.to_string()));
+    }
+    results
 }
 
 /// A store with a clock that moves only by [`Fixture::advance`].

@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use svc_core::{
     EventId, Timestamp,
     event::Event,
-    lane::{QUEUE_CAPACITY, READ_AHEAD_BYTES, STARTS_MAX, SendRate},
+    lane::{QUEUE_CAPACITY, READ_AHEAD_BYTES, REFILL_DEPTH, STARTS_MAX, SendRate},
 };
 use svc_store::{
     StoreError, Tx,
@@ -90,6 +90,8 @@ pub(super) struct LaneProgress {
     pub(super) dead: Vec<DeadDelivery>,
     /// Events about the sink that this transaction created.
     pub(super) raised: Vec<Arc<Event>>,
+    /// Whether the lane has fallen behind and has room for stored events.
+    pub(super) can_refill: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -231,6 +233,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
                 is_after_crash: false,
                 dead: Vec::new(),
                 raised: Vec::new(),
+                can_refill: false,
             },
         }))
     }
@@ -246,6 +249,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         self.lane.starts = 0;
         self.is_new_start = true;
         self.ended = 0;
+        self.progress.can_refill = self.lane.refilling && self.lane.depth <= REFILL_DEPTH;
         Ok(())
     }
 

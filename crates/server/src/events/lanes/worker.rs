@@ -218,6 +218,9 @@ impl<D: Deliver> EngineState<D> {
     pub(super) fn report(&self, progress: &LaneProgress) {
         self.hub.committed(&progress.raised);
         self.report_dead(&progress.dead);
+        if progress.can_refill {
+            self.hub.wake_refill();
+        }
     }
 
     fn report_dead(&self, dead: &[DeadDelivery]) {

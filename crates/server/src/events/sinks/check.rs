@@ -24,7 +24,7 @@ use crate::events::{
     deliver::webhook,
     sealed_headers::MASK,
     secrets,
-    template::{self, Scope, TemplateError},
+    template::{self, Scope, TemplateError, expression::Expression},
 };
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
@@ -166,7 +166,17 @@ pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, 
     policy
         .check()
         .map_err(|error| SinkError::invalid("invalid_policy", format!("in `delivery`: {error}")))?;
+    for (field, source) in [("filter", &policy.filter), ("key", &policy.key)] {
+        let Some(source) = source else { continue };
+        expression(&format!("delivery.{field}"), source)?;
+    }
     Ok(policy)
+}
+
+/// Checks an expression over an event.
+pub fn expression(field: &str, source: &str) -> Result<Expression, SinkError> {
+    Expression::parse(source)
+        .map_err(|error| SinkError::invalid("invalid_expression", format!("in `{field}`: {error}")))
 }
 
 /// The delivery policy after a merge patch.

@@ -57,6 +57,10 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
         queue_depth: status.queue_depth,
         dropped: status.dropped,
         failures: status.failures,
+        held: status.held,
+        feeds: status.feeds,
+        filter_errors: status.filter_errors,
+        filter_error: status.filter_error,
         last_delivery: status.last_delivery,
         created_at: row.created_at,
     })

@@ -2,6 +2,7 @@
 
 mod preview;
 mod queue;
+mod recovery;
 mod script;
 
 use std::{path::PathBuf, time::Duration};

@@ -16,6 +16,7 @@ fn subscribe(methods: &[&str]) -> Vec<Subscription> {
         method: CanonicalName::parse(method).expect("valid"),
         patterns: Pattern::parse_list("custom.*").expect("valid"),
         formatters: Vec::new(),
+        holds: false,
     };
     methods.iter().map(subscribe).collect()
 }
@@ -42,7 +43,7 @@ async fn a_removed_subscription_is_audited_if_deliveries_were_waiting() {
         // Empty, so that its removal is not audited.
         declare(tx, owner, two, &subscribe(&["a", "c"]))?;
         declare(tx, owner, one, &[])?;
-        withdraw_space(tx, two)?;
+        withdraw_space(tx, two, Withdrawal::All)?;
         let filter = AuditQuery {
             action: Some("method_subscription.removed".to_owned()),
             ..AuditQuery::default()

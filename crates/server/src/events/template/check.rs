@@ -8,7 +8,7 @@ use minijinja::{
     machinery::{
         Span,
         ast::{BinOpKind, CallArg, Expr, ForLoop, Stmt},
-        parse,
+        parse, parse_expr,
     },
     syntax::SyntaxConfig,
 };
@@ -25,17 +25,29 @@ pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateE
     statement(&root)
 }
 
+/// Checks an expression without delimiters, such as the filter of a sink.
+pub(super) fn check_expression(source: &str) -> Result<(), TemplateError> {
+    let expr = parse_expr(source).map_err(|error| expression_error(source, &error))?;
+    expression(&expr)
+}
+
+/// An error of the parser in an expression, with its line and column.
+pub(super) fn expression_error(source: &str, error: &minijinja::Error) -> TemplateError {
+    let (line, column, near) = position(source, error);
+    let what = match near.trim() {
+        "" => "the expression ends too early".to_owned(),
+        near => format!("`{near}` cannot be read here"),
+    };
+    let why = format!("{what}; write a comparison such as `event.data.ok == false`");
+    TemplateError::Refused { line, column, why }
+}
+
 /// Characters of the source that an error shows.
 const NEAR_MAX: usize = 20;
 
 /// An error of the parser with its line and column.
 pub(super) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
-    let (line, column) = match error.range() {
-        Some(range) => line_and_column(source, range.start),
-        None => (error.line().unwrap_or(1), 1),
-    };
-    let near = error.range().and_then(|range| source.get(range.start..));
-    let near: String = near.unwrap_or_default().chars().take(NEAR_MAX).collect();
+    let (line, column, near) = position(source, error);
     let what = match near.trim() {
         "" => "the template ends inside an expression or a block".to_owned(),
         near => format!("`{near}` cannot be read here"),
@@ -44,6 +56,17 @@ pub(super) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateErr
         "{what}; write values as `${{{{ event.type }}}}`, blocks as `{{% for x in … %}} … {{% endfor %}}` or `{{% if … %}} … {{% endif %}}`, and close each of them"
     );
     TemplateError::Refused { line, column, why }
+}
+
+/// Line and column of an error, and the text that follows.
+fn position(source: &str, error: &minijinja::Error) -> (usize, usize, String) {
+    let (line, column) = match error.range() {
+        Some(range) => line_and_column(source, range.start),
+        None => (error.line().unwrap_or(1), 1),
+    };
+    let near = error.range().and_then(|range| source.get(range.start..));
+    let near = near.unwrap_or_default().chars().take(NEAR_MAX).collect();
+    (line, column, near)
 }
 
 /// Line and column, both from 1.

@@ -62,6 +62,10 @@ fn sample(schema: &Value, schemas: &Value, depth: usize) -> Value {
     }
     for choices in ["anyOf", "oneOf"] {
         let choices = schema[choices].as_array().into_iter().flatten();
+        // Too deep for the members of an object, so it is left out where that is allowed.
+        if depth >= DEPTH_MAX && choices.clone().any(|choice| choice["type"] == "null") {
+            return Value::Null;
+        }
         if let Some(choice) = choices.into_iter().find(|choice| choice["type"] != "null") {
             let mut merged = sample(choice, schemas, depth + 1);
             merge(&mut merged, members(schema, schemas, depth));

@@ -50,8 +50,8 @@ const SCRIPT_SOURCE: &[Failure] = &[
 #[rustfmt::skip]
 const SINK_FIELDS: &[Failure] = &[
     INVALID_NAME, INVALID, INVALID_PATTERN, INVALID_CONFIG, INVALID_URL, INVALID_HEADER,
-    INVALID_SECRET, INVALID_TEMPLATE, UNKNOWN_SCRIPT, INVALID_SCRIPT, NAME_TAKEN, QUOTA_EXCEEDED,
-    CONFLICT, EXCEEDS_OWN_POWER, SCRIPTS_UNAVAILABLE, BUSY, SERVER_BUSY,
+    INVALID_TLS, INVALID_SECRET, INVALID_TEMPLATE, INVALID_EXPRESSION, UNKNOWN_SCRIPT, INVALID_SCRIPT,
+    NAME_TAKEN, QUOTA_EXCEEDED, CONFLICT, EXCEEDS_OWN_POWER, SCRIPTS_UNAVAILABLE, BUSY, SERVER_BUSY,
 ];
 const STREAM: &[Failure] = &[INVALID_PATTERN, TOO_MANY_STREAMS];
 const COMPUTED: &[Failure] = &[BUSY, SERVER_BUSY];
@@ -161,6 +161,10 @@ const TEXTS: &[Text] = &[
     ("POST", "/api/event-sinks/{id}/rotate-secret", "Replace the secret of a webhook",
         &[INVALID, EXCEEDS_OWN_POWER]),
     ("POST", "/api/event-sinks/{id}/replay", "Queue past events again",
+        &[INVALID, CONFLICT, EXCEEDS_OWN_POWER]),
+    ("POST", "/api/event-sinks/{id}/backtest", "Try a changed sink on past events; sends nothing",
+        &[INVALID, INVALID_PATTERN, INVALID_TEMPLATE, INVALID_EXPRESSION, RATE_LIMITED]),
+    ("POST", "/api/event-sinks/{id}/resend", "Send deliveries again as the queue drains",
         &[INVALID, CONFLICT, EXCEEDS_OWN_POWER]),
     ("GET", "/api/event-sinks/{id}/deliveries", "List the deliveries of a sink, newest first", &[INVALID_PAGE]),
     ("POST", "/api/event-sinks/{id}/deliveries/{n}/resend", "Queue a delivery again",

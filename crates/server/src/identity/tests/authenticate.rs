@@ -245,7 +245,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
 }
 
 #[tokio::test]
-async fn everything_is_there_again_after_a_restart() {
+async fn tokens_and_groups_are_loaded_after_a_restart() {
     let fixture = Fixture::new().await;
     let token = fixture.token(&fixture.admin, &[]).await;
     let group = api::GroupBody { name: "ops".into() };

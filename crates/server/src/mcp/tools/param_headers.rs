@@ -167,12 +167,20 @@ fn is_equal(header: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => header == text,
         Value::Bool(value) => header == if *value { "true" } else { "false" },
-        // `42` and `42.0` are the same number.
-        Value::Number(number) => {
-            header == number.to_string()
-                || header.parse::<f64>().ok().filter(|n| n.is_finite()) == number.as_f64()
-        }
+        Value::Number(number) => is_same_number(header, &number.to_string()),
         _ => false,
+    }
+}
+
+/// Whether two texts are the same number, as `42` and `42.0` are. Integers are compared exactly: a
+/// float would round large ones.
+fn is_same_number(left: &str, right: &str) -> bool {
+    match (left.parse::<i128>(), right.parse::<i128>()) {
+        (Ok(left), Ok(right)) => left == right,
+        _ => {
+            let float = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite());
+            float(left).is_some() && float(left) == float(right)
+        }
     }
 }
 
@@ -257,6 +265,9 @@ mod tests {
         );
         try_call(&[("mcp-param-n", "42.0")], json!({"n": 42}), true);
         try_call(&[("mcp-param-n", "43")], json!({"n": 42}), false);
+        let large = json!({"n": 9_007_199_254_740_992_u64});
+        try_call(&[("mcp-param-n", "9007199254740992")], large.clone(), true);
+        try_call(&[("mcp-param-n", "9007199254740993")], large, false);
         try_call(&[("mcp-param-b", "true")], json!({"b": true}), true);
         try_call(&[("mcp-param-b", "True")], json!({"b": true}), false);
     }

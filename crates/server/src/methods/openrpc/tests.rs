@@ -1,4 +1,4 @@
-use svc_core::{UserId, UserName};
+use svc_core::{UserId, UserName, delivery_policy::Overflow};
 
 use super::*;
 
@@ -22,6 +22,7 @@ fn method(name: &str, params: Value, result: Value) -> Method {
         deleted_groups: 0,
         events: Vec::new(),
         event_sinks: Vec::new(),
+        event_overflow: Overflow::default(),
         providers: Vec::new(),
     }
 }

@@ -116,7 +116,7 @@ async fn a_target_that_is_not_empty_is_refused_and_left_alone() {
         .await
         .expect_err("a second time");
     let message = said(&error);
-    for part in ["not empty", "2 in `users`", "1000 in `events`"] {
+    for part in ["not empty", "2 rows in `users`", "1000 rows in `events`"] {
         assert!(message.contains(part), "{part}: {message}");
     }
     let users = postgres.sql(&database.name, "SELECT COUNT(*) FROM users");

@@ -177,6 +177,14 @@ pub fn replay(draft: &mut Draft<'_>) -> Option<Plan> {
     manage_sink(draft, "replay", Some(json!({})))
 }
 
+pub fn backtest(draft: &mut Draft<'_>) -> Option<Plan> {
+    manage_sink(draft, "backtest", Some(json!({})))
+}
+
+pub fn resend_many(draft: &mut Draft<'_>) -> Option<Plan> {
+    manage_sink(draft, "resend", Some(json!({"deliveries": [1, 2]})))
+}
+
 pub fn resend(draft: &mut Draft<'_>) -> Option<Plan> {
     manage_sink(draft, "deliveries/1/resend", None)
 }

@@ -22,7 +22,7 @@ fn sink(number: u128, owner_key: &str) -> SinkRow {
         owner_id: ANN,
         name: format!("sink {number}"),
         description: String::new(),
-        patterns: Pattern::parse_list("custom.*").expect("valid"),
+        patterns: Pattern::parse_list("*").expect("valid"),
         kind: SinkType::Webhook,
         active: true,
         config: SinkConfig::Webhook {
@@ -145,7 +145,7 @@ async fn the_oldest_exchanges_make_room_and_their_attempts_stay(engine: &TestEng
     };
     let newest = EventId(Uuid::from_u128(9));
     let making = store.write(move |tx| usage::make_room(tx, ANN, newest, limits));
-    assert!(making.await.expect("committed"));
+    assert!(making.await.expect("committed").fits);
     assert_eq!(counted(&store, Some(ANN)).await, all / 2);
     let page = DeliveryPage::parse(None, None)
         .expect("valid")

@@ -102,6 +102,7 @@ async fn filters_find_all_matching_events_however_old(engine: &TestEngine) {
                         patterns: patterns(text),
                         since: None,
                         until,
+                        undelivered_by: None,
                     };
                     let expected = events.iter().rev().filter(|event| {
                         owner.is_none_or(|owner| event.owner_id == owner)
@@ -177,6 +178,7 @@ async fn no_filter_of_the_history_reads_the_whole_table() {
                     patterns: Vec::new(),
                     since,
                     until,
+                    undelivered_by: None,
                 };
                 let before = Id(Uuid::max());
                 let (sql, values) = newest_sql(&filter, before, 10);

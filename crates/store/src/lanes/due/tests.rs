@@ -27,6 +27,7 @@ async fn methods_of(store: &Store, number: u128, methods: usize) -> Vec<LaneId> 
             method: CanonicalName::parse(&format!("m{n}")).expect("valid"),
             patterns: Pattern::parse_list("*").expect("valid"),
             formatters: Vec::new(),
+            holds: false,
         })
         .collect();
     let writing = store.write(move |tx| {

@@ -110,6 +110,8 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/api/event-sinks/{id}/test",    "1111 33 3o 3 o"),
     ("POST",   "/api/event-sinks/{id}/rotate-secret", "1111 33 3o 3 o"),
     ("POST",   "/api/event-sinks/{id}/replay",  "1111 33 3o 3 o"),
+    ("POST",   "/api/event-sinks/{id}/backtest", "1111 33 3o 3 o"),
+    ("POST",   "/api/event-sinks/{id}/resend",  "1111 33 3o 3 o"),
     ("GET",    "/api/event-sinks/{id}/deliveries", "1111 33 3o o o"),
     ("POST",   "/api/event-sinks/{id}/deliveries/{n}/resend", "1111 33 3o 3 o"),
     ("GET",    "/api/audit",                    "1111 33 3o o o"),

@@ -121,7 +121,7 @@ async fn search_mode_finds_and_runs_tools() {
             "{wrong}"
         );
     }
-    // The tools themselves are not called here.
+    // `tools/call` reaches the two search tools only.
     let params = json!({"name": "deploy_app", "arguments": {}});
     let answer = modern_at(&ann, SEARCH, "tools/call", params).await.json();
     assert_eq!(error_code(&answer), -32602);

@@ -16,13 +16,13 @@ async fn migrate(server: &TestServer, to: &str) -> Output {
         .await
 }
 
-/// The command that the migration prints, run by a shell.
+/// The key that is set by the command that the migration prints.
 fn secret_key(said: &Output) -> String {
     let line = said
         .stderr
         .lines()
         .find(|line| line.contains("SVC_SECRET_KEY="));
-    let line = line.expect("the key is spoken of").trim();
+    let line = line.expect("a command sets the key").trim();
     let shell = std::process::Command::new("sh")
         .args(["-c", &format!("{line}\nprintf %s \"$SVC_SECRET_KEY\"")])
         .output()
@@ -47,7 +47,7 @@ struct Household {
     receiver: TestReceiver,
 }
 
-/// Emits one event with one idempotency key, any number of times.
+/// The body of an event that is emitted several times with one idempotency key.
 const ONCE: &str = r#"{"type":"once","payload":{}}"#;
 
 impl Household {
@@ -208,7 +208,8 @@ async fn kill_9_at_any_moment_leaves_both_databases_unchanged() {
     server
         .edit_database(&format!(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})
-             INSERT INTO events SELECT printf('%08d', i), 'a', i, 'o', 's', '{{}}', '{{}}', NULL FROM n"
+             INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
+                 SELECT printf('%08d', i), 'a', i, 'o', 's', '{{}}', '{{}}', i FROM n"
         ))
         .await;
     let file = server.data_dir().join("svc.db");

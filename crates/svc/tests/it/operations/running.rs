@@ -143,7 +143,7 @@ async fn a_second_server_on_the_same_folder_is_refused() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_by_name() {
+async fn a_newer_schema_is_refused_with_its_version() {
     let mut server = TestServer::start().await;
     server
         .edit_database(

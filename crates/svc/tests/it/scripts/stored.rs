@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use svc_testkit::{Answer, TestServer, TestUser};
 
-/// The code of a refusal and a part of its message.
+/// Checks that a new script is refused: the status, the code and a part of the message.
 async fn refused(user: &TestUser, body: Value, status: u16, code: &str, says: &str) {
     let answer = user.post("/api/scripts", &body).await;
     check(&answer, status, code, says, &body.to_string());
@@ -59,7 +59,7 @@ async fn a_script_has_every_field_in_every_response() {
     assert!(made["created_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(full.record().await, expected);
     assert_eq!(ann.list("/api/scripts", "scripts").await, [expected]);
-    // Omitted optional fields are present.
+    // The response has the optional fields that the request omitted.
     for kind in ["startup", "library", "sink", "tool"] {
         let least = ann.script(kind, "least", "x = 1\n").await.created;
         assert_eq!(least["kind"], kind);
@@ -88,7 +88,7 @@ async fn scripts_of_others_are_hidden_and_global_ones_usable_by_all() {
     let global = admin.global_script("library", "ours", "x = 1\n").await;
     assert_eq!(names(&ann, "").await, ["mine", "ours"]);
     let patch = json!({"description": "x"});
-    // Not even for an administrator, who could otherwise read the sources of others.
+    // Hidden from administrators too, who could otherwise read the sources of others.
     for other in [&ben, &cleo, &admin] {
         assert_eq!(names(other, "").await, ["ours"]);
         for answer in [
@@ -109,7 +109,8 @@ async fn scripts_of_others_are_hidden_and_global_ones_usable_by_all() {
     }
     let body = json!({"name": "y", "kind": "sink", "owner": "global", "source": "x = 1"});
     refused(&ben, body, 403, "permission_denied", "manage_scripts").await;
-    // With the permission a user changes scripts of others, within their own permissions.
+    // With the permission a user may change global scripts, except those of a user with more
+    // permissions.
     let answer = cleo.patch(&global.path(), &patch).await;
     check(&answer, 403, "exceeds_own_power", "manage_users", "cleo");
     let dora = server.user_with("dora", &["librarian"], &[]).await;

@@ -39,7 +39,7 @@ async fn s3_s6_1_health_by_tcp() {
     space.wait_for_health("unhealthy", SOON).await;
     let _listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
     space.wait_for_health("healthy", SOON).await;
-    // Stopping resets it.
+    // When the space stops, its health is unknown again.
     agent.stop().await;
     space.wait_for_state("stopped", SOON).await;
     assert_eq!(space.record().await["health"], "unknown");

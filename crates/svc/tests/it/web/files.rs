@@ -123,7 +123,7 @@ async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_js
         ("/agent", 401),
         ("/web/nowhere.js", 404),
         ("/web/", 404),
-        // A file that is not text.
+        // A path that is not UTF-8.
         ("/web/%ff", 404),
         ("/metrics/x", 404),
         ("/healthz/x", 404),

@@ -129,7 +129,7 @@ impl Flow {
     }
 }
 
-/// Runs a flow that needs nothing done meanwhile.
+/// Runs a flow during which the test does nothing.
 pub async fn run(browser: &Browser, name: &'static str, server: &TestServer, facts: &Value) {
     Flow::start(browser, name, server, facts).end().await;
 }

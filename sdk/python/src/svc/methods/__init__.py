@@ -80,6 +80,7 @@ class Server:
         event_sinks: Optional[Sequence[str]] = None,
         title: Optional[str] = None,
         annotations: Optional[Dict[str, bool]] = None,
+        event_overflow: str = "drop",
         **unknown: NoReturn,
     ) -> None:
         """Adds a method; nothing is published before `register`.
@@ -88,7 +89,9 @@ class Server:
         server receives. `description` is required. `scope` is "private" or "shared"; `groups`
         restricts a shared method to groups. `params` and `result` are JSON Schemas, built with
         `svc.methods.schema` or written by hand. `events` are patterns: the method is called with
-        each matching event. `event_sinks` names the json-rpc sinks that format them.
+        each matching event. `event_sinks` names the json-rpc sinks that format them. With
+        `event_overflow` "hold" events wait for the method while its queue is full or its space is
+        away; with "drop" they are dropped.
 
         `title` is a name for people. `annotations` are hints for MCP clients: a dict with any of
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
@@ -123,6 +126,8 @@ class Server:
             method["events"] = _texts("method() events", events)
         if event_sinks:
             method["event_sinks"] = _texts("method() event_sinks", event_sinks)
+        if _one_of("method() event_overflow", event_overflow, ["drop", "hold"]) != "drop":
+            method["event_overflow"] = event_overflow
         self._methods.append(method)
 
     def to_dict(self) -> Dict[str, Any]:

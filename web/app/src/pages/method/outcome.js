@@ -6,6 +6,7 @@ import { Badge, Status } from '../../ui/badge.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { ErrorNotice, messageOf, Notice } from '../../ui/error-notice.js';
 import { Loading, useSlow } from '../../ui/spinner.js';
+import { isRefusal } from './refusal.js';
 
 /** @param {{call: {busy: boolean, answer: import('./call.js').Answer | null}}} props */
 export function Outcome({ call }) {
@@ -35,13 +36,9 @@ function OutcomeView({ answer }) {
   `;
 }
 
-/**
- * With an HTTP error status, the server rejected the call before the method received it. After other errors the method
- * may have run.
- * @param {{problem: any}} props
- */
+/** After an error that is not a refusal, the method may have run. @param {{problem: any}} props */
 function NoAnswer({ problem }) {
-  if (problem.status >= 400) return html`<${ErrorNotice} error=${problem} title="The call was not made" />`;
+  if (isRefusal(problem)) return html`<${ErrorNotice} error=${problem} title="The call was not made" />`;
   return html`
     <${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have completed its work.' }}
       title="No answer came" />

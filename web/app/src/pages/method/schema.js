@@ -83,14 +83,15 @@ function lookup(root, ref) {
   return at;
 }
 
-/** Decodes one step of a JSON pointer. @param {string} part */
+/** Decodes one step of a JSON pointer in a URL fragment. @param {string} part */
 function unescapeStep(part) {
-  const text = part.replaceAll('~1', '/').replaceAll('~0', '~');
+  let step = part;
   try {
-    return decodeURIComponent(text);
+    step = decodeURIComponent(part);
   } catch {
-    return text;
+    // Not percent-encoded: the `%` is part of the name.
   }
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 const KINDS = ['string', 'integer', 'number', 'boolean', 'array', 'object'];

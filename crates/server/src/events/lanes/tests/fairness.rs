@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    AttemptDetail, AttemptResult, Deliver, Engine, Fixture, Job, LanePolicy, Running, until,
+    AttemptDetail, AttemptResult, Deliver, Engine, FilterResult, Fixture, Job, LanePolicy, Running,
+    filter_events, until,
 };
 use crate::events::{lanes::Destination, subscriptions};
 
@@ -45,6 +46,15 @@ impl HangingReceiver {
 impl Deliver for HangingReceiver {
     async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
         vec![String::new(); events.len()]
+    }
+
+    async fn filter(
+        &self,
+        _: UserId,
+        filter: String,
+        events: Vec<Event>,
+    ) -> Result<Vec<FilterResult>, String> {
+        Ok(filter_events(&filter, &events))
     }
 
     async fn deliver(&self, job: Job) -> AttemptResult {
@@ -89,6 +99,7 @@ async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
             method: CanonicalName::parse(&format!("m{n}")).expect("valid"),
             patterns: Pattern::parse_list("*").expect("valid"),
             formatters: Vec::new(),
+            holds: false,
         })
         .collect();
     let server = fixture.server;

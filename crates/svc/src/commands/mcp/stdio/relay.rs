@@ -111,7 +111,8 @@ impl Bridge {
         }
         let bridge = Arc::clone(self);
         let is_subscription = message.method == LISTEN;
-        // The task takes the lock before it removes its entry, so the entry is there by then.
+        // The task needs the lock to remove its entry. This function holds the lock until it has
+        // inserted the entry.
         let task = self.tasks.spawn(async move {
             if is_subscription {
                 listen::subscribe(&bridge, message).await;

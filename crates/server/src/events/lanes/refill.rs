@@ -1,0 +1,185 @@
+//! The refiller: lets lanes that have fallen behind look at the stored events again, in the order in
+//! which they were committed.
+//!
+//! A lane falls behind if an event does not fit into its queue (with `overflow = "hold"`), if an event
+//! matches while it is inactive (likewise), or if its sink has a filter: filters are not evaluated
+//! while an emit holds the database. The lane's row remembers the first event that it has not looked
+//! at. One step of a lane reads some events, evaluates the filter outside of any transaction, and then
+//! queues the matching events and moves the lane's number in one transaction. If another server did
+//! the same meanwhile, the number has changed and the step is discarded. So a crash at any point
+//! neither loses nor repeats an event.
+//!
+//! Invariants: a step reads a bounded number of events and bytes. An owner has one step in progress.
+//! Owners take turns, and so do the lanes of an owner.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use svc_core::LaneId;
+use svc_store::{StoreError, Tx, lanes};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{Deliver, schedule::OwnerKey, worker::EngineState};
+
+mod feed;
+mod step;
+
+pub(super) use self::step::RefillError;
+
+/// Steps in progress, of different owners.
+const STEPS_MAX: usize = 8;
+/// The pause after a scan, as a multiple of the time that the scan took.
+const SCAN_PAUSE_FACTOR: u32 = 4;
+/// How long an owner waits after a step that failed or changed nothing.
+const REST: Duration = Duration::from_millis(250);
+
+/// Runs until the engine drops it.
+pub(super) async fn run<D: Deliver>(shared: Arc<EngineState<D>>) {
+    let mut refiller = Refiller {
+        shared,
+        steps: JoinSet::new(),
+        working: HashSet::new(),
+        resting: HashMap::new(),
+        last_lanes: HashMap::new(),
+        last_owner: String::new(),
+    };
+    loop {
+        let wait_until = refiller.start_steps().await;
+        refiller.wait(wait_until).await;
+    }
+}
+
+struct Refiller<D> {
+    shared: Arc<EngineState<D>>,
+    steps: JoinSet<(OwnerKey, Result<bool, RefillError>)>,
+    /// Owners with a step in progress.
+    working: HashSet<OwnerKey>,
+    /// Owners whose last step made no progress, and until when they wait.
+    resting: HashMap<OwnerKey, Instant>,
+    /// The lane of each owner's last step; its next step is for a lane after it.
+    last_lanes: HashMap<OwnerKey, LaneId>,
+    last_owner: String,
+}
+
+impl<D: Deliver> Refiller<D> {
+    /// Waits for a wake-up, for the end of a step, or for the next scan. A scan follows no earlier
+    /// than `earliest`.
+    async fn wait(&mut self, earliest: Instant) {
+        let next_rest = self.resting.values().min().copied();
+        let poll = Instant::now() + self.shared.policy.poll;
+        let latest = next_rest.map_or(poll, |rest| rest.min(poll)).max(earliest);
+        tokio::select! {
+            () = self.shared.hub.wait_for_refill() => {}
+            Some(ended) = self.steps.join_next() => self.note_end(ended.ok()),
+            () = sleep_until(latest) => {}
+        }
+        while let Some(ended) = self.steps.try_join_next() {
+            self.note_end(ended.ok());
+        }
+        sleep_until(earliest).await;
+    }
+
+    /// Starts steps of owners with lanes that are behind and have room. Returns when to scan again at
+    /// the earliest.
+    async fn start_steps(&mut self) -> Instant {
+        let began = Instant::now();
+        self.resting.retain(|_, until| *until > began);
+        let free = STEPS_MAX.saturating_sub(self.steps.len());
+        if free == 0 || self.shared.shutdown.is_cancelled() {
+            return began;
+        }
+        let lanes = match self.find_lanes(free).await {
+            Ok(lanes) => lanes,
+            Err(error) => {
+                if error != StoreError::Closed && !error.is_outage() {
+                    tracing::error!(%error, "cannot look for lanes that have fallen behind; retrying");
+                }
+                return Instant::now() + self.shared.policy.poll;
+            }
+        };
+        for (owner, lane) in lanes {
+            self.last_owner = owner.to_string();
+            self.last_lanes.insert(owner.clone(), lane);
+            self.working.insert(owner.clone());
+            let shared = self.shared.clone();
+            self.steps.spawn(async move {
+                let progress = match step::run(&shared, lane).await {
+                    // The lane is up to date, so it may look at past events.
+                    Ok(false) => feed::run(&shared, lane).await,
+                    done => done,
+                };
+                (owner, progress)
+            });
+        }
+        let now = Instant::now();
+        now + (now - began) * SCAN_PAUSE_FACTOR
+    }
+
+    /// At most `count` lanes that have room, each of another owner.
+    async fn find_lanes(&mut self, count: usize) -> Result<Vec<(OwnerKey, LaneId)>, StoreError> {
+        let excluded: HashSet<OwnerKey> = self
+            .working
+            .iter()
+            .chain(self.resting.keys())
+            .cloned()
+            .collect();
+        let (last_owner, last_lanes) = (self.last_owner.clone(), self.last_lanes.clone());
+        let finding = move |tx: &mut Tx<'_>| {
+            let mut owners = lanes::list_ready_owners(tx)?;
+            // Sorted; those after the last one are first.
+            let first = owners.partition_point(|owner| *owner <= last_owner);
+            owners.rotate_left(first);
+            let any = !owners.is_empty();
+            let mut found = Vec::new();
+            for owner in owners {
+                if found.len() == count {
+                    break;
+                }
+                if excluded.contains(owner.as_str()) {
+                    continue;
+                }
+                let last = last_lanes.get(owner.as_str()).copied();
+                let last = last.unwrap_or(LaneId::NIL);
+                let mut lane = lanes::find_ready(tx, &owner, last)?;
+                if lane.is_none() && last != LaneId::NIL {
+                    lane = lanes::find_ready(tx, &owner, LaneId::NIL)?;
+                }
+                found.extend(lane.map(|lane| (OwnerKey::from(owner), lane.id)));
+            }
+            Ok((found, any))
+        };
+        let (found, any) = self.shared.store.read(finding).await?;
+        if !any {
+            self.last_lanes.clear();
+        }
+        Ok(found)
+    }
+
+    fn note_end(&mut self, ended: Option<(OwnerKey, Result<bool, RefillError>)>) {
+        let Some((owner, progress)) = ended else {
+            // A step panicked. Its owner is not known, so all may start again.
+            tracing::error!("the refill of a lane panicked");
+            self.working.clear();
+            return;
+        };
+        self.working.remove(&owner);
+        let has_progress = match progress {
+            Ok(has_progress) => has_progress,
+            Err(error) => {
+                if !error.is_expected() {
+                    tracing::warn!(%error, owner = %owner, "a lane that has fallen behind cannot be refilled now; retrying");
+                }
+                false
+            }
+        };
+        if !has_progress {
+            self.resting.insert(owner, Instant::now() + REST);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Recovery: sends many past events to a sink again.
+//!
+//! A *feed* is a request to send past events that is worked off as the queue drains (see
+//! `lanes::refill`). A replay without a feed fills the queue once and stops.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAPACITY};
+use svc_protocol::api::{RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend, ResendResult};
+use svc_store::{
+    StoreError, Tx, audit, deliveries, events,
+    lanes::{self, FeedSelection, Receiver},
+    sinks::SinkRow,
+};
+
+use super::{
+    SinksService, entry,
+    error::SinkError,
+    managed,
+    queue::{check_no_script, lane_of},
+};
+use crate::{
+    events::{dispatch::is_about, lanes::Deliver},
+    identity::Caller,
+};
+
+/// How far a replay reaches back, unless the request says otherwise.
+const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Events that one query reads.
+const REPLAY_STEP: u32 = 500;
+/// Events whose data one step reads for a filter.
+const FILTER_STEP: usize = 100;
+/// Feeds of one sink that have not ended.
+const FEEDS_MAX: u32 = 10;
+
+impl SinksService {
+    /// Sends selected deliveries again, or all dead ones since a time.
+    pub async fn resend_many(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        request: Resend,
+    ) -> Result<ResendResult, SinkError> {
+        check_no_script(caller)?;
+        let selection = check_selection(&request)?;
+        let dry_run = request.dry_run;
+        let resent = self.writer.write(caller, move |tx, caller| {
+            let (_, row) = managed(tx, caller, id)?;
+            let lane = lane_of(tx, &row)?;
+            let (selection, result) = select_deliveries(tx, lane, selection)?;
+            if dry_run || result.feeding == 0 {
+                return Ok(result);
+            }
+            let detail = json!({
+                "name": row.name, "deliveries": result.feeding, "dead_since": request.dead_since,
+            });
+            add_feed(tx, &row, lane, &selection)?;
+            audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
+            Ok::<_, SinkError>(result)
+        });
+        let result = resent.await?;
+        self.hub.wake_refill();
+        Ok(result)
+    }
+
+    /// Queues past events that match the sink, oldest first: until the queue is full, or with a feed
+    /// all of them.
+    pub async fn replay(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        request: Replay,
+    ) -> Result<ReplayResult, SinkError> {
+        check_no_script(caller)?;
+        let now = svc_clock::now();
+        let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
+        let until = request.until.unwrap_or(now);
+        if since > until {
+            return Err(SinkError::invalid(
+                "invalid",
+                "`since` is later than `until`",
+            ));
+        }
+        let manager = caller.clone();
+        let found = self.store.read(move |tx| {
+            let found = managed(tx, &manager, id);
+            Ok(found.and_then(|(_, row)| Ok((lane_of(tx, &row)?, row))))
+        });
+        let (lane, row) = found.await??;
+        let only_undelivered = request.only == Some(ReplayOnly::Undelivered);
+        let filter = events::Filter {
+            owner: (!row.is_global()).then_some(row.owner_id),
+            since: Some(since),
+            until: Some(until),
+            undelivered_by: only_undelivered.then_some(lane),
+            ..events::Filter::default()
+        };
+        let matching = self.find_matching(&row, filter).await?;
+        if request.dry_run {
+            return Ok(ReplayResult {
+                matching: Some(matching.count),
+                ..ReplayResult::default()
+            });
+        }
+        let feeds = request.feed.unwrap_or(request.only.is_some());
+        let replayed = self
+            .writer
+            .write(caller, move |tx, caller| {
+                let (_, row) = managed(tx, caller, id)?;
+                let lane = lane_of(tx, &row)?;
+                if !row.active {
+                    return Err(SinkError::Conflict(format!(
+                        "sink `{}` is disabled; enable it first",
+                        row.name
+                    )));
+                }
+                let mut result = ReplayResult::default();
+                if feeds && matching.count > 0 {
+                    let selection = FeedSelection::Replay {
+                        since,
+                        until,
+                        only_undelivered,
+                    };
+                    add_feed(tx, &row, lane, &selection)?;
+                    result.feeding = matching.count;
+                } else {
+                    result.queued = queue_until_full(tx, lane, &matching)?;
+                    result.dropped = matching.count - result.queued;
+                }
+                let mut detail = json!({
+                    "name": row.name, "since": since, "until": until,
+                    "queued": result.queued, "dropped": result.dropped,
+                });
+                if feeds {
+                    detail["feeding"] = json!(result.feeding);
+                }
+                audit::append(tx, &entry(caller, "event_sink.replayed", &row, detail))?;
+                Ok(result)
+            })
+            .await?;
+        self.hub.wake();
+        Ok(replayed)
+    }
+
+    /// The past events that match. Reads step by step outside the write transaction, because a long
+    /// history must not delay emits.
+    async fn find_matching(
+        &self,
+        sink: &SinkRow,
+        filter: events::Filter,
+    ) -> Result<MatchingEvents, SinkError> {
+        let mut matching = MatchingEvents::default();
+        let mut after = EventId::NIL;
+        loop {
+            let (filter, receiver) = (filter.clone(), Receiver::Sink(sink.id));
+            let patterns = sink.patterns.clone();
+            let reading = move |tx: &mut Tx<'_>| {
+                let window = events::list_after(tx, &filter, after, REPLAY_STEP)?;
+                let last = window.last().map(|(id, _)| *id);
+                let mut matching = Vec::new();
+                for (id, event_type) in window {
+                    let mut patterns = patterns.iter();
+                    if patterns.any(|pattern| pattern.matches(&event_type))
+                        && !is_about(tx, &receiver, (id, &event_type))?
+                    {
+                        matching.push((id, event_type));
+                    }
+                }
+                Ok((last, matching))
+            };
+            let (last, mut matches) = self.store.read(reading).await?;
+            let Some(last) = last else {
+                return Ok(matching);
+            };
+            after = last;
+            if let Some(expression) = &sink.policy.filter {
+                matches = self.filter_events(sink, expression, matches).await?;
+            }
+            for event in matches {
+                matching.count += 1;
+                if matching.first.len() < QUEUE_CAPACITY as usize {
+                    matching.first.push(event);
+                }
+            }
+        }
+    }
+
+    /// Keeps the events for which a filter is true.
+    async fn filter_events(
+        &self,
+        sink: &SinkRow,
+        filter: &str,
+        events: Vec<(EventId, String)>,
+    ) -> Result<Vec<(EventId, String)>, SinkError> {
+        let mut kept = Vec::new();
+        for part in events.chunks(FILTER_STEP) {
+            let ids: Vec<_> = part.iter().map(|(id, _)| *id).collect();
+            let mut rest = self.read_events(ids).await?;
+            while !rest.is_empty() {
+                let results = self
+                    .deliverers
+                    .filter(sink.owner_id, filter.to_owned(), rest.clone())
+                    .await
+                    .map_err(SinkError::Internal)?;
+                let left = rest.split_off(results.len().min(rest.len()));
+                for (event, result) in rest.into_iter().zip(results) {
+                    if result == Ok(true) {
+                        kept.push((event.id, event.r#type));
+                    }
+                }
+                rest = left;
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Events with their data; those that no longer exist are left out.
+    pub(super) async fn read_events(&self, ids: Vec<EventId>) -> Result<Vec<Event>, StoreError> {
+        self.store
+            .read(move |tx| {
+                let found = ids.into_iter().map(|id| events::find(tx, id));
+                let found = found.collect::<Result<Vec<_>, _>>()?;
+                Ok(found.into_iter().flatten().collect())
+            })
+            .await
+    }
+}
+
+/// Past events that match a sink.
+#[derive(Default)]
+struct MatchingEvents {
+    /// Ids and types of the oldest events, at most the capacity of a queue.
+    first: Vec<(EventId, String)>,
+    count: u32,
+}
+
+/// The deliveries that a request names.
+enum DeliverySelection {
+    Numbers(Vec<u64>),
+    DeadSince(Timestamp),
+}
+
+fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
+    let invalid = |why: String| Err(SinkError::invalid("invalid", why));
+    match (&request.deliveries, request.dead_since) {
+        (Some(numbers), None) if numbers.is_empty() => {
+            invalid("`deliveries` is empty; name at least one delivery".to_owned())
+        }
+        (Some(numbers), None) if numbers.len() > RESEND_MAX => invalid(format!(
+            "`deliveries` has {} numbers; at most {RESEND_MAX} are allowed, `dead_since` selects more",
+            numbers.len()
+        )),
+        (Some(numbers), None) => Ok(DeliverySelection::Numbers(numbers.clone())),
+        (None, Some(since)) => Ok(DeliverySelection::DeadSince(since)),
+        (Some(_), Some(_)) | (None, None) => {
+            invalid("give either `deliveries` or `dead_since`".to_owned())
+        }
+    }
+}
+
+/// The deliveries that can be sent again, as a feed and as a count.
+fn select_deliveries(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    selection: DeliverySelection,
+) -> Result<(FeedSelection, ResendResult), StoreError> {
+    match selection {
+        DeliverySelection::Numbers(given) => {
+            let (mut numbers, mut skipped) = (Vec::new(), Vec::new());
+            for n in given {
+                match deliveries::find_past(tx, lane, n)? {
+                    Some(_) if numbers.contains(&n) => {}
+                    Some(_) => numbers.push(n),
+                    None => skipped.push(n),
+                }
+            }
+            let feeding = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            let selection = FeedSelection::Deliveries { numbers };
+            Ok((selection, ResendResult { feeding, skipped }))
+        }
+        DeliverySelection::DeadSince(since) => {
+            let until_n = deliveries::newest(tx, lane)?;
+            let result = ResendResult {
+                feeding: deliveries::count_dead(tx, lane, until_n, since)?,
+                skipped: Vec::new(),
+            };
+            Ok((FeedSelection::Dead { since, until_n }, result))
+        }
+    }
+}
+
+fn add_feed(
+    tx: &mut Tx<'_>,
+    row: &SinkRow,
+    lane: LaneId,
+    selection: &FeedSelection,
+) -> Result<(), SinkError> {
+    if lanes::count_feeds(tx, lane)? >= FEEDS_MAX {
+        return Err(SinkError::Conflict(format!(
+            "sink `{}` has {FEEDS_MAX} resends and replays that have not ended; wait until one ends",
+            row.name
+        )));
+    }
+    let position = match selection {
+        FeedSelection::Deliveries { .. } | FeedSelection::Dead { .. } => "0".to_owned(),
+        FeedSelection::Replay { .. } => EventId::NIL.to_string(),
+    };
+    Ok(lanes::add_feed(tx, lane, selection, &position)?)
+}
+
+/// Queues events until the queue is full. Returns their number.
+fn queue_until_full(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    matching: &MatchingEvents,
+) -> Result<u32, StoreError> {
+    let mut queued = 0;
+    for (id, event_type) in &matching.first {
+        match lanes::enqueue(tx, lane, (*id, event_type), svc_clock::now())? {
+            Some(_) => queued += 1,
+            // Full. Stop, so that later events do not overtake this one.
+            None => break,
+        }
+    }
+    Ok(queued)
+}

@@ -1,0 +1,58 @@
+//! Numbers of events, in the order of commits: write transactions run one at a time, and the number
+//! is drawn inside the transaction. A lane that refills itself from stored events follows them.
+
+use svc_core::{EventId, Timestamp, UserId};
+
+use crate::{conditions::Conditions, error::StoreError, record::row, sql::Tx};
+
+/// An event without its data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NumberedEvent {
+    pub seq: u64,
+    pub id: EventId,
+    pub r#type: String,
+    pub ts: Timestamp,
+    pub owner_id: UserId,
+    pub data_bytes: u64,
+}
+
+row! { NumberedEvent: seq, id, r#type as "type", ts, owner_id, data_bytes }
+
+/// The number of the newest event as an SQL expression. In the transaction that inserts an event this
+/// is the number of that event.
+pub(crate) const NEWEST: &str = "COALESCE((SELECT newest FROM event_numbers WHERE id = 1), 0)";
+
+/// Draws the number of the next event.
+pub(super) fn count(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    tx.send(
+        "INSERT INTO event_numbers (id, newest) VALUES (1, 1)
+         ON CONFLICT (id) DO UPDATE SET newest = event_numbers.newest + 1",
+        &[],
+    )
+}
+
+/// The number of the newest event; 0 if there never was one. Every event up to this number is visible
+/// to later statements of the transaction.
+pub fn newest_number(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    tx.get(&format!("SELECT {NEWEST}"), &[])
+}
+
+/// Events from a number on, of one owner or of all, in the order of their numbers.
+pub fn list_numbered(
+    tx: &mut Tx<'_>,
+    owner: Option<UserId>,
+    from: u64,
+    limit: usize,
+) -> Result<Vec<NumberedEvent>, StoreError> {
+    let mut conditions = Conditions::new("seq >= ?", from);
+    conditions.add_some("owner_id = ?", owner);
+    let limit = conditions.placeholder(limit);
+    tx.list(
+        &format!(
+            "SELECT seq, id, type, ts, owner_id, octet_length(data) AS data_bytes FROM events
+             WHERE {} ORDER BY seq LIMIT {limit}",
+            conditions.sql
+        ),
+        &conditions.values,
+    )
+}

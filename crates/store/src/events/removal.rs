@@ -1,0 +1,167 @@
+//! Removal of old events, and the lanes that still needed them.
+//!
+//! A waiting delivery keeps its event. A lane that still has to look at an event (`refill_from`) keeps
+//! it longer than usual, but not for ever: what is removed nevertheless is reported as lost.
+
+use svc_core::{EventId, LaneId, Timestamp, UserId, pattern::Pattern};
+
+use super::{first_id_at, usage};
+use crate::{
+    error::StoreError,
+    lanes::Receiver,
+    record::row,
+    sinks::GLOBAL,
+    sql::{Tx, values},
+};
+
+/// The columns that a `DELETE` of events returns.
+pub(super) const RETURNED: &str =
+    "COALESCE(charged_to, owner_id) AS charged_to, owner_id, id, type,
+    COALESCE(seq, 0) AS seq, octet_length(data) AS data_bytes";
+
+/// An event that was removed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct RemovedEvent {
+    /// The key of the counter of its bytes.
+    pub(super) charged_to: String,
+    pub(super) owner_id: UserId,
+    pub(super) id: EventId,
+    pub(super) r#type: String,
+    pub(super) seq: u64,
+    pub(super) data_bytes: i64,
+}
+
+row! { RemovedEvent: charged_to, owner_id, id, r#type as "type", seq, data_bytes }
+
+/// A lane that has not looked at all events.
+struct HeldLane {
+    lane: LaneId,
+    owner_key: String,
+    receiver: Receiver,
+    patterns: Vec<Pattern>,
+    refill_from: u64,
+}
+
+row! { HeldLane: lane as "id", owner_key, patterns, refill_from; receiver }
+
+/// Removed events that a lane had not looked at and that its patterns match.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LostEvents {
+    pub lane: LaneId,
+    pub receiver: Receiver,
+    pub events: u64,
+    pub first: EventId,
+    pub last: EventId,
+}
+
+impl LostEvents {
+    /// Adds losses to a list with at most one entry for each lane.
+    pub fn merge(all: &mut Vec<Self>, more: Vec<Self>) {
+        for lost in more {
+            match all.iter_mut().find(|known| known.lane == lost.lane) {
+                Some(known) => {
+                    known.events += lost.events;
+                    known.last = lost.last;
+                }
+                None => all.push(lost),
+            }
+        }
+    }
+}
+
+/// The result of one step of [`prune`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pruned {
+    pub events: usize,
+    pub lost: Vec<LostEvents>,
+    /// The last event that was looked at; `None` if there are no further events.
+    pub next: Option<EventId>,
+}
+
+/// Looks at most at `limit` events after an id and from before a time, and removes those that no
+/// delivery and no lane needs. The lanes' needs count only for events since `held_since`.
+pub fn prune(
+    tx: &mut Tx<'_>,
+    after: EventId,
+    (before, held_since): (Timestamp, Timestamp),
+    limit: u32,
+) -> Result<Pruned, StoreError> {
+    let rows = tx.query(
+        "SELECT e.id AS id, CASE WHEN EXISTS (SELECT 1 FROM deliveries d
+                 WHERE d.event_id = e.id AND d.state = 'pending')
+             OR (e.id >= ?3 AND EXISTS (SELECT 1 FROM lanes l WHERE l.refilling = 1
+                 AND l.owner_key IN (e.owner_id, 'global') AND l.refill_from <= e.seq))
+             THEN 1 ELSE 0 END AS needed
+         FROM events e WHERE e.id > ?1 AND e.id < ?2 ORDER BY e.id LIMIT ?4",
+        values![after, first_id_at(before), first_id_at(held_since), limit],
+    )?;
+    let mut unneeded = Vec::new();
+    let mut last = None;
+    for row in &rows {
+        let id = row.get("id")?;
+        last = Some(id);
+        if !row.get("needed")? {
+            unneeded.push(id);
+        }
+    }
+    let lost = remove(tx, &unneeded)?;
+    Ok(Pruned {
+        events: unneeded.len(),
+        lost,
+        next: last.filter(|_| rows.len() == limit as usize),
+    })
+}
+
+/// Removes events and subtracts them from their counters. Returns what lanes lost.
+pub(super) fn remove(tx: &mut Tx<'_>, events: &[EventId]) -> Result<Vec<LostEvents>, StoreError> {
+    let sql = format!("DELETE FROM events WHERE id = ?1 RETURNING {RETURNED}");
+    let mut removed = Vec::with_capacity(events.len());
+    for event in events {
+        removed.extend(tx.list::<RemovedEvent>(&sql, values![*event])?);
+    }
+    settle(tx, &removed)
+}
+
+/// Subtracts removed events from their counters. Returns what lanes lost.
+pub(super) fn settle(
+    tx: &mut Tx<'_>,
+    removed: &[RemovedEvent],
+) -> Result<Vec<LostEvents>, StoreError> {
+    if removed.is_empty() {
+        return Ok(Vec::new());
+    }
+    usage::subtract(tx, removed)?;
+    let held: Vec<HeldLane> = tx.list(
+        "SELECT id, owner_key, sink_id, method, patterns, refill_from FROM lanes
+         WHERE refilling = 1 AND refill_from IS NOT NULL ORDER BY id",
+        &[],
+    )?;
+    Ok(held
+        .iter()
+        .filter_map(|lane| lane.losses(removed))
+        .collect())
+}
+
+impl HeldLane {
+    fn losses(&self, removed: &[RemovedEvent]) -> Option<LostEvents> {
+        let mut lost = removed.iter().filter(|event| self.needs(event));
+        let first = lost.next()?;
+        let (count, last) = lost.fold((1, first), |(count, _), event| (count + 1, event));
+        Some(LostEvents {
+            lane: self.lane,
+            receiver: self.receiver.clone(),
+            events: count,
+            first: first.id,
+            last: last.id,
+        })
+    }
+
+    fn needs(&self, event: &RemovedEvent) -> bool {
+        event.seq >= self.refill_from
+            && (self.owner_key == GLOBAL || self.owner_key == event.owner_id.to_string())
+            && self
+                .patterns
+                .iter()
+                .any(|pattern| pattern.matches(&event.r#type))
+    }
+}

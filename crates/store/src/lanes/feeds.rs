@@ -1,0 +1,93 @@
+//! Feeds: past events that a user sends again and that a lane queues as it drains.
+
+use serde::{Deserialize, Serialize};
+use svc_core::{LaneId, Timestamp};
+
+use crate::{
+    error::StoreError,
+    record::row,
+    sql::{Tx, values},
+    value::as_json,
+};
+
+/// The past events of a feed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FeedSelection {
+    /// Deliveries by number. The position is the number of those that were looked at.
+    Deliveries { numbers: Vec<u64> },
+    /// Deliveries that ended as dead since a time. The position is the last one.
+    Dead { since: Timestamp, until_n: u64 },
+    /// Events that the sink matches. The position is the id of the last one.
+    Replay {
+        since: Timestamp,
+        until: Timestamp,
+        only_undelivered: bool,
+    },
+}
+
+as_json!(FeedSelection);
+
+/// A feed of a lane that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Feed {
+    pub n: u64,
+    pub selection: FeedSelection,
+    pub position: String,
+}
+
+row! { Feed: n, selection, position }
+
+/// Adds a feed behind the others of its lane.
+pub fn add_feed(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    selection: &FeedSelection,
+    position: &str,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO lane_feeds (lane_id, n, selection, position)
+         VALUES (?1, (SELECT COALESCE(MAX(n), 0) + 1 FROM lane_feeds WHERE lane_id = ?1), ?2, ?3)",
+        values![lane, selection, position],
+    )?;
+    tx.execute(
+        "UPDATE lanes SET feeds = feeds + 1, refilling = 1 WHERE id = ?1",
+        values![lane],
+    )
+}
+
+/// The number of feeds of a lane that have not ended.
+pub fn count_feeds(tx: &mut Tx<'_>, lane: LaneId) -> Result<u32, StoreError> {
+    tx.get(
+        "SELECT COUNT(*) FROM lane_feeds WHERE lane_id = ?1",
+        values![lane],
+    )
+}
+
+/// The oldest feed of a lane.
+pub fn find_feed(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Feed>, StoreError> {
+    tx.find(
+        "SELECT n, selection, position FROM lane_feeds WHERE lane_id = ?1 ORDER BY n LIMIT 1",
+        values![lane],
+    )
+}
+
+pub fn move_feed(tx: &mut Tx<'_>, lane: LaneId, n: u64, position: &str) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE lane_feeds SET position = ?3 WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n, position],
+    )
+}
+
+pub fn end_feed(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<(), StoreError> {
+    tx.send(
+        "DELETE FROM lane_feeds WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n],
+    )?;
+    tx.send(
+        "UPDATE lanes SET feeds = feeds - 1,
+             refilling = CASE WHEN feeds <= 1 AND refill_from IS NULL THEN 0 ELSE 1 END
+         WHERE id = ?1 AND feeds > 0",
+        values![lane],
+    )
+}

@@ -1,0 +1,145 @@
+//! `svc sink backtest`: tries a changed filter or template on past events, without sending.
+
+use std::path::PathBuf;
+
+use svc_core::Timestamp;
+use svc_protocol::api::{Backtest, BacktestResult, PatternsInput, ScriptConfig, Sink};
+
+use super::{SinkArg, content::read_text, recovery::parse_time};
+use crate::{
+    commands::{Shell, own_script, records::find},
+    exit::Outcome,
+    output::Table,
+};
+
+/// Try a changed filter or template on past events; nothing is sent
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc sink backtest builds --since 7d --filter 'event.data.ok == false'\n  svc sink backtest builds --body-template @new.json"
+)]
+pub struct Args {
+    #[command(flatten)]
+    which: SinkArg,
+    /// Only events from this time on: RFC 3339, or a time ago such as 2h [default: 7 days ago]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    since: Option<Timestamp>,
+    /// Only events up to this time, the time itself included [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: Option<Timestamp>,
+    /// Patterns to try, separated by commas
+    #[arg(long)]
+    patterns: Option<String>,
+    /// Filter to try; an empty text stands for no filter
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
+    /// Template to try, or @file; an empty text stands for the default body
+    #[arg(long, value_name = "TEXT|@FILE")]
+    body_template: Option<String>,
+    /// Not possible: the server refuses it and says why
+    #[arg(long, value_name = "FILE")]
+    script_file: Option<PathBuf>,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let script = args.script_file.as_deref();
+    let source = script.map(|file| own_script::read_bounded(&shell.environment, file));
+    let backtest = Backtest {
+        since: args.since,
+        until: args.until,
+        patterns: args.patterns.map(PatternsInput::Text),
+        filter: args.filter,
+        body_template: read_text(&shell.environment, args.body_template)?,
+        script: source.transpose()?.map(|source| ScriptConfig {
+            script_id: None,
+            source: Some(source),
+        }),
+    };
+    let client = shell.client()?;
+    let sink: Sink = find(&client, &args.which.sink).await?;
+    let result = client.backtest(sink.id, &backtest).await?;
+    report(&result);
+    shell.output.document(&result, || {
+        Table::record(vec![
+            ("events", result.events.to_string()),
+            ("delivered before", result.before.matching.to_string()),
+            ("delivered after", result.after.matching.to_string()),
+            ("added", result.added.to_string()),
+            ("removed", result.removed.to_string()),
+            ("changed", result.changed.to_string()),
+            ("failures before", result.before.failures.to_string()),
+            ("failures after", result.after.failures.to_string()),
+        ])
+    })
+}
+
+/// Prints the first errors and differences, for people.
+fn report(result: &BacktestResult) {
+    for difference in &result.differences {
+        eprintln!("{} {}", difference.event_type, difference.event_id);
+        for line in diff(&pretty(&difference.before), &pretty(&difference.after)) {
+            eprintln!("  {}", crate::output::clean(&line));
+        }
+    }
+    for error in &result.errors {
+        let text = format!("{} {}: {}", error.event_type, error.event_id, error.error);
+        eprintln!("{}", crate::output::clean(&text));
+    }
+    if !result.complete {
+        let through = result.through.map(|at| format!(" --since {at}"));
+        eprintln!(
+            "there are more events than one backtest looks at; continue with{}",
+            through.unwrap_or_default()
+        );
+    }
+}
+
+/// JSON in lines; any other text unchanged.
+fn pretty(text: &str) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(text);
+    let lines = value.and_then(|value| serde_json::to_string_pretty(&value));
+    lines.unwrap_or_else(|_| text.to_owned())
+}
+
+/// The lines that differ, with one common line before and after.
+fn diff(before: &str, after: &str) -> Vec<String> {
+    let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
+    let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let same = old[start..].iter().rev().zip(new[start..].iter().rev());
+    let end = same.take_while(|(a, b)| a == b).count();
+    let mut lines = Vec::new();
+    lines.extend(start.checked_sub(1).map(|at| format!("  {}", old[at])));
+    lines.extend(
+        old[start..old.len() - end]
+            .iter()
+            .map(|line| format!("- {line}")),
+    );
+    lines.extend(
+        new[start..new.len() - end]
+            .iter()
+            .map(|line| format!("+ {line}")),
+    );
+    lines.extend(old.get(old.len() - end).map(|line| format!("  {line}")));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_shows_the_lines_that_differ() {
+        let (before, after) = (
+            pretty(r#"{"a":1,"b":2,"c":3}"#),
+            pretty(r#"{"a":1,"b":4,"c":3}"#),
+        );
+        let expected = [
+            "    \"a\": 1,",
+            "-   \"b\": 2,",
+            "+   \"b\": 4,",
+            "    \"c\": 3",
+        ];
+        assert_eq!(diff(&before, &after), expected);
+        assert_eq!(diff("not matched", "x"), ["- not matched", "+ x"]);
+        assert_eq!(diff("a", "a\nb"), ["  a", "+ b"]);
+    }
+}

@@ -1,0 +1,154 @@
+//! `svc sink resend` and `svc sink replay`: send past events to a sink again.
+
+use svc_client::Client;
+use svc_core::Timestamp;
+use svc_protocol::api::{Replay, ReplayOnly, Resend, Sink};
+
+use super::{SinkArg, deliveries};
+use crate::{
+    commands::{Shell, records::find},
+    exit::{Exit, Failure, Outcome},
+    output::{Table, joined},
+};
+
+/// Send deliveries again: one at the end of the queue, several as the queue drains
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc sink resend builds 17\n  svc sink resend builds 17 18 21\n  svc sink resend builds --dead-since 2026-01-31T08:00:00Z --dry-run"
+)]
+pub struct ResendArgs {
+    #[command(flatten)]
+    which: SinkArg,
+    /// Numbers of deliveries, as `svc sink deliveries` shows them
+    #[arg(required_unless_present = "dead_since", conflicts_with = "dead_since")]
+    numbers: Vec<u64>,
+    /// All dead deliveries since this time that were not sent again: RFC 3339, or a time ago such as 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    dead_since: Option<Timestamp>,
+    /// Only count the deliveries, and send none
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Queue matching past events again
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc sink replay builds --since 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z\n  svc sink replay builds --since 2d --only-undelivered --dry-run"
+)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    which: SinkArg,
+    /// Only events from this time on: RFC 3339, or a time ago such as 2h [default: 24 hours ago]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    since: Option<Timestamp>,
+    /// Only events up to this time, the time itself included [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: Option<Timestamp>,
+    /// Only events that were not delivered and do not wait; queued as the queue drains
+    #[arg(long)]
+    only_undelivered: bool,
+    /// Queue events as the queue drains, so that none is dropped
+    #[arg(long)]
+    feed: bool,
+    /// Only count the events, and queue none
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A time, or how long ago it was.
+pub(super) fn parse_time(text: &str) -> Result<Timestamp, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3_600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let ago = seconds.and_then(|unit| digits.parse::<u32>().ok()?.checked_mul(unit));
+    if let Some(ago) = ago {
+        let ago = std::time::Duration::from_secs(ago.into());
+        return Ok(svc_clock::now().minus(ago));
+    }
+    Timestamp::parse(text).ok_or_else(|| {
+        "a time looks like 2026-01-31T08:00:00Z, or like 2h for 2 hours ago".to_owned()
+    })
+}
+
+pub async fn resend(shell: &Shell, args: ResendArgs) -> Outcome {
+    let client = shell.client()?;
+    let reference = &args.which.sink;
+    let sink: Sink = find(&client, reference).await?;
+    match args.numbers[..] {
+        [n] if !args.dry_run => resend_one(shell, &client, &sink, reference, n).await,
+        _ => resend_many(shell, &client, &sink, args).await,
+    }
+}
+
+async fn resend_one(
+    shell: &Shell,
+    client: &Client,
+    sink: &Sink,
+    reference: &str,
+    n: u64,
+) -> Outcome {
+    let delivery = client.resend(sink.id, n).await.map_err(|error| {
+        let hint = format!("svc sink deliveries {reference}");
+        Failure::from(error).hint_for(Exit::NotFound, hint)
+    })?;
+    eprintln!("delivery {n} is queued again, as {}", delivery.n);
+    deliveries::show(shell, &delivery)
+}
+
+async fn resend_many(shell: &Shell, client: &Client, sink: &Sink, args: ResendArgs) -> Outcome {
+    let resend = Resend {
+        deliveries: (!args.numbers.is_empty()).then_some(args.numbers),
+        dead_since: args.dead_since,
+        dry_run: args.dry_run,
+    };
+    let result = client.resend_many(sink.id, &resend).await?;
+    let count = result.feeding;
+    match args.dry_run {
+        true => eprintln!("{count} deliveries would be sent again"),
+        false => eprintln!("{count} deliveries are sent again, as the queue drains"),
+    }
+    shell.output.document(&result, || {
+        Table::record(vec![
+            ("feeding", count.to_string()),
+            ("skipped", joined(&result.skipped)),
+        ])
+    })
+}
+
+pub async fn replay(shell: &Shell, args: ReplayArgs) -> Outcome {
+    let client = shell.client()?;
+    let sink: Sink = find(&client, &args.which.sink).await?;
+    let replay = Replay {
+        since: args.since,
+        until: args.until,
+        only: args.only_undelivered.then_some(ReplayOnly::Undelivered),
+        feed: args.feed.then_some(true),
+        dry_run: args.dry_run,
+    };
+    let replayed = client.replay(sink.id, &replay).await?;
+    if replayed.dropped > 0 {
+        eprintln!(
+            "{} events did not fit into the queue; when it is shorter, replay from a later time, or use --feed",
+            replayed.dropped
+        );
+    }
+    shell.output.document(&replayed, || {
+        let mut fields = Vec::new();
+        match replayed.matching {
+            Some(matching) => fields.push(("matching", matching.to_string())),
+            None => fields.extend([
+                ("queued", replayed.queued.to_string()),
+                ("dropped", replayed.dropped.to_string()),
+            ]),
+        }
+        if replayed.feeding > 0 {
+            fields.push(("feeding", replayed.feeding.to_string()));
+        }
+        Table::record(fields)
+    })
+}

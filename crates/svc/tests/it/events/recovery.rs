@@ -1,0 +1,190 @@
+//! Recovery: many past events are sent again, more than the queue holds, as the queue drains.
+
+use serde_json::{Value, json};
+use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, eventually};
+
+use super::crash::ids;
+use crate::SOON;
+
+async fn start() -> TestServer {
+    TestServer::builder()
+        .allow_loopback_webhooks()
+        .retries(0.05, 0.05)
+        .start()
+        .await
+}
+
+async fn post(sink: &TestSink, action: &str, body: Value) -> Value {
+    let path = format!("{}/{action}", sink.path());
+    sink.owner.post(&path, body).await.expect(200).json()
+}
+
+#[tokio::test]
+async fn all_dead_deliveries_are_sent_again_and_link_to_their_new_ones() {
+    let server = start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    let sink = ann.webhook("hook", "*", &receiver.url("/hook")).await;
+    let mut sent = Vec::new();
+    receiver.set("/hook", Reply::Status(500));
+    for n in 0..60 {
+        sent.push(ann.emit("x", json!({ "n": n })).await);
+    }
+    sink.wait_for("dead", 60, 6 * SOON).await;
+    receiver.set("/hook", Reply::Status(200));
+    let selected = post(
+        &sink,
+        "resend",
+        json!({"deliveries": [2, 1, 99], "dry_run": true}),
+    )
+    .await;
+    assert_eq!(selected, json!({"feeding": 2, "skipped": [99]}));
+    let since = json!({"dead_since": "2020-01-01T00:00:00Z"});
+    let counted = post(
+        &sink,
+        "resend",
+        json!({"dead_since": "2020-01-01T00:00:00Z", "dry_run": true}),
+    );
+    assert_eq!(counted.await, json!({"feeding": 60, "skipped": []}));
+    assert_eq!(post(&sink, "resend", since.clone()).await["feeding"], 60);
+    let delivered = sink.wait_for("delivered", 60, 2 * SOON).await;
+    let again: Vec<_> = delivered
+        .iter()
+        .map(|one| one["event_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(again, sent, "in the order of the deliveries");
+    let all = sink.deliveries().await;
+    for (past, new) in all[..60].iter().zip(&all[60..]) {
+        assert_eq!(
+            (&past["resent_as"], &new["resend_of"]),
+            (&new["n"], &past["n"])
+        );
+    }
+    // They were sent again, so nothing is left.
+    assert_eq!(post(&sink, "resend", since).await["feeding"], 0);
+    eventually("the resend has ended", SOON, || async {
+        sink.record().await["feeds"] == 0
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_replay_of_what_was_not_delivered_feeds_more_than_the_queue_holds() {
+    let server = start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    let first = ann
+        .webhook("hook", "custom.x", &receiver.url("/hook"))
+        .await;
+    let mut sent = vec![ann.emit("x", json!({})).await];
+    first.wait_for("delivered", 1, SOON).await;
+    first.patch(json!({"active": false})).await;
+    for n in 0..250 {
+        sent.push(ann.emit("x", json!({ "n": n })).await);
+    }
+    ann.emit("other", json!({})).await;
+    first.patch(json!({"active": true})).await;
+    let only = json!({"only": "undelivered", "dry_run": true});
+    assert_eq!(post(&first, "replay", only).await["matching"], 250);
+    let fed = post(&first, "replay", json!({"only": "undelivered"})).await;
+    assert_eq!(fed, json!({"queued": 0, "dropped": 0, "feeding": 250}));
+    let received = receiver.wait_for("/hook", 251, 6 * SOON).await;
+    assert_eq!(ids(&received), sent);
+    let only = json!({"only": "undelivered", "dry_run": true});
+    eventually("nothing is left", SOON, || async {
+        post(&first, "replay", only.clone()).await["matching"] == 0
+    })
+    .await;
+    assert_eq!(receiver.count("/hook"), 251, "each event once");
+}
+
+#[tokio::test]
+async fn a_feed_leaves_half_of_the_queue_to_new_events() {
+    let server = start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    for n in 0..120 {
+        ann.emit("x", json!({ "n": n })).await;
+    }
+    receiver.set("/hook", Reply::Hang);
+    let sink = ann.webhook("hook", "*", &receiver.url("/hook")).await;
+    let fed = post(&sink, "replay", json!({"feed": true})).await;
+    assert_eq!(fed["feeding"], 120);
+    eventually("half of the queue is filled", SOON, || async {
+        sink.record().await["queue_depth"] == 50
+    })
+    .await;
+    for _ in 0..50 {
+        ann.emit("new", json!({})).await;
+    }
+    let record = sink.record().await;
+    assert_eq!(
+        (&record["queue_depth"], &record["dropped"]),
+        (&json!(100), &json!(0))
+    );
+    assert_eq!(record["feeds"], 1);
+}
+
+#[tokio::test]
+async fn a_kill_during_a_feed_neither_loses_nor_repeats_an_event() {
+    let mut server = start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    let mut sent = Vec::new();
+    for n in 0..300 {
+        sent.push(ann.emit("x", json!({ "n": n })).await);
+    }
+    let sink = ann.webhook("hook", "*", &receiver.url("/hook")).await;
+    post(&sink, "replay", json!({"feed": true})).await;
+    for round in 1..5 {
+        receiver.wait_for("/hook", round * 40, 2 * SOON).await;
+        server.kill9();
+        server.start_again().await;
+    }
+    eventually("all are delivered", 6 * SOON, || async {
+        let record = sink.record().await;
+        record["feeds"] == 0 && record["queue_depth"] == 0
+    })
+    .await;
+    let deliveries = sink.deliveries().await;
+    let queued: Vec<_> = deliveries
+        .iter()
+        .map(|one| one["event_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(queued, sent, "each event was queued once, in order");
+}
+
+#[tokio::test]
+async fn a_backtest_compares_a_changed_sink_with_history_and_sends_nothing() {
+    let server = start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    let sink = ann
+        .webhook("hook", "custom.ci", &receiver.url("/hook"))
+        .await;
+    for n in 0..5 {
+        ann.emit("ci", json!({"ok": n % 2 == 0, "n": n})).await;
+    }
+    receiver.wait_for("/hook", 5, SOON).await;
+    let template = r#"{"n": ${{ event.data.n }}}"#;
+    let change = json!({"filter": "event.data.ok == false", "body_template": template});
+    let found = post(&sink, "backtest", change).await;
+    assert_eq!(found["events"], 5);
+    assert_eq!(
+        (&found["removed"], &found["changed"]),
+        (&json!(3), &json!(2))
+    );
+    assert_eq!(found["after"], json!({"matching": 2, "failures": 0}));
+    let differences = found["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 5);
+    assert!(
+        differences.iter().any(|one| one["after"] == r#"{"n": 1}"#),
+        "{found}"
+    );
+    let script = json!({"script": {"script_id": null, "source": "print(1)"}});
+    let path = format!("{}/backtest", sink.path());
+    let refused = ann.post(&path, script).await.expect(400).json();
+    let message = refused["detail"].as_str().unwrap();
+    assert!(message.contains("effects"), "{message}");
+    assert_eq!(receiver.count("/hook"), 5);
+}
