@@ -4,10 +4,12 @@ mod access;
 mod audit;
 mod auth;
 mod events;
+mod exchanges;
 mod limits;
 mod methods;
 mod page;
 mod patch;
+mod recovery;
 mod scripts;
 mod servers;
 mod sinks;
@@ -24,6 +26,7 @@ pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
 };
+pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{
     DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PASSWORD_MAX,
     PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
@@ -33,18 +36,19 @@ pub use page::{
     Audit, Groups, Listing, PageQuery, Roles, Scripts, Sessions, Sinks, Spaces, Templates, Tokens,
     Users,
 };
+pub use recovery::{
+    Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,
+    Replay, ReplayOnly, ReplayResult, Resend, ResendResult,
+};
 pub use scripts::{
     NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
     ScriptRunResult,
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult,
-    Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming, HeaderField,
-    JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult, RESEND_MAX,
-    Replay, ReplayOnly, ReplayResult, Resend, ResendResult, ResponseHead, RotateSecret,
-    ScriptConfig, SecretRotation, SentRequest, Sink, SinkOwner, SinkPatch, SinkPause, SinkType,
-    WebhookConfig, WebhookFormat,
+    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
+    NewSink, PatternsInput, Preview, PreviewResult, RotateSecret, ScriptConfig, SecretRotation,
+    Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

@@ -14,6 +14,7 @@ pub mod hub;
 pub mod lanes;
 pub mod sealed_headers;
 pub mod secrets;
+mod sink_event;
 pub mod sinks;
 pub mod subscriptions;
 pub mod template;

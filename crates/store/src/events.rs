@@ -40,9 +40,10 @@ record! {
     Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
 }
 
-/// Stores an event with the next number, and counts its bytes for its owner.
-pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
-    usage::add(tx, event.owner_id, event.data.as_str().len())?;
+/// Stores an event with the next number, and counts its bytes for its owner. Returns the bytes of the
+/// owner's events, this one included.
+pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<u64, StoreError> {
+    let stored = usage::add(tx, event.owner_id, event.data.as_str().len())?;
     numbers::count(tx)?;
     tx.send(
         "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
@@ -56,7 +57,8 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
             &event.actor,
             &event.data
         ],
-    )
+    )?;
+    Ok(stored)
 }
 
 pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {

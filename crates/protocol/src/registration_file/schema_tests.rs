@@ -35,7 +35,7 @@ fn full() -> Value {
             "scope": "shared", "groups": ["ops"], "mcp_tool": false,
             "params_schema": {"type": "object", "properties": {"q": {"type": ["string", "null"]}}},
             "result_schema": {"items": {"minLength": 1}}, "events": ["custom.*", "*"],
-            "event_sinks": ["short"],
+            "event_sinks": ["short"], "event_overflow": "hold",
         }],
     })
 }

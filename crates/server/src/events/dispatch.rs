@@ -13,9 +13,10 @@ use svc_core::{
 use svc_store::{
     StoreError, Tx, audit, events,
     lanes::{self, Candidate, Receiver},
+    sinks,
 };
 
-use super::audit::target_of;
+use super::{audit::target_of, sink_event::sink_event};
 
 /// Lanes that matched an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct DispatchCounts {
     pub dropped: u32,
     /// Lanes that will look at the event later.
     pub held: u32,
+    /// Bytes of the owner's stored events, this one included.
+    pub stored_bytes: u64,
 }
 
 /// An event that a full lane drops.
@@ -69,8 +72,10 @@ fn emit_except(
     event: &Event,
     except: Option<LaneId>,
 ) -> Result<DispatchCounts, StoreError> {
-    events::insert(tx, event)?;
-    let mut counts = DispatchCounts::default();
+    let mut counts = DispatchCounts {
+        stored_bytes: events::insert(tx, event)?,
+        ..DispatchCounts::default()
+    };
     for candidate in lanes::list_candidates(tx, event.owner_id)? {
         if Some(candidate.lane) == except {
             continue;
@@ -129,7 +134,9 @@ pub(super) fn drop_event(
     receiver: &Receiver,
     event: DroppedEvent<'_>,
 ) -> Result<(), StoreError> {
-    lanes::count_drop(tx, lane)?;
+    if lanes::count_drop(tx, lane)? {
+        raise_dropping(tx, lane, receiver, event)?;
+    }
     let (target_type, target_id) = target_of(receiver);
     tracing::warn!(
         event.id = %event.id,
@@ -152,4 +159,25 @@ pub(super) fn drop_event(
             }),
         },
     )
+}
+
+/// Creates an event about a sink that begins to drop events, if its owner asked for such events. The
+/// drop of an event about a sink creates none.
+fn raise_dropping(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    receiver: &Receiver,
+    event: DroppedEvent<'_>,
+) -> Result<(), StoreError> {
+    let Receiver::Sink(sink) = receiver else {
+        return Ok(());
+    };
+    if event.r#type.starts_with(SINK_EVENTS) {
+        return Ok(());
+    }
+    let Some(sink) = sinks::find(tx, *sink)?.filter(|sink| sink.policy.notify) else {
+        return Ok(());
+    };
+    let detail = json!({"event_id": event.id, "event_type": event.r#type});
+    emit_to_others(tx, &sink_event(&sink, "dropping", detail, event.ts), lane)
 }

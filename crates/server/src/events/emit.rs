@@ -255,7 +255,7 @@ fn write_event(
         }
     }
     let counts = emit_in(tx, &event)?;
-    check_storage(tx, &event, storage, may_search)?;
+    check_storage(tx, &event, counts.stored_bytes, (storage, may_search))?;
     Ok(EmitOutcome::New(Arc::new(event), counts))
 }
 
@@ -266,16 +266,15 @@ fn extra_cost(counts: DispatchCounts) -> usize {
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
-/// Removes old events to make room for an event that was just written, or refuses the event.
-/// `may_search`: whether to search for removable events.
+/// Removes old events to make room for an event that was just written, or refuses the event. `bytes`
+/// are those of the owner's events; `may_search`: whether to search for removable events.
 fn check_storage(
     tx: &mut Tx<'_>,
     event: &Event,
-    storage: StorageLimits,
-    may_search: bool,
+    bytes: u64,
+    (storage, may_search): (StorageLimits, bool),
 ) -> Result<(), EmitServiceError> {
     let owner = event.owner_id;
-    let bytes = usage::bytes_of(tx, Some(owner))?;
     let limits = usage::Limits {
         owner: storage.quotas.get(Quota::EventBytes),
         server: storage.server_bytes,

@@ -187,7 +187,7 @@ async fn an_older_source_is_brought_up_first() {
          ALTER TABLE lanes DROP COLUMN failed_in_row; ALTER TABLE lanes DROP COLUMN failing_since;
          ALTER TABLE lanes DROP COLUMN reported; ALTER TABLE lanes DROP COLUMN rate_until;
          ALTER TABLE lanes DROP COLUMN keyed; ALTER TABLE deliveries DROP COLUMN failures;
-         ALTER TABLE deliveries DROP COLUMN retry_at;
+         ALTER TABLE deliveries DROP COLUMN retry_at; ALTER TABLE lanes DROP COLUMN dropping;
          DROP TABLE event_numbers; DROP INDEX events_by_seq; DROP INDEX events_by_owner_and_seq;
          ALTER TABLE events DROP COLUMN seq; DROP INDEX lanes_refilling;
          ALTER TABLE lanes DROP COLUMN holds; ALTER TABLE lanes DROP COLUMN filter;

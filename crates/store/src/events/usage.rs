@@ -48,18 +48,21 @@ fn key(owner: Option<UserId>) -> String {
     owner.map_or_else(|| GLOBAL.to_owned(), |owner| owner.to_string())
 }
 
-/// Counts a new event of an owner.
-pub(super) fn add(tx: &mut Tx<'_>, owner: UserId, data_bytes: usize) -> Result<(), StoreError> {
+/// Counts a new event of an owner. Returns the owner's bytes, the event included.
+pub(super) fn add(tx: &mut Tx<'_>, owner: UserId, data_bytes: usize) -> Result<u64, StoreError> {
     let bytes = i64::try_from(data_bytes).unwrap_or(i64::MAX);
-    change(tx, &key(Some(owner)), bytes.saturating_add(OVERHEAD))
+    let counted = tx.get::<i64>(
+        &format!("{CHANGE} RETURNING bytes"),
+        values![key(Some(owner)), bytes.saturating_add(OVERHEAD)],
+    )?;
+    Ok(u64::try_from(counted).unwrap_or_default())
 }
 
+const CHANGE: &str = "INSERT INTO event_usage (owner_key, bytes) VALUES (?1, ?2)
+     ON CONFLICT (owner_key) DO UPDATE SET bytes = event_usage.bytes + excluded.bytes";
+
 fn change(tx: &mut Tx<'_>, key: &str, by: i64) -> Result<(), StoreError> {
-    tx.send(
-        "INSERT INTO event_usage (owner_key, bytes) VALUES (?1, ?2)
-         ON CONFLICT (owner_key) DO UPDATE SET bytes = event_usage.bytes + excluded.bytes",
-        values![key, by],
-    )
+    tx.send(CHANGE, values![key, by])
 }
 
 /// Subtracts removed events from their counters.

@@ -37,12 +37,14 @@ pub struct LeasedLane {
     pub health: LaneHealth,
     /// When the next delivery would be due if deliveries came at exactly the sink's rate.
     pub rate_until: Timestamp,
+    /// Whether events were dropped since the queue was last empty.
+    pub dropping: bool,
     /// Whether stored events wait to be queued.
     pub refilling: bool,
 }
 
 row! {
-    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, refilling;
+    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, dropping, refilling;
     held, receiver, health
 }
 
@@ -78,7 +80,7 @@ pub fn hold(
         "UPDATE lanes SET lease_until = ?3
          WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
          RETURNING id, fence, owner_id, sink_id, method, formatters, active, depth, failures,
-             starts, failed_in_row, failing_since, reported, rate_until, refilling",
+             starts, failed_in_row, failing_since, reported, rate_until, dropping, refilling",
         values![held.lane, held.fence, until],
     )
 }

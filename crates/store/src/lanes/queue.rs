@@ -83,10 +83,23 @@ pub fn enqueue_again(
     enqueue(tx, lane, (event.id, &event.r#type), at)?.ok_or(EnqueueError::Full)
 }
 
-/// Counts an event that was dropped because the lane is full.
-pub fn count_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET dropped = dropped + 1 WHERE id = ?1",
+/// Counts an event that was dropped because the lane is full. Returns whether it is the first since
+/// the queue was empty.
+pub fn count_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<bool, StoreError> {
+    let is_first = tx.changes(
+        "UPDATE lanes SET dropped = dropped + 1, dropping = 1 WHERE id = ?1 AND dropping = 0",
         values![lane],
-    )
+    )?;
+    if !is_first {
+        tx.send(
+            "UPDATE lanes SET dropped = dropped + 1 WHERE id = ?1",
+            values![lane],
+        )?;
+    }
+    Ok(is_first)
+}
+
+/// The queue of a lane that dropped events is empty.
+pub fn end_dropping(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+    tx.send("UPDATE lanes SET dropping = 0 WHERE id = ?1", values![lane])
 }

@@ -16,3 +16,6 @@ ALTER TABLE lanes ADD COLUMN rate_until BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lanes ADD COLUMN keyed BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE deliveries ADD COLUMN failures BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE deliveries ADD COLUMN retry_at BIGINT NOT NULL DEFAULT 0;
+
+-- Whether the lane dropped events since its queue was last empty.
+ALTER TABLE lanes ADD COLUMN dropping BIGINT NOT NULL DEFAULT 0;

@@ -13,6 +13,7 @@ mod history;
 pub mod hold;
 mod isolation;
 mod methods;
+mod methods_hold;
 mod proxy;
 mod queue;
 mod recovery;

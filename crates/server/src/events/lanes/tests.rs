@@ -2,6 +2,7 @@
 
 mod attempts;
 mod fairness;
+mod filters;
 mod holding;
 mod keyed;
 mod order;

@@ -267,6 +267,14 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         self.release(next_at)
     }
 
+    /// After the queue has emptied, a further drop is news again.
+    fn note_empty(&mut self) -> Result<(), StoreError> {
+        match self.lane.dropping && self.lane.depth == 0 {
+            true => lanes::end_dropping(self.tx, self.lane.held.lane),
+            false => Ok(()),
+        }
+    }
+
     /// Begins the delivery at the head and reads ahead, or releases the lane if nothing may be sent.
     fn advance_to_next(mut self, state: &RunState) -> Result<LaneProgress, StoreError> {
         let is_changed = !state.ready.is_empty() && self.sink != state.sink;
@@ -300,6 +308,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
                 (Some(rate), _) if self.lane.depth > 0 => rate.next_at(),
                 _ => self.time.now,
             };
+            self.note_empty()?;
             self.release_unsent(next_at)?;
             return Ok(self.progress);
         }

@@ -22,7 +22,7 @@ fn sink(number: u128, owner_key: &str) -> SinkRow {
         owner_id: ANN,
         name: format!("sink {number}"),
         description: String::new(),
-        patterns: Pattern::parse_list("*").expect("valid"),
+        patterns: Pattern::parse_list("custom.*").expect("valid"),
         kind: SinkType::Webhook,
         active: true,
         config: SinkConfig::Webhook {

@@ -150,9 +150,9 @@ fn list_numbers(
 ) -> Result<(Vec<PastEvent>, Option<String>), StoreError> {
     let end = numbers.len().min(from.saturating_add(room));
     let mut found = Vec::new();
-    for index in from..end {
+    for (index, n) in numbers.iter().enumerate().take(end).skip(from) {
         let position = (index + 1).to_string();
-        let past = deliveries::find_past(tx, lane, numbers[index])?;
+        let past = deliveries::find_past(tx, lane, *n)?;
         found.extend(past.map(|past| of_delivery(past, position)));
     }
     Ok((found, (end < numbers.len()).then(|| end.to_string())))

@@ -28,15 +28,12 @@ fn holding() -> DeliveryPolicy {
     }
 }
 
-fn filtering(filter: &str) -> DeliveryPolicy {
-    DeliveryPolicy {
-        filter: Some(filter.to_owned()),
-        ..DeliveryPolicy::default()
-    }
-}
-
 impl Fixture {
-    async fn policy_sink(&self, name: &str, policy: DeliveryPolicy) -> (SinkRow, LaneId) {
+    pub(super) async fn policy_sink(
+        &self,
+        name: &str,
+        policy: DeliveryPolicy,
+    ) -> (SinkRow, LaneId) {
         let mut row = self.sink_row(&sinks::owner_key(self.owner), name, "custom.*");
         row.policy = policy;
         self.add(row).await
@@ -57,7 +54,7 @@ impl Fixture {
     }
 
     /// Emits events with the data `{"n": …}`, in transactions of their own. Returns their ids.
-    async fn emit_numbered(&self, numbers: std::ops::Range<u32>) -> Vec<EventId> {
+    pub(super) async fn emit_numbered(&self, numbers: std::ops::Range<u32>) -> Vec<EventId> {
         let mut ids = Vec::new();
         for n in numbers {
             let mut event = self.event(self.owner, "custom.x");
@@ -74,12 +71,12 @@ impl Fixture {
         ids
     }
 
-    async fn is_held(&self, sink: &SinkRow) -> bool {
+    pub(super) async fn is_held(&self, sink: &SinkRow) -> bool {
         let id = sink.id;
         self.write(move |tx| sinks::status(tx, id)).await.held
     }
 
-    async fn until_caught_up(&self, sink: &SinkRow) {
+    pub(super) async fn until_caught_up(&self, sink: &SinkRow) {
         let deadline = std::time::Instant::now() + super::DEADLINE;
         while self.is_held(sink).await || self.depth(sink).await > 0 {
             assert!(std::time::Instant::now() < deadline, "never catches up");
@@ -89,7 +86,7 @@ impl Fixture {
 }
 
 /// The events of a lane in the order in which they arrived, without repeats.
-fn arrived(receiver: &Receiver, lane: LaneId) -> Vec<EventId> {
+pub(super) fn arrived(receiver: &Receiver, lane: LaneId) -> Vec<EventId> {
     let mut ids = Vec::new();
     for job in receiver.seen() {
         if job.lane == lane && !ids.contains(&job.event.id) {
@@ -277,50 +274,6 @@ async fn a_change_from_hold_to_drop_drops_what_does_not_fit() {
 }
 
 #[tokio::test]
-async fn a_filter_selects_events_and_its_errors_are_counted() {
-    let fixture = Fixture::new();
-    let (sink, lane) = fixture
-        .policy_sink("some", filtering("event.data.n >= 3 and event.data.n < 5"))
-        .await;
-    let (broken, broken_lane) = fixture
-        .policy_sink("broken", filtering("event.data.n"))
-        .await;
-    let receiver = Receiver::new(Reply::Deliver);
-    let engine = fixture.start(&receiver);
-    let sent = fixture.emit_numbered(0..10).await;
-    fixture.until_caught_up(&sink).await;
-    fixture.until_caught_up(&broken).await;
-    engine.stop().await;
-    assert_eq!(arrived(&receiver, lane), sent[3..5]);
-    assert_eq!(arrived(&receiver, broken_lane), []);
-    let status = fixture.write(move |tx| sinks::status(tx, broken.id)).await;
-    assert_eq!(status.filter_errors, 10);
-    let error = status.filter_error.expect("an error");
-    assert!(error.contains("neither true nor false"), "{error}");
-    let status = fixture.write(move |tx| sinks::status(tx, sink.id)).await;
-    assert_eq!((status.filter_errors, status.dropped), (0, 0));
-}
-
-#[tokio::test]
-async fn a_full_lane_with_a_filter_drops_only_events_that_match() {
-    let fixture = Fixture::new();
-    let (sink, _) = fixture
-        .policy_sink("half", filtering("event.data.n >= 100"))
-        .await;
-    let receiver = Receiver::new(Reply::Pause);
-    let engine = fixture.start(&receiver);
-    fixture.emit_numbered(0..230).await;
-    let deadline = std::time::Instant::now() + super::DEADLINE;
-    while fixture.is_held(&sink).await {
-        assert!(std::time::Instant::now() < deadline, "never filtered");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    engine.stop().await;
-    assert_eq!(fixture.depth(&sink).await, QUEUE_CAPACITY);
-    assert_eq!(fixture.audited("event_sink.dropped").await, 30);
-}
-
-#[tokio::test]
 async fn retention_keeps_what_a_held_lane_needs_and_audits_what_it_removes_at_last() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.policy_sink("away", holding()).await;
@@ -354,7 +307,7 @@ async fn retention_keeps_what_a_held_lane_needs_and_audits_what_it_removes_at_la
     fixture.until_caught_up(&sink).await;
     engine.stop().await;
     assert_eq!(arrived(&receiver, lane).len(), 100);
-    let numbers = fixture.write(|tx| events::newest_number(tx)).await;
+    let numbers = fixture.write(events::newest_number).await;
     assert_eq!(numbers, 108, "numbers are not used again");
 }
 
@@ -378,7 +331,7 @@ async fn many_lanes_that_are_behind_share_the_refiller() {
     }
     engine.stop().await;
     assert_eq!(receiver.count(), 90);
-    let owners = fixture.write(|tx| lanes::list_ready_owners(tx)).await;
+    let owners = fixture.write(lanes::list_ready_owners).await;
     assert_eq!(owners, Vec::<String>::new());
 }
 

@@ -3,22 +3,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Map, Value, json};
-use svc_core::{
-    EventId, SpaceId,
-    event::{Actor, Event, SINK_EVENTS},
-    json_text::JsonText,
-};
+use serde_json::{Value, json};
+use svc_core::event::SINK_EVENTS;
 use svc_protocol::api::SinkPause;
 use svc_store::{
     StoreError, audit,
     lanes::{self, LaneHealth, ReportedState},
-    sinks::{self, SinkRow},
+    sinks,
 };
-use uuid::Uuid;
 
 use super::{AttemptDetail, Turn};
-use crate::events::dispatch::emit_to_others;
+use crate::events::{dispatch::emit_to_others, sink_event::sink_event};
 
 impl Turn<'_, '_> {
     /// Ends a series of failed attempts.
@@ -124,30 +119,5 @@ impl Turn<'_, '_> {
         emit_to_others(self.tx, &event, self.lane.held.lane)?;
         self.progress.raised.push(Arc::new(event));
         Ok(())
-    }
-}
-
-/// An event about a sink.
-pub(in crate::events) fn sink_event(
-    sink: &SinkRow,
-    state: &str,
-    detail: Value,
-    now: svc_core::Timestamp,
-) -> Event {
-    let mut data = Map::new();
-    data.insert("sink_id".into(), json!(sink.id));
-    data.insert("name".into(), json!(sink.name));
-    data.insert("global".into(), json!(sink.is_global()));
-    if let Value::Object(detail) = detail {
-        data.extend(detail);
-    }
-    Event {
-        id: EventId(Uuid::now_v7()),
-        r#type: format!("{SINK_EVENTS}{state}"),
-        ts: now,
-        owner_id: sink.owner_id,
-        space_id: SpaceId::NIL,
-        actor: Actor::system(),
-        data: JsonText::from(&Value::Object(data)),
     }
 }
