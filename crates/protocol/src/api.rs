@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod auth;
 mod events;
+mod exchanges;
 mod limits;
 mod methods;
 mod page;
@@ -25,6 +26,7 @@ pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
 };
+pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{
     DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PASSWORD_MAX,
     PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
@@ -44,10 +46,9 @@ pub use scripts::{
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, Exchange, ExchangeTiming,
-    HeaderField, JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult,
-    ResponseHead, RotateSecret, ScriptConfig, SecretRotation, SentRequest, Sink, SinkOwner,
-    SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
+    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
+    NewSink, PatternsInput, Preview, PreviewResult, RotateSecret, ScriptConfig, SecretRotation,
+    Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

@@ -156,7 +156,7 @@ pub fn insert_attempt(
     n: u64,
     attempt: &Attempt,
 ) -> Result<(), StoreError> {
-    let exchange = attempt.exchange.as_ref().map(exchanges::to_text);
+    let exchange = attempt.exchange.as_deref().map(exchanges::to_text);
     if let Some(exchange) = &exchange {
         exchanges::count(tx, lane, n, exchange.len())?;
     }

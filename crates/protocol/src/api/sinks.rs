@@ -11,6 +11,7 @@ use svc_core::{
 
 use super::{
     DESCRIPTION_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PATTERNS_MAX,
+    exchanges::Exchange,
     patch::{set, yes},
 };
 
@@ -328,61 +329,6 @@ pub struct Attempt {
     /// request (`?exchanges=true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Box<Exchange>>,
-}
-
-/// A webhook's request as it was sent, and the head of the response. The body of the response is the
-/// attempt's `output`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Exchange {
-    pub request: SentRequest,
-    /// `None` if no response arrived.
-    pub response: Option<ResponseHead>,
-    pub timing: ExchangeTiming,
-    /// Where the request was sent, shown to callers with `view_audit`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote_address: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SentRequest {
-    pub url: String,
-    /// The request line: `POST /path HTTP/1.1`.
-    pub line: String,
-    /// Values of custom headers, and signatures, are masked.
-    pub headers: Vec<HeaderField>,
-    /// The beginning of the body.
-    pub body: String,
-    /// The length of the whole body.
-    pub body_bytes: u64,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct ResponseHead {
-    pub status: u16,
-    /// The first headers.
-    pub headers: Vec<HeaderField>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct HeaderField {
-    pub name: String,
-    pub value: String,
-}
-
-/// Parts of an attempt's time, in milliseconds. `dns`, `connect` and `tls` are absent if the
-/// connection was used before.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ExchangeTiming {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dns: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connect: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<f64>,
-    /// From the start of the request to the head of the response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_byte: Option<f64>,
-    pub total: f64,
 }
 
 /// `GET /api/event-sinks/{id}/deliveries`, newest first; filter `?state=`.

@@ -178,6 +178,7 @@ async fn an_older_source_is_brought_up_first() {
          ALTER TABLE events DROP COLUMN charged_to;
          ALTER TABLE users DROP COLUMN quotas;
          ALTER TABLE event_sinks DROP COLUMN sealed_headers;
+         ALTER TABLE event_sinks DROP COLUMN sealed_client_key;
          DROP INDEX deliveries_with_exchanges; ALTER TABLE attempts DROP COLUMN exchange;
          ALTER TABLE deliveries DROP COLUMN exchange_bytes;
          DROP INDEX api_tokens_by_parent; ALTER TABLE api_tokens DROP COLUMN parent_id;

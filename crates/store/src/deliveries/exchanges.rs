@@ -16,7 +16,7 @@ use crate::{
 /// event, so an emit needs no second call.
 const REMOVED_MAX: u32 = 500;
 
-pub(super) fn to_text(exchange: &Box<Exchange>) -> String {
+pub(super) fn to_text(exchange: &Exchange) -> String {
     serde_json::to_string(exchange).expect("an exchange is always JSON")
 }
 

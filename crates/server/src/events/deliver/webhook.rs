@@ -186,7 +186,10 @@ impl Webhook {
             trace.note(&kept);
             let exchange = kept.exchange(&request, answer, answer_bytes_max);
             match exchange.await {
-                Ok(can_be_used_again) => return Ok(keep(kept, can_be_used_again)),
+                Ok(can_be_used_again) => {
+                    keep(kept, can_be_used_again);
+                    return Ok(());
+                }
                 Err(error) if error.is_answered => return Err(error.why),
                 // The receiver closed the connection before it saw the request, or at that moment.
                 Err(_) => {}

@@ -2,9 +2,7 @@
 
 use http::Version;
 use serde_json::{Value, json};
-use svc_testkit::{
-    TestAuthority, TestReceiver, TestServer, TestServerBuilder, TestSink, TestUser, TlsReceiver,
-};
+use svc_testkit::{TestAuthority, TestServer, TestServerBuilder, TestSink, TestUser, TlsReceiver};
 
 use crate::SOON;
 
@@ -103,13 +101,6 @@ async fn a_certificate_that_is_not_valid_is_a_failed_attempt_with_the_reason() {
         assert!(error.contains(expected), "{expected}: {error}");
         assert!(receiver.received().is_empty());
     }
-    // A receiver that does not speak TLS.
-    let receiver = TestReceiver::start().await;
-    let url = receiver.url("/hook").replace("http://", "https://");
-    let sink = webhook(&ann, "plain", json!({"url": url})).await;
-    let error = error_of(&sink).await;
-    assert!(error.contains("TLS with"), "{error}");
-    assert_eq!(receiver.count("/hook"), 0);
 }
 
 #[tokio::test]

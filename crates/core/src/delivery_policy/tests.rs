@@ -1,0 +1,127 @@
+use super::*;
+
+fn seconds(retry: &Retry, random: f64) -> Vec<f64> {
+    (1..=4)
+        .map(|failures| retry.wait(failures, random).as_secs_f64())
+        .collect()
+}
+
+#[test]
+fn s6_5_the_default_is_the_policy_of_the_specification() {
+    let policy = DeliveryPolicy::default();
+    assert_eq!(policy.check(), Ok(()));
+    assert_eq!(policy.attempts, 3);
+    assert_eq!(policy.overflow, Overflow::Drop);
+    let empty: DeliveryPolicy = serde_json::from_str("{}").expect("readable");
+    assert_eq!(empty, policy);
+}
+
+#[test]
+fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {
+    let policy = DeliveryPolicy::default();
+    let after = |failures, status| {
+        let failed = FailedAttempt {
+            failures,
+            status,
+            retry_after: Some(Duration::from_secs(60)),
+        };
+        policy.after_failure(failed, RetryPolicy::default(), 0.5)
+    };
+    let retry_in = |seconds| AfterFailure::RetryIn(Duration::from_secs(seconds));
+    assert_eq!(after(1, Some(503)), retry_in(5));
+    assert_eq!(after(2, Some(410)), retry_in(15));
+    assert_eq!(after(3, None), AfterFailure::Dead);
+}
+
+#[test]
+fn a_policy_decides_about_permanent_statuses_retry_after_and_pauses() {
+    let mut policy = DeliveryPolicy {
+        attempts: 2,
+        retry: Some(Retry::Waits(vec![30])),
+        retry_after: true,
+        permanent_statuses: vec![400, 410],
+        on_exhausted: OnExhausted::Pause,
+        ..DeliveryPolicy::default()
+    };
+    let after = |policy: &DeliveryPolicy, failures, status, retry_after: Option<u64>| {
+        let failed = FailedAttempt {
+            failures,
+            status: Some(status),
+            retry_after: retry_after.map(Duration::from_secs),
+        };
+        policy.after_failure(failed, RetryPolicy::default(), 0.5)
+    };
+    let retry_in = |seconds| AfterFailure::RetryIn(Duration::from_secs(seconds));
+    assert_eq!(after(&policy, 1, 503, None), retry_in(30));
+    // A shorter `Retry-After` does not shorten the wait, an endless one is limited.
+    assert_eq!(after(&policy, 1, 503, Some(5)), retry_in(30));
+    assert_eq!(after(&policy, 1, 503, Some(90)), retry_in(90));
+    assert_eq!(
+        after(&policy, 1, 503, Some(u64::MAX)),
+        retry_in(WAIT_LIMIT.into())
+    );
+    assert_eq!(after(&policy, 1, 400, None), AfterFailure::Dead);
+    assert!(matches!(
+        after(&policy, 1, 410, None),
+        AfterFailure::Pause(_)
+    ));
+    assert!(matches!(
+        after(&policy, 2, 503, None),
+        AfterFailure::Pause(_)
+    ));
+    policy.on_exhausted = OnExhausted::Skip;
+    assert_eq!(after(&policy, 2, 503, None), AfterFailure::Dead);
+}
+
+#[test]
+fn waits_repeat_the_last_and_exponential_waits_stop_at_their_maximum() {
+    let waits = Retry::Waits(vec![1, 60]);
+    assert_eq!(seconds(&waits, 0.0), [1.0, 60.0, 60.0, 60.0]);
+    let mut growing = Exponential {
+        first: 10,
+        factor: 3.0,
+        max: 100,
+        jitter: false,
+    };
+    let full = seconds(&Retry::Exponential(growing.clone()), 1.0);
+    assert_eq!(full, [10.0, 30.0, 90.0, 100.0]);
+    growing.jitter = true;
+    let retry = Retry::Exponential(growing);
+    assert_eq!(seconds(&retry, 1.0), [5.0, 15.0, 45.0, 50.0]);
+    assert_eq!(seconds(&retry, 0.0), full);
+    // No overflow after many failures.
+    assert_eq!(retry.wait(u32::MAX, 0.0), Duration::from_secs(100));
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_the_field() {
+    let check = |json: &str| {
+        let policy: DeliveryPolicy = serde_json::from_str(json).expect(json);
+        policy.check().expect_err(json).to_string()
+    };
+    for (json, field) in [
+        (r#"{"attempts": 0}"#, "`attempts` is 0"),
+        (r#"{"attempts": 51}"#, "between 1 and 50"),
+        (r#"{"retry": {"waits": []}}"#, "retry.waits"),
+        (r#"{"retry": {"waits": [0]}}"#, "retry.waits"),
+        (r#"{"retry": {"waits": [604801]}}"#, "604801"),
+        (
+            r#"{"retry": {"exponential": {"first": 9, "max": 8}}}"#,
+            "less than `first`",
+        ),
+        (
+            r#"{"retry": {"exponential": {"first": 9, "max": 9, "factor": 0.5}}}"#,
+            "factor",
+        ),
+        (r#"{"permanent_statuses": [200]}"#, "contains 200"),
+        (r#"{"max_repeats": 65}"#, "max_repeats"),
+        (r#"{"rate_per_minute": 0}"#, "rate_per_minute"),
+        (r#"{"ordering": "key"}"#, "needs `key`"),
+        (r#"{"key": "event.id"}"#, "no effect"),
+        (r#"{"filter": " "}"#, "`filter` is empty"),
+        (r#"{"pause_after_minutes": 0}"#, "pause_after_minutes"),
+    ] {
+        let message = check(json);
+        assert!(message.contains(field), "{json}: {message}");
+    }
+}
