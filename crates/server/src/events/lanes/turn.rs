@@ -10,22 +10,15 @@ mod sink_state;
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{
-    EventId, Timestamp,
-    event::Event,
-    lane::{QUEUE_CAPACITY, READ_AHEAD_BYTES, REFILL_DEPTH, STARTS_MAX, SendRate},
-};
+use svc_core::{EventId, Timestamp, event::Event, lane::REFILL_DEPTH};
 use svc_store::{
     StoreError, Tx,
-    deliveries::{self, QueueHead},
     lanes::{self, LaneLease, LeasedLane, Receiver},
     sinks::{self, SinkRow},
 };
 
-use super::{AttemptDetail, Destination, Job, window_of};
-
-/// Deliveries that one query reads ahead.
-const READ_STEP: u32 = 8;
+use self::reading::Reading;
+use super::{AttemptDetail, Job};
 
 /// How a delivery that was sent ended.
 #[derive(Clone, Debug)]

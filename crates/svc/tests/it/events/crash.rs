@@ -13,7 +13,10 @@ use serde_json::json;
 use svc_testkit::{Received, Reply, TestReceiver, TestServer, TestSink, TestUser, eventually};
 
 const CLIENTS: usize = 8;
+/// Rounds, unless `SVC_CRASH_ROUNDS` says otherwise.
 const ROUNDS: usize = 25;
+/// Deliveries of a webhook that a crash may repeat.
+const MAX_REPEATS: usize = 8;
 /// Events of one client that may be pending: all clients together stay below the 100 that a
 /// sink for all of them can hold.
 const UNDER_WAY_MAX: usize = 10;
@@ -97,6 +100,22 @@ pub async fn count_arrivals(
     }
 }
 
+fn rounds() -> usize {
+    let given = std::env::var("SVC_CRASH_ROUNDS").ok();
+    given.map_or(ROUNDS, |rounds| rounds.parse().expect("a number of rounds"))
+}
+
+/// Checks that no crash repeated more than it may.
+fn check_repeats(receiver: &TestReceiver, path: &str, crashes: usize) -> usize {
+    let received = receiver.received(path);
+    let repeats = received.len() - first_arrivals(received).len();
+    assert!(
+        repeats <= crashes * MAX_REPEATS,
+        "{path} got {repeats} repeats in {crashes} crashes"
+    );
+    repeats
+}
+
 async fn check_sink(receiver: &TestReceiver, path: &str, sink: &TestSink, expected: usize) {
     let what = format!("all {expected} events reach {path}");
     eventually(&what, Duration::from_secs(30), || async {
@@ -120,6 +139,7 @@ async fn check_sink(receiver: &TestReceiver, path: &str, sink: &TestSink, expect
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s6_5_no_acknowledged_event_is_lost_and_order_holds_through_25_crashes() {
+    let rounds = rounds();
     let mut server = TestServer::builder()
         .allow_loopback_webhooks()
         .retries(0.2, 0.2)
@@ -161,7 +181,7 @@ async fn s6_5_no_acknowledged_event_is_lost_and_order_holds_through_25_crashes()
             tokio::spawn(emitter.run())
         })
         .collect();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let before = acknowledged.load(Ordering::SeqCst);
         eventually(
             "events are acknowledged",
@@ -185,21 +205,19 @@ async fn s6_5_no_acknowledged_event_is_lost_and_order_holds_through_25_crashes()
         expected.push(client.await.unwrap());
     }
     let total: usize = expected.iter().map(Vec::len).sum();
-    assert!(total >= ROUNDS * CLIENTS, "only {total} events");
+    assert!(total >= rounds * CLIENTS, "only {total} events");
     check_sink(&receiver, "/all", &all, total).await;
     for (client, (sink, expected)) in sinks.iter().zip(&expected).enumerate() {
         let path = format!("/c{client}");
         check_sink(&receiver, &path, sink, expected.len()).await;
         // Exactly the acknowledged events, in the order of their emits.
         assert_eq!(&ids(&first_arrivals(receiver.received(&path))), expected);
+        check_repeats(&receiver, &path, rounds);
     }
     stop_counting.store(true, Ordering::SeqCst);
     counting.await.unwrap();
-    let requests = receiver.count("/all");
-    println!(
-        "{total} events through {ROUNDS} crashes; {} repeated",
-        requests - total
-    );
+    let repeats = check_repeats(&receiver, "/all", rounds);
+    println!("{total} events through {rounds} crashes; {repeats} repeated");
 }
 
 #[tokio::test]
