@@ -245,6 +245,7 @@ async fn s4_3_sink_list_and_get() {
         headers:        -
         secret:         whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
         body template:  -
+        delivery:       default
         queued:         0
         dropped:        0
         last delivery:  -
@@ -293,6 +294,7 @@ async fn s4_3_sink_list_and_get() {
         url:            https://example.com/hook
         headers:        -
         body template:  -
+        delivery:       default
         queued:         0
         dropped:        0
         last delivery:  -
