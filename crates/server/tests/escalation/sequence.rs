@@ -200,9 +200,12 @@ impl<'a> Sequence<'a> {
             }
             found.extend(self.judge_growth(&caller, &before));
         }
+        // The answer to a login is for the user who logged in.
+        let logged_in = made.filter(|_| path == "/api/auth/login");
+        let viewer = logged_in.map(|session| self.caller(session));
         found.extend(views::judge_markers(
             &self.model,
-            &caller,
+            viewer.as_ref().unwrap_or(&caller),
             &path,
             &sent,
             &answer,
