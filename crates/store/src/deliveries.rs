@@ -101,6 +101,14 @@ pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<QueueHead>, Sto
     Ok(list_heads(tx, lane, 0, 1)?.pop())
 }
 
+/// The numbers of the waiting deliveries, oldest first.
+pub fn list_waiting(tx: &mut Tx<'_>, lane: LaneId) -> Result<Vec<u64>, StoreError> {
+    tx.list(
+        "SELECT n FROM deliveries WHERE lane_id = ?1 AND state = 'pending' ORDER BY n",
+        values![lane],
+    )
+}
+
 /// Waiting deliveries after a number, oldest first.
 pub fn list_heads(
     tx: &mut Tx<'_>,

@@ -32,6 +32,14 @@ impl ReadyJobs {
         self.jobs.values().next()
     }
 
+    /// Bytes of their payloads.
+    pub(super) fn bytes(&self) -> usize {
+        self.jobs
+            .values()
+            .map(|job| job.event.data.as_str().len())
+            .sum()
+    }
+
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.jobs.keys().copied().collect()
     }

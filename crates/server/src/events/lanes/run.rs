@@ -20,7 +20,7 @@ use super::{
 };
 
 /// How often a lane with several deliveries in flight looks for new ones while none of them ends.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// A delivery that was sent.
 pub(super) struct SentJob {
@@ -95,7 +95,8 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     /// The hub's count of changed sinks when `ready` was read.
     changes: u64,
     must_read_again: bool,
-    is_keyed: bool,
+    /// Deliveries that may be in flight at the same time.
+    in_flight_max: usize,
 }
 
 impl<'a, D: Deliver> LaneRun<'a, D> {
@@ -117,7 +118,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             one_by_one: 0,
             is_draining: false,
             must_read_again: false,
-            is_keyed: false,
+            in_flight_max: 1,
         }
     }
 
@@ -221,8 +222,11 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
 
     /// Whether new events could be sent beside those in flight.
     fn may_look_again(&self) -> bool {
-        let first = self.sending.len() == 1 && self.one_by_one > 0;
-        self.is_keyed && !first && self.recording.is_none() && self.may_continue()
+        (1..self.in_flight_max).contains(&self.sending.len())
+            && self.one_by_one == 0
+            && self.ready.next(self.now).is_none()
+            && self.recording.is_none()
+            && self.may_continue()
     }
 
     fn note_result(&mut self, sent: SentJob, result: AttemptResult) {
@@ -263,6 +267,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             held: self.held,
             in_flight: self.in_flight.clone(),
             ready: self.ready.numbers(),
+            ready_bytes: self.ready.bytes(),
             blocked_until: self.ready.blocked_until(self.now),
             last_sent: self.last_sent,
             last_read: self.last_read,
@@ -318,8 +323,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         let Some(sink) = jobs.first().and_then(sink_of).cloned() else {
             return;
         };
-        self.is_keyed = sink.is_keyed();
-        if self.is_keyed {
+        self.in_flight_max = in_flight_max(Some(&sink));
+        if sink.is_keyed() {
             let events = jobs.iter().map(|job| job.event.clone()).collect();
             let keys = self.slot.shared.deliver.keys(&sink, events).await;
             for (job, key) in jobs.iter_mut().zip(keys) {

@@ -60,8 +60,9 @@ pub(super) struct RunState {
     pub(super) held: LaneLease,
     /// The numbers of the deliveries in flight.
     pub(super) in_flight: Vec<u64>,
-    /// The numbers of the deliveries that were read and not sent.
+    /// The numbers of the deliveries that were read and not sent, and the bytes of their payloads.
     pub(super) ready: Vec<u64>,
+    pub(super) ready_bytes: usize,
     /// None of those that were read may be sent before this time.
     pub(super) blocked_until: Option<Timestamp>,
     /// The numbers of the last delivery that was sent, and of the last that was read.
@@ -135,6 +136,7 @@ pub(super) fn begin(
         held,
         in_flight: Vec::new(),
         ready: Vec::new(),
+        ready_bytes: 0,
         blocked_until: None,
         last_sent: 0,
         last_read: 0,
@@ -257,11 +259,13 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         let reading = match is_changed {
             true => Reading {
                 ready: &[],
+                ready_bytes: 0,
                 in_flight: &state.in_flight,
                 last_read: state.last_sent,
             },
             false => Reading {
                 ready: &state.ready,
+                ready_bytes: state.ready_bytes,
                 in_flight: &state.in_flight,
                 last_read: state.last_read,
             },

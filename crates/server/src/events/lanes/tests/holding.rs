@@ -158,6 +158,7 @@ async fn finish(fixture: &Fixture, held: LaneLease, n: u64) -> bool {
         held,
         in_flight: Vec::new(),
         ready: Vec::new(),
+        ready_bytes: 0,
         blocked_until: None,
         last_sent: n,
         last_read: n,

@@ -1,6 +1,6 @@
 //! Reads the deliveries that a worker may send next.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use svc_core::lane::{QUEUE_CAPACITY, READ_AHEAD_BYTES, STARTS_MAX, SendRate};
 use svc_store::{
@@ -18,6 +18,8 @@ const READ_STEP: u32 = 8;
 /// The deliveries that a worker knows when it asks for more.
 pub(super) struct Reading<'a> {
     pub(super) ready: &'a [u64],
+    /// Bytes of the payloads of those.
+    pub(super) ready_bytes: usize,
     pub(super) in_flight: &'a [u64],
     pub(super) last_read: u64,
 }
@@ -33,6 +35,41 @@ impl Reading<'_> {
     }
 }
 
+/// The next deliveries to read.
+enum Heads {
+    /// All after a number.
+    After(u64),
+    /// Those with these numbers.
+    Numbers(VecDeque<u64>),
+}
+
+impl Heads {
+    /// Reads a few of them; none if there are no more.
+    fn read(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        limit: usize,
+    ) -> Result<Vec<QueueHead>, StoreError> {
+        let lane = turn.lane.held.lane;
+        match self {
+            Self::After(after) => {
+                let step = READ_STEP.min(u32::try_from(limit).unwrap_or(READ_STEP));
+                let heads = deliveries::list_heads(turn.tx, lane, *after, step)?;
+                match heads.last() {
+                    Some(last) if heads.len() == step as usize => *after = last.n,
+                    // These are the last ones.
+                    _ => *self = Self::Numbers(VecDeque::new()),
+                }
+                Ok(heads)
+            }
+            Self::Numbers(numbers) => match numbers.pop_front() {
+                Some(n) => deliveries::list_heads(turn.tx, lane, n - 1, 1),
+                None => Ok(Vec::new()),
+            },
+        }
+    }
+}
+
 impl Turn<'_, '_> {
     /// The rate of the sink and how much of it is used.
     pub(super) fn rate(&self) -> Option<SendRate> {
@@ -43,6 +80,21 @@ impl Turn<'_, '_> {
 
     pub(super) fn is_keyed(&self) -> bool {
         self.sink.as_ref().is_some_and(|sink| sink.is_keyed())
+    }
+
+    /// The numbers of waiting deliveries that the worker does not know. The payloads of the others are
+    /// not read again.
+    fn list_unknown(&mut self, reading: &Reading<'_>) -> Result<Vec<u64>, StoreError> {
+        let mut waiting = deliveries::list_waiting(self.tx, self.lane.held.lane)?;
+        waiting.retain(|n| !reading.has(*n));
+        Ok(waiting)
+    }
+
+    fn recount(&mut self) -> Result<(), StoreError> {
+        let id = self.lane.held.lane;
+        tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
+        self.lane.depth = 0;
+        lanes::recount(self.tx, id)
     }
 
     /// Reads further deliveries, as many as the lane's window and rate allow. Deliveries at the head
@@ -61,27 +113,20 @@ impl Turn<'_, '_> {
         };
         let limit = window.saturating_sub(reading.ready.len());
         let limit = rate.map_or(limit, |rate| limit.min(rate.allowed()));
-        // Those behind a delivery that failed were read before it is sent again.
-        let mut after = if is_keyed { 0 } else { reading.last_read };
-        let (mut jobs, mut bytes) = (Vec::new(), 0);
+        let mut heads = match is_keyed {
+            true => Heads::Numbers(self.list_unknown(reading)?.into()),
+            false => Heads::After(reading.last_read),
+        };
+        let (mut jobs, mut bytes) = (Vec::new(), reading.ready_bytes);
         while jobs.len() < limit && bytes < READ_AHEAD_BYTES {
-            let step = match is_keyed {
-                true => READ_STEP,
-                false => READ_STEP.min(u32::try_from(limit - jobs.len()).unwrap_or(READ_STEP)),
-            };
-            let heads = deliveries::list_heads(self.tx, self.lane.held.lane, after, step)?;
-            if heads.is_empty() && reading.is_at_head(&jobs) && self.lane.depth > 0 {
-                let id = self.lane.held.lane;
-                tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
-                lanes::recount(self.tx, id)?;
-                self.lane.depth = 0;
-            }
-            let is_last = heads.len() < step as usize;
-            for head in heads {
-                after = head.n;
-                if reading.has(head.n) || jobs.len() >= limit {
-                    continue;
+            let read = heads.read(self, limit - jobs.len())?;
+            if read.is_empty() {
+                if reading.is_at_head(&jobs) && self.lane.depth > 0 {
+                    self.recount()?;
                 }
+                break;
+            }
+            for head in read {
                 let is_head = reading.is_at_head(&jobs);
                 match self.make_job(&head, is_head) {
                     Ok(job) => {
@@ -92,9 +137,6 @@ impl Turn<'_, '_> {
                     // Decided when it is at the head.
                     Err(_) => return Ok(jobs),
                 }
-            }
-            if is_last {
-                break;
             }
         }
         Ok(jobs)
