@@ -192,6 +192,11 @@ impl Hub {
         self.0.sink_changes.load(Ordering::Acquire)
     }
 
+    /// Wakes the engine to divide the delivery slots again.
+    pub(super) fn wake_engine(&self) {
+        self.0.wake.notify_one();
+    }
+
     /// Ends the pause of a lane. A back-off between attempts is not cut short.
     pub fn wake_lane(&self, lane: LaneId) {
         self.wake_attempt(lane, 0);

@@ -3,6 +3,8 @@
 //! A waiting delivery keeps its event. A lane that still has to look at an event (`refill_from`) keeps
 //! it longer than usual, but not for ever: what is removed nevertheless is reported as lost.
 
+use std::collections::BTreeSet;
+
 use svc_core::{EventId, LaneId, Timestamp, UserId, pattern::Pattern};
 
 use super::{first_id_at, usage};
@@ -10,7 +12,7 @@ use crate::{
     error::StoreError,
     lanes::Receiver,
     record::row,
-    sinks::GLOBAL,
+    sinks::{GLOBAL, owner_key},
     sql::{Tx, values},
 };
 
@@ -131,15 +133,22 @@ pub(super) fn settle(
         return Ok(Vec::new());
     }
     usage::subtract(tx, removed)?;
-    let held: Vec<HeldLane> = tx.list(
-        "SELECT id, owner_key, sink_id, method, patterns, refill_from FROM lanes
-         WHERE refilling = 1 AND refill_from IS NOT NULL ORDER BY id",
-        &[],
-    )?;
-    Ok(held
+    let mut owner_keys: BTreeSet<_> = removed
         .iter()
-        .filter_map(|lane| lane.losses(removed))
-        .collect())
+        .map(|event| owner_key(event.owner_id))
+        .collect();
+    owner_keys.insert(GLOBAL.to_owned());
+    let mut lost = Vec::new();
+    for owner_key in owner_keys {
+        // Only the lanes that see these events, so that the cost does not grow with other users.
+        let held: Vec<HeldLane> = tx.list(
+            "SELECT id, owner_key, sink_id, method, patterns, refill_from FROM lanes
+             WHERE owner_key = ?1 AND refilling = 1 AND refill_from IS NOT NULL ORDER BY id",
+            values![owner_key],
+        )?;
+        lost.extend(held.iter().filter_map(|lane| lane.losses(removed)));
+    }
+    Ok(lost)
 }
 
 impl HeldLane {

@@ -142,7 +142,7 @@ pub fn append(
     let (now, count) = (tx.now()?, events.len() as u64);
     let tail: Option<u64> = tx.find(
         "UPDATE lanes SET tail = tail + ?2, depth = depth + ?2,
-             next_at = CASE WHEN depth = 0 THEN ?3 ELSE next_at END
+             next_at = CASE WHEN depth = 0 OR keyed = 1 THEN ?3 ELSE next_at END
          WHERE id = ?1 AND depth + ?2 <= ?4 RETURNING tail",
         values![lane, count, now, QUEUE_CAPACITY],
     )?;

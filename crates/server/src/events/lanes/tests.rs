@@ -9,6 +9,7 @@ mod order;
 mod policy;
 mod queue;
 mod refill;
+mod wait;
 mod window;
 
 use std::{
@@ -41,6 +42,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::wait::{DEADLINE, eventually, until};
 use super::{AttemptDetail, AttemptResult, Deliver, Engine, FilterResult, Job, LanePolicy};
 use crate::events::{
     dispatch::emit_in,
@@ -48,16 +50,7 @@ use crate::events::{
     template::{Scope, expression::Expression},
 };
 
-const DEADLINE: Duration = Duration::from_secs(20);
 const START: i64 = 1_700_000_000_000;
-
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Reply {

@@ -82,6 +82,10 @@ impl<D: Deliver> Drop for ExtraSlot<D> {
     fn drop(&mut self) {
         let mut schedule = self.shared.schedule.lock();
         schedule.release_extra(self.kind, &self.owner);
+        // The end of a worker wakes the engine by itself.
+        if schedule.has_waiting(self.kind) {
+            self.shared.hub.wake_engine();
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A *feed* is a request to send past events that is worked off as the queue drains (see
 //! `lanes::refill`). A replay without a feed fills the queue once and stops.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAPACITY};
@@ -30,7 +30,7 @@ const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Events that one query reads.
 const REPLAY_STEP: u32 = 500;
 /// Events whose data one step reads for a filter.
-const FILTER_STEP: usize = 100;
+const FILTER_STEP: usize = 20;
 /// Feeds of one sink that have not ended.
 const FEEDS_MAX: u32 = 10;
 
@@ -44,22 +44,32 @@ impl SinksService {
     ) -> Result<ResendResult, SinkError> {
         check_no_script(caller)?;
         let selection = check_selection(&request)?;
-        let dry_run = request.dry_run;
+        // Not in the write transaction, because up to a thousand look-ups would delay emits. The feed
+        // looks at each delivery again.
+        let manager = caller.clone();
+        let selecting = self.store.read(move |tx| {
+            let lane = managed(tx, &manager, id).and_then(|(_, row)| lane_of(tx, &row));
+            Ok(match lane {
+                Ok(lane) => Ok(select_deliveries(tx, lane, selection)?),
+                Err(refused) => Err(refused),
+            })
+        });
+        let (selection, result) = selecting.await??;
+        if request.dry_run || result.feeding == 0 {
+            return Ok(result);
+        }
+        let feeding = result.feeding;
         let resent = self.writer.write(caller, move |tx, caller| {
             let (_, row) = managed(tx, caller, id)?;
             let lane = lane_of(tx, &row)?;
-            let (selection, result) = select_deliveries(tx, lane, selection)?;
-            if dry_run || result.feeding == 0 {
-                return Ok(result);
-            }
             let detail = json!({
-                "name": row.name, "deliveries": result.feeding, "dead_since": request.dead_since,
+                "name": row.name, "deliveries": feeding, "dead_since": request.dead_since,
             });
             add_feed(tx, &row, lane, &selection)?;
             audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
-            Ok::<_, SinkError>(result)
+            Ok::<_, SinkError>(())
         });
-        let result = resent.await?;
+        resent.await?;
         self.hub.wake_refill();
         Ok(result)
     }
@@ -88,6 +98,12 @@ impl SinksService {
             Ok(found.and_then(|(_, row)| Ok((lane_of(tx, &row)?, row))))
         });
         let (lane, row) = found.await??;
+        if row.policy.filter.is_some() {
+            // Evaluating a filter for the whole history takes as long as a backtest.
+            self.tests
+                .take(caller.user.id, Instant::now())
+                .map_err(SinkError::TooManyTests)?;
+        }
         let only_undelivered = request.only == Some(ReplayOnly::Undelivered);
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),

@@ -16,7 +16,7 @@ use crate::events::dispatch::is_about;
 
 use super::{
     super::{Deliver, FilterResult, worker::EngineState},
-    step::RefillError,
+    step::{FILTER_BYTES_MAX, RefillError},
 };
 
 /// Events that one statement reads.
@@ -196,11 +196,17 @@ fn list_matching(
 }
 
 impl Plan {
-    /// Reads the data of the events. Those that were removed meanwhile are left out.
+    /// Reads the data of the events, up to a limit. Those that were removed meanwhile are left out.
     fn read_data(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
-        let mut found = Vec::with_capacity(self.events.len());
-        for event in self.events.drain(..) {
+        let (mut found, mut bytes) = (Vec::with_capacity(self.events.len()), 0);
+        for event in std::mem::take(&mut self.events) {
+            if bytes >= FILTER_BYTES_MAX {
+                // The next step continues here.
+                self.next = found.last().map(|last: &PastEvent| last.position.clone());
+                break;
+            }
             if let Some(whole) = events::find(tx, event.id)? {
+                bytes += whole.data.as_str().len() as u64;
                 self.to_filter.push(whole);
                 found.push(event);
             }

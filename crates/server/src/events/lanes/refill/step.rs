@@ -17,7 +17,7 @@ const WINDOW: usize = 500;
 /// Statements of one step, as long as no event matches.
 const WINDOWS_MAX: usize = 10;
 /// Bytes of the events that one step filters; a single event may be larger.
-const FILTER_BYTES_MAX: u64 = 1024 * 1024;
+pub(super) const FILTER_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub(in super::super) enum RefillError {

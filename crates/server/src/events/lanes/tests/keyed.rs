@@ -7,10 +7,13 @@ use svc_core::{
     delivery_policy::{DeliveryPolicy, Ordering, Retry},
 };
 use svc_protocol::api::DeliveryState;
-use svc_store::sinks::{self, SinkRow};
+use svc_store::{
+    events, lanes,
+    sinks::{self, SinkRow},
+};
 use tokio::time::sleep;
 
-use super::{Fixture, Receiver, Reply, until};
+use super::{Fixture, Receiver, Reply, eventually, until};
 
 async fn keyed_sink(fixture: &Fixture, in_flight: u32) -> (SinkRow, LaneId) {
     let mut row = fixture.sink_row(&sinks::owner_key(fixture.owner), "s", "*");
@@ -71,18 +74,20 @@ async fn a_failed_delivery_holds_back_its_key_only() {
     let running = fixture.start(&receiver);
     fixture.emit("custom.bad").await;
     until("the first has failed", || receiver.count() == 1).await;
-    while fixture.deliveries(lane).await[0].attempts.is_empty() {
-        sleep(Duration::from_millis(1)).await;
-    }
+    eventually("the failure is recorded", async || {
+        !fixture.deliveries(lane).await[0].attempts.is_empty()
+    })
+    .await;
     // Its key waits an hour. Others are delivered meanwhile, also those that arrive later.
     receiver.set(Reply::Deliver);
     for event_type in ["custom.bad", "custom.good", "custom.bad", "custom.good"] {
         fixture.emit(event_type).await;
     }
     until("the others are delivered", || receiver.count() == 3).await;
-    while fixture.depth(&sink).await != 3 {
-        sleep(Duration::from_millis(1)).await;
-    }
+    eventually("the others are recorded", async || {
+        fixture.depth(&sink).await == 3
+    })
+    .await;
     assert_eq!(by_key(&receiver)["good"], [3, 5]);
     fixture.advance(Duration::from_secs(3_600));
     fixture.until_empty(&[&sink]).await;
@@ -134,5 +139,55 @@ async fn deliveries_in_flight_use_the_slots_of_their_owner() {
     receiver.set(Reply::Deliver);
     receiver.let_go.send_replace(true);
     fixture.until_empty(&[&sink]).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn events_of_a_refill_are_delivered_beside_a_key_that_waits() {
+    let fixture = Fixture::new();
+    let (_, lane) = keyed_sink(&fixture, 4).await;
+    let receiver = Receiver::new(Reply::Fail);
+    let running = fixture.start(&receiver);
+    fixture.emit("custom.bad").await;
+    eventually("the failure is recorded", async || {
+        !fixture.deliveries(lane).await[0].attempts.is_empty()
+    })
+    .await;
+    receiver.set(Reply::Deliver);
+    let (event, now) = (fixture.event(fixture.owner, "custom.good"), fixture.now());
+    fixture
+        .write(move |tx| {
+            events::insert(tx, &event)?;
+            lanes::append(tx, lane, &[(event.id, "custom.good")], now)
+        })
+        .await;
+    fixture.hub.wake();
+    until("it is delivered", || receiver.count() == 2).await;
+    assert_eq!(by_key(&receiver)["good"], [2]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_lane_that_waits_gets_the_slot_of_a_delivery_in_flight_as_soon_as_it_ends() {
+    let fixture = Fixture::new();
+    keyed_sink(&fixture, 64).await;
+    let receiver = Receiver::new(Reply::Hang);
+    let mut policy = fixture.policy();
+    policy.slots.webhook = 32;
+    // Only a wake-up lets the engine look again.
+    policy.poll = Duration::from_secs(3_600);
+    let running = fixture.start_with(&receiver, policy);
+    for n in 0..40 {
+        fixture.emit(&format!("custom.k{n}")).await;
+    }
+    until("the share of the owner is in use", || receiver.count() == 8).await;
+    let (_, other) = fixture.sink("other", "custom.other").await;
+    fixture.emit("custom.other").await;
+    receiver.set(Reply::Deliver);
+    receiver.let_go.send_replace(true);
+    until("the other lane is served", || {
+        !receiver.numbers(other).is_empty()
+    })
+    .await;
     running.stop().await;
 }

@@ -7,7 +7,7 @@ use svc_protocol::api::DeliveryState;
 use svc_store::sinks::{self, SinkRow};
 use tokio::time::sleep;
 
-use super::{Fixture, Receiver, Reply, START, until};
+use super::{Fixture, Receiver, Reply, START, eventually, until};
 use svc_core::LaneId;
 
 impl Fixture {
@@ -29,9 +29,10 @@ impl Fixture {
 
     /// Waits until a delivery has this many attempts.
     async fn until_attempts(&self, lane: LaneId, count: usize) {
-        while self.deliveries(lane).await[0].attempts.len() < count {
-            sleep(Duration::from_millis(1)).await;
-        }
+        eventually("the attempts are made", async || {
+            self.deliveries(lane).await[0].attempts.len() >= count
+        })
+        .await;
     }
 }
 

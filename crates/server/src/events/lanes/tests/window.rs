@@ -10,7 +10,7 @@ use svc_protocol::api::{DeliveryState, SinkType};
 use svc_store::sinks;
 use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 
-use super::{Fixture, Receiver, Reply, Running, until};
+use super::{Fixture, Receiver, Reply, Running, eventually, until};
 
 /// Time in which a delivery that must not happen would have happened.
 const QUIET: Duration = Duration::from_millis(50);
@@ -155,9 +155,10 @@ async fn nothing_is_sent_after_a_failure_until_the_failure_is_recorded() {
         let attempts = deliveries.iter().map(|one| one.attempts.len());
         attempts.take(3).collect::<Vec<_>>()
     };
-    while attempts().await != [1, 1, 0] {
-        sleep(Duration::from_millis(1)).await;
-    }
+    eventually("the failure is recorded", async || {
+        attempts().await == [1, 1, 0]
+    })
+    .await;
     // The second one is retried, and the third comes after it.
     receiver.set(Reply::Deliver);
     fixture.advance(Duration::from_secs(5));
