@@ -166,28 +166,3 @@ async fn events_of_a_refill_are_delivered_beside_a_key_that_waits() {
     assert_eq!(by_key(&receiver)["good"], [2]);
     running.stop().await;
 }
-
-#[tokio::test]
-async fn a_lane_that_waits_gets_the_slot_of_a_delivery_in_flight_as_soon_as_it_ends() {
-    let fixture = Fixture::new();
-    keyed_sink(&fixture, 64).await;
-    let receiver = Receiver::new(Reply::Hang);
-    let mut policy = fixture.policy();
-    policy.slots.webhook = 32;
-    // Only a wake-up lets the engine look again.
-    policy.poll = Duration::from_secs(3_600);
-    let running = fixture.start_with(&receiver, policy);
-    for n in 0..40 {
-        fixture.emit(&format!("custom.k{n}")).await;
-    }
-    until("the share of the owner is in use", || receiver.count() == 8).await;
-    let (_, other) = fixture.sink("other", "custom.other").await;
-    fixture.emit("custom.other").await;
-    receiver.set(Reply::Deliver);
-    receiver.let_go.send_replace(true);
-    until("the other lane is served", || {
-        !receiver.numbers(other).is_empty()
-    })
-    .await;
-    running.stop().await;
-}
