@@ -55,12 +55,15 @@ impl SinksService {
             })
         });
         let (selection, result) = selecting.await??;
-        if request.dry_run || result.feeding == 0 {
+        if request.dry_run {
             return Ok(result);
         }
         let feeding = result.feeding;
         let resent = self.writer.write(caller, move |tx, caller| {
             let (_, row) = managed(tx, caller, id)?;
+            if feeding == 0 {
+                return Ok(());
+            }
             let lane = lane_of(tx, &row)?;
             let detail = json!({
                 "name": row.name, "deliveries": feeding, "dead_since": request.dead_since,
