@@ -91,6 +91,9 @@ impl Event {
     }
 }
 
+/// Bytes of a default body beside its type and its payload, at most.
+const BODY_EXTRA_BYTES: usize = 160;
+
 pub fn default_body(id: EventId, r#type: &str, ts: Timestamp, data: &JsonText) -> String {
     #[derive(Serialize)]
     struct Body<'a> {
@@ -105,7 +108,10 @@ pub fn default_body(id: EventId, r#type: &str, ts: Timestamp, data: &JsonText) -
         event_ts: ts,
         data,
     };
-    serde_json::to_string(&body).expect("an event is always JSON")
+    // A buffer that grows would end with up to twice the size of the payload.
+    let mut text = Vec::with_capacity(data.as_str().len() + r#type.len() + BODY_EXTRA_BYTES);
+    serde_json::to_writer(&mut text, &body).expect("an event is always JSON");
+    String::from_utf8(text).expect("JSON is UTF-8")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

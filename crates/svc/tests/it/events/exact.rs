@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use svc_testkit::{
-    RegistrationToml, TestReceiver, TestServer, TestServerBuilder, get_eventually, method,
+    RegistrationToml, Reply, TestReceiver, TestServer, TestServerBuilder, get_eventually, method,
+    peak_resident_mib, resident_mib,
 };
 
 use crate::SOON;
@@ -261,4 +262,48 @@ async fn s6_2_an_event_without_a_space_has_the_nil_space_id_everywhere() {
         .json();
     let body: Value = serde_json::from_str(preview["body"].as_str().unwrap()).unwrap();
     assert_eq!(body["id"], NIL);
+}
+
+/// A payload that takes 30 times its size if it is parsed into a tree.
+fn hostile_payload(bytes: usize) -> String {
+    let count = (bytes - r#"{"x":[0]}"#.len()) / 2;
+    format!(r#"{{"x":[{}0]}}"#, "0,".repeat(count))
+}
+
+#[tokio::test]
+async fn deliveries_of_64_large_payloads_take_at_most_4_times_their_size() {
+    const USERS: usize = 8;
+    const SINKS: usize = 8;
+    let server = open().start().await;
+    let receiver = TestReceiver::start().await;
+    let mut users = Vec::new();
+    for user in 0..USERS {
+        let user = server.user(&format!("user{user}")).await;
+        for sink in 0..SINKS {
+            let (name, pattern) = (format!("sink{sink}"), format!("custom.to{sink}"));
+            user.webhook(&name, &pattern, &receiver.url("/held")).await;
+            user.emit(&format!("to{sink}"), json!({})).await;
+        }
+        users.push(user);
+    }
+    receiver.wait_for("/held", USERS * SINKS, SOON).await;
+    receiver.set("/held", Reply::Hang);
+    let payload = hostile_payload(256 * 1024);
+    let before = resident_mib(server.id());
+    for user in &users {
+        for sink in 0..SINKS {
+            let body = format!(r#"{{"type": "to{sink}", "payload": {payload}}}"#);
+            user.post("/api/events/emit", &body).await.expect(202);
+        }
+    }
+    receiver
+        .wait_for("/held", 2 * USERS * SINKS, 2 * SOON)
+        .await;
+    let grown = peak_resident_mib(server.id()).saturating_sub(before);
+    let payloads = (USERS * SINKS * payload.len()) as u64 >> 20;
+    assert!(
+        grown <= 4 * payloads,
+        "{payloads} MiB of payloads took {grown} MiB"
+    );
+    receiver.set("/held", Reply::Status(200));
 }

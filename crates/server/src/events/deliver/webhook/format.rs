@@ -16,13 +16,17 @@ pub fn body_of(format: WebhookFormat, event: &Event, rendered: Option<String>) -
     }
 }
 
+/// Bytes of the attributes beside the type, at most.
+const ATTRIBUTES_BYTES: usize = 320;
+
 fn structured(event: &Event, rendered: Option<&str>) -> String {
-    let mut body = String::from("{");
+    let data = rendered.unwrap_or(event.data.as_str());
+    let mut body = String::with_capacity(data.len() + event.r#type.len() + ATTRIBUTES_BYTES);
+    body.push('{');
     for (name, value) in attributes(event) {
         let value = serde_json::to_string(&value).expect("text is always JSON");
         write!(body, "\"{name}\":{value},").expect("writing to a string never fails");
     }
-    let data = rendered.unwrap_or(event.data.as_str());
     write!(
         body,
         "\"datacontenttype\":\"application/json\",\"data\":{data}}}"
