@@ -4,6 +4,7 @@
 //! no text of a parser or of serde is part of them.
 
 mod error;
+mod exact;
 mod node;
 mod reader;
 mod syntax;
@@ -44,6 +45,13 @@ pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
             Err(error) => ReadError::plain(not_json(text, &error)),
         }
     })
+}
+
+/// Reads JSON in which every number must stay exact, such as a schema.
+pub fn read_exact_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
+    let read = read_json(text)?;
+    exact::check_numbers(text)?;
+    Ok(read)
 }
 
 /// Reads a value that was JSON.

@@ -107,7 +107,7 @@ pub fn read_request(body: &[u8]) -> Result<RegisterFile, ReadError> {
 }
 
 fn read_naming_methods<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
-    document::read_json(text).map_err(|mut error: ReadError| {
+    document::read_exact_json(text).map_err(|mut error: ReadError| {
         let value: Value = serde_json::from_slice(text).unwrap_or_default();
         let mut here = &value;
         for step in &error.path {

@@ -212,3 +212,20 @@ fn toml_numbers_without_a_form_in_json_are_refused() {
     }
     assert!(read_toml::<Sample>("name = 'a'\nany = 99999999999999999999").is_err());
 }
+
+#[test]
+fn a_number_that_would_be_rounded_is_refused() {
+    let read = |text: &str| read_exact_json::<Value>(text.as_bytes());
+    for exact in [
+        "[18446744073709551615, -9223372036854775808, -0, 0]",
+        "[1e300, 1.5E+20, 0.1]",
+        r#"{"18446744073709551616": "-99999999999999999999"}"#,
+    ] {
+        assert_eq!(read(exact), Ok(serde_json::from_str(exact).unwrap()));
+    }
+    for inexact in ["18446744073709551616", "-9223372036854775809"] {
+        let error = read(&format!(r#"{{"a": [1, {inexact}]}}"#)).expect_err(inexact);
+        let expected = format!("the number {inexact} has more than 64 bits");
+        assert!(error.message.starts_with(&expected), "{error}");
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use svc_client::Resource;
 use svc_protocol::{
     api::{NewScript, Script, ScriptOwner, ScriptPatch},
-    document::{self, not_json},
+    document,
 };
 
 use super::{Kind, ScriptArg, find};
@@ -105,12 +105,9 @@ impl Content {
         if text.trim().is_empty() {
             return Ok(Some(None));
         }
-        serde_json::from_str(&text)
+        document::read_exact_json(text.as_bytes())
             .map(|schema| Some(Some(schema)))
-            .map_err(|error| {
-                Failure::usage("`--params-schema` is not JSON")
-                    .why(not_json(text.as_bytes(), &error))
-            })
+            .map_err(|error| Failure::usage("`--params-schema` is not a schema").why(error))
     }
 }
 

@@ -161,3 +161,27 @@ async fn s4_3_the_log_reports_the_outcome_of_a_methods_script() {
         agent.stop().await;
     }
 }
+
+#[tokio::test]
+async fn s2_1_a_number_in_a_schema_that_would_be_rounded_is_refused() {
+    let lab = Lab::new().await;
+    let with_maximum = |maximum: &str| {
+        let schema =
+            format!("{{'type': 'object', 'properties': {{'n': {{'maximum': {maximum}}}}}}}");
+        let method = format!("server.method('big', 'echo', 'd', params_schema={schema})\n");
+        beginning() + &method + "server.register()\n"
+    };
+    let exact = with_maximum("2 ** 64 - 1");
+    let json = ["-o", "json", "methods", "validate"];
+    let valid = lab.svc(&json, &exact).await.expect(0).json();
+    let schema = &valid["methods"][0]["params_schema"];
+    assert_eq!(schema["properties"]["n"]["maximum"], json!(u64::MAX));
+    for command in ["register", "validate"] {
+        let refused = lab
+            .svc(&["methods", command], &with_maximum("2 ** 64"))
+            .await;
+        assert_ne!(refused.code, 0);
+        let said = "the number 18446744073709551616 has more than 64 bits";
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
+}
