@@ -65,7 +65,7 @@ fn lanes_due_later_are_granted_later() {
     assert_eq!(schedule.wait(later), None);
 }
 
-/// The engine read the store before a delivery ended, and settles after it.
+/// The engine reads the store before a delivery ends, and settles the grant after that.
 #[test]
 fn a_report_during_a_grant_is_not_lost() {
     let (mut schedule, now) = (schedule(8), Instant::now());
