@@ -37,7 +37,7 @@ fn by_key(receiver: &Receiver) -> HashMap<String, Vec<u64>> {
 }
 
 #[tokio::test]
-async fn keys_are_delivered_side_by_side_and_each_in_order() {
+async fn keys_are_delivered_concurrently_and_each_key_in_order() {
     let fixture = Fixture::new();
     let (sink, lane) = keyed_sink(&fixture, 4).await;
     let receiver = Receiver::new(Reply::Hang);
