@@ -40,8 +40,8 @@ pub struct PoolOptions {
     pub jobs_per_user: usize,
     /// Jobs of all users that wait.
     pub waiting_max: usize,
-    /// Whether, at `waiting_max`, the newest job of the user with the most waiting jobs gives way to
-    /// the job of a user with fewer.
+    /// Whether, at `waiting_max`, the job of a user with few waiting jobs replaces the newest job
+    /// of the user with the most.
     pub evicts: bool,
     /// The setting behind `jobs_per_user`, for the error message.
     pub setting: &'static str,
@@ -110,7 +110,7 @@ impl<U: PoolUser> FairPool<U> {
         }))))
     }
 
-    /// Runs `work` on a thread of the pool, on a user's account. Fails at once if the user has too
+    /// Runs `work` on a thread of the pool, as a job of a user. Fails at once if the user has too
     /// many jobs. Dropping the future cancels the job.
     pub async fn run<T: Send + 'static>(
         &self,
@@ -120,8 +120,8 @@ impl<U: PoolUser> FairPool<U> {
         self.submit(user, work, true).await
     }
 
-    /// [`run`](Self::run) without the limit of jobs. For work that is limited elsewhere and must not
-    /// fail because its user is busy, such as deliveries and registrations.
+    /// Like [`run`](Self::run), without a limit of jobs. For work that is limited elsewhere and
+    /// must not fail because its user is busy, such as deliveries and registrations.
     pub async fn run_unbounded<T: Send + 'static>(
         &self,
         user: U,
@@ -148,7 +148,7 @@ impl<U: PoolUser> FairPool<U> {
             let _ = sender.send(done.ok());
         });
         self.0.0.enqueue(user, job, is_bounded)?;
-        // The job was dropped if it gave way to another one.
+        // The sender is dropped without a result if another job has replaced this one.
         let done = receiver.await.map_err(|_| PoolError::Full)?;
         done.ok_or(PoolError::Failed)
     }

@@ -1,5 +1,5 @@
 //! Linked spaces in memory: a [`LiveSpace`] has a [`Link`], or lost it within the grace period.
-//! Calls are put on a [`Link`]; `calls` holds those in flight. [`SpaceLogs`] holds the last log
+//! Calls are put on a [`Link`]; `calls` holds the calls in flight. [`SpaceLogs`] holds the last log
 //! lines of each space. This module must not open, register or end links: `links` does.
 
 mod calls;

@@ -13,7 +13,7 @@ pub(super) fn target_of(receiver: &Receiver) -> (&'static str, String) {
     }
 }
 
-/// Audits and logs events that lanes still needed and that were removed: one entry for each lane.
+/// Audits and logs that events were removed although lanes still needed them: one entry per lane.
 pub(super) fn audit_lost(
     tx: &mut Tx<'_>,
     lost: &[LostEvents],
@@ -26,7 +26,7 @@ pub(super) fn audit_lost(
             receiver.kind = target_type,
             receiver.id = %target_id,
             events = lost.events,
-            "events that a receiver had not got were removed: {why}"
+            "removed events that were not delivered to a receiver yet: {why}"
         );
         audit::append(
             tx,

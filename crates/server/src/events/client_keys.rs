@@ -1,7 +1,7 @@
 //! Keys of client certificates at rest, encrypted like the signing secrets.
 //!
 //! A sink's configuration holds [`MASK`] in place of the key. The encrypted key is in the row's
-//! `sealed_client_key`. It is in no answer, log or audit entry.
+//! `sealed_client_key`. The key never appears in an answer, a log line or an audit entry.
 
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
 use svc_core::SinkId;
@@ -67,7 +67,8 @@ fn options_of(row: &SinkRow) -> Option<&WebhookOptions> {
     }
 }
 
-/// Differs from that of the other secrets of a sink, so that they cannot be exchanged.
+/// Differs from the associated data of the sink's other secrets, so that one encrypted secret
+/// cannot replace another.
 fn associated_data(id: SinkId) -> Vec<u8> {
     [id.0.as_bytes(), &b" client key"[..]].concat()
 }

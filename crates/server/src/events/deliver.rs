@@ -200,8 +200,9 @@ impl Deliverers {
         }
     }
 
-    /// Sends a body to a webhook on the account of `user`, and on the connection of the lane, if there
-    /// is a lane. An error means that the sink's secrets cannot be decrypted.
+    /// Sends a body to a webhook. `user` is charged for the attempt. With a lane, the lane's
+    /// connection is used. Returns an error if the sink is not a webhook or its secrets cannot be
+    /// decrypted.
     pub(super) async fn send(
         &self,
         sink: &SinkRow,
@@ -243,8 +244,9 @@ impl Deliverers {
         Ok(self.webhook.send(request).await)
     }
 
-    /// Whether the exchange of an attempt is kept: the sink asks for it, and its owner's quota of event
-    /// bytes is not used up. Exchanges of global sinks may use half of the server's event bytes.
+    /// Whether the exchange of an attempt is kept: the sink's policy says so, and its owner's quota
+    /// of event bytes is not used up. For a global sink, the limit is half of the server's event
+    /// bytes.
     async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
         if !sink.policy.keep_exchanges {
             return false;
@@ -266,7 +268,7 @@ impl Deliverers {
         reading.await.unwrap_or(false)
     }
 
-    /// The signing secrets, the current one first; the previous one while both are valid.
+    /// The signing secrets: the current one, then the previous one while it is still valid.
     pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, SecretError> {
         let previous = sink.previous_secret.as_ref();
         let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
@@ -354,7 +356,7 @@ impl Deliverers {
     }
 }
 
-/// The variables of a template besides the event.
+/// The variables of a template, except the event.
 #[derive(Clone)]
 struct TemplateContext {
     space: EventSpace,

@@ -1,9 +1,9 @@
 //! Dispatch: chooses the lanes of an event, in the transaction that creates the event.
 //!
-//! A lane gets the events of its owner, a global lane those of all users; custom and system events
-//! alike. A full lane drops the event, and every drop is one audit entry (spec 6.5). A lane that holds
-//! events, and a lane with a filter, remembers the event instead and looks at it later
-//! ([`lanes::refill`](super::lanes)): nothing but the number of the first such event is written.
+//! A lane gets the custom and system events of its owner; a global lane gets those of all users. A
+//! full lane drops the event, and every drop is one audit entry (spec 6.5). A lane that holds
+//! events or has a filter does not drop the event. It looks at the event later
+//! ([`lanes::refill`](super::lanes)); only the number of the first such event is written.
 
 use serde_json::json;
 use svc_core::{
@@ -46,12 +46,12 @@ pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreEr
     emit_except(tx, event, None)
 }
 
-/// [`emit_in`] for an event about a lane, which does not receive it.
+/// Like [`emit_in`], for an event about a lane. This lane does not receive the event.
 pub fn emit_to_others(tx: &mut Tx<'_>, event: &Event, about: LaneId) -> Result<(), StoreError> {
     emit_except(tx, event, Some(about)).map(drop)
 }
 
-/// Whether an event is about the sink of this lane. The sink does not receive it.
+/// Whether an event is about the sink of this lane. A sink does not receive events about itself.
 pub(super) fn is_about(
     tx: &mut Tx<'_>,
     receiver: &Receiver,
@@ -92,7 +92,7 @@ fn emit_except(
     Ok(counts)
 }
 
-/// Queues an event in a lane that it matches, or lets the lane look at the event later, or drops it.
+/// Queues an event in a lane whose patterns match, or lets the lane look at it later, or drops it.
 fn dispatch(
     tx: &mut Tx<'_>,
     candidate: &Candidate,
@@ -100,8 +100,8 @@ fn dispatch(
     counts: &mut DispatchCounts,
 ) -> Result<(), StoreError> {
     if candidate.is_behind {
-        // The lane looks at all events after those that wait. Queueing the event now would let it
-        // overtake them.
+        // Earlier events still wait, and the lane will look at this one after them. If it were
+        // queued now, it would overtake them.
         counts.held += 1;
         return Ok(());
     }
@@ -161,8 +161,8 @@ pub(super) fn drop_event(
     )
 }
 
-/// Creates an event about a sink that begins to drop events, if its owner asked for such events. The
-/// drop of an event about a sink creates none.
+/// Creates an event about a sink that begins to drop events, if the sink's policy asks for such
+/// events. If the dropped event is itself about a sink, no event is created.
 fn raise_dropping(
     tx: &mut Tx<'_>,
     lane: LaneId,

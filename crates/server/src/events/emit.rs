@@ -1,6 +1,7 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! Returns only after the event, its deliveries, drops and audit entries are durable. The route, not
+//! Returns only after the event, its deliveries, drops and audit entries are committed. The route,
+//! not
 //! this module, checks the permission to emit.
 
 use std::{
@@ -36,7 +37,7 @@ use crate::{
 
 /// How long an idempotency key is remembered.
 const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Characters of an idempotency key.
+/// Limit of the characters of an idempotency key.
 const KEY_MAX: usize = 255;
 
 #[derive(Clone, PartialEq, Debug, Error)]
@@ -65,20 +66,21 @@ pub enum EmitServiceError {
 pub struct StorageLimits {
     /// Limit of each user: `event_bytes`.
     pub quotas: Quotas,
-    /// Bytes of events that only global sinks still need.
+    /// Limit of the events that only global sinks still need.
     pub server_bytes: u64,
 }
 
-/// Lanes of an event that are included in the cost of one emit (rate limit).
+/// Lanes of an event that are included in the cost of one emit. Costs count for the rate limit.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
 /// Drops that are included in the cost of one emit. Each further drop writes an audit entry and
 /// costs as much as one emit.
 const DROPS_FREE: usize = 4;
-/// How long no search for removable events is made after a refusal because of `event_bytes`.
+/// After an emit was refused because of `event_bytes`, no search for removable events is made for
+/// this time.
 const SEARCH_PAUSE: Duration = Duration::from_secs(1);
-/// Refusals remembered before expired ones are removed.
+/// Number of remembered refusals at which expired ones are removed.
 const REFUSALS_MAX: usize = 1_000;
 
 pub struct Emitter {
@@ -115,7 +117,8 @@ impl Emitter {
         }
     }
 
-    /// Creates a custom event of the caller. It belongs to a space only if an agent emits it.
+    /// Creates a custom event of the caller. The event belongs to a space only if an agent emits
+    /// it.
     pub async fn emit(
         &self,
         caller: &Caller,
@@ -185,8 +188,8 @@ impl Emitter {
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Whether this emit may search for removable events. Not right after a search that found too
-    /// few, because the search is the most expensive part of an emit.
+    /// Whether this emit may search for removable events. False shortly after a search that found
+    /// too few, because the search is the most expensive part of an emit.
     fn may_search(&self, user: UserId) -> bool {
         let mut refused_at = self.refused_at.lock();
         if refused_at.len() >= REFUSALS_MAX {
@@ -259,15 +262,16 @@ fn write_event(
     Ok(EmitOutcome::New(Arc::new(event), counts))
 }
 
-/// The cost of an event beyond one emit: each lane is a write.
+/// The cost of an event in addition to one emit, because each lane needs a write.
 fn extra_cost(counts: DispatchCounts) -> usize {
     let (queued, dropped) = (counts.queued as usize, counts.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
-/// Removes old events to make room for an event that was just written, or refuses the event. `bytes`
-/// are those of the owner's events; `may_search`: whether to search for removable events.
+/// Removes old events to make room for an event that was just written, or refuses the event.
+/// `bytes` is the size of all events of the owner. Searches for removable events only if
+/// `may_search`.
 fn check_storage(
     tx: &mut Tx<'_>,
     event: &Event,

@@ -1,8 +1,8 @@
-//! Stored events and live streams: a user's own events, with `view_audit` those of all users.
+//! Stored events and live streams. A user sees their own events, and with `view_audit` all events.
 //!
-//! A stream is a hint for people and tools. It starts with the first event after it was opened, and
-//! reports to a slow reader how many events it missed. A receiver that must not miss events needs
-//! a sink.
+//! A stream is best-effort. It starts with the first event after it was opened, and reports to a
+//! slow reader how many events the reader missed. A receiver that must not miss events needs a
+//! sink.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct History {
     pub hub: Hub,
     /// Counts open streams.
     pub streams: Streams,
-    /// Ends every stream.
+    /// Cancelled when the server stops; ends every stream.
     pub shutdown: CancellationToken,
 }
 
@@ -89,8 +89,8 @@ impl History {
             .ok_or(HistoryError::NotFound(id))
     }
 
-    /// The deliveries of an event, one for each receiver that the caller manages, with `view_audit`
-    /// for all receivers. Attempts are included only where `may_read_attempts` allows it.
+    /// The deliveries of an event to the receivers that the caller manages, or with `view_audit` to
+    /// all receivers. Attempts are included only where `may_read_attempts` allows it.
     pub async fn deliveries(
         &self,
         caller: &Caller,
@@ -112,7 +112,7 @@ impl History {
         Ok(received.into_iter().map(to_record).collect())
     }
 
-    /// Streams the events from now on that match one of the patterns; without patterns, all.
+    /// Streams new events that match one of the patterns; without patterns, all new events.
     pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, HistoryError> {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
@@ -137,7 +137,7 @@ fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
     }
 }
 
-/// Events as they are committed.
+/// A stream of new events.
 pub struct Stream {
     events: Reader,
     hub: Hub,
@@ -165,7 +165,8 @@ impl Stream {
     /// The next item; `None` once the credential is invalid or the server stops.
     pub async fn next(&mut self) -> Option<StreamItem> {
         loop {
-            // Biased: a slow reader's credential is checked before it gets another event.
+            // Biased: the credential of a slow reader is checked before the reader gets another
+            // event.
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled() => return None,

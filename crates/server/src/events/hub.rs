@@ -1,7 +1,7 @@
 //! [`Hub`]: wakes the delivery engine, feeds streams and counts events after each commit.
 //!
-//! Everything here is a hint. An event that was never reported to the hub is delivered all the
-//! same, because the engine scans for due lanes.
+//! The hub only speeds up delivery. An event that was never reported to the hub is delivered too,
+//! because the engine scans for due lanes.
 
 mod feed;
 
@@ -22,8 +22,8 @@ use self::feed::Feed;
 pub use self::feed::{MissedEvents, Reader};
 use crate::metrics::EventCounters;
 
-/// An event as streams send it. It is serialised, because a parsed payload can take thirty times
-/// the memory of its JSON, and the buffer keeps events for slow readers.
+/// An event as streams send it. Kept as JSON text, because buffers keep events for slow readers and
+/// a parsed payload can take thirty times the memory of its text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamedEvent {
     pub id: EventId,
@@ -55,11 +55,12 @@ struct HubState {
     /// Wakes the refiller of lanes.
     wake_refill: Notify,
     wake_ups: Mutex<WakeUps>,
-    /// The feeds of open streams, by owner of the events; `None` holds the events of all owners.
+    /// The feeds of open streams, by owner of the events. The feed of `None` has the events of all
+    /// owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
-    /// Ids of events that were streamed or are older than the streams, with the time of that
-    /// finding. Used to skip duplicates while the zone reads events of all servers, this one
-    /// included; `None` at other times.
+    /// Ids of events that were streamed or are older than the streams, and when each id was
+    /// recorded. Used to skip duplicates while the zone reads the events of all servers, including
+    /// this one; `None` at other times.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
     /// Counts changes of sinks by this server.
@@ -72,7 +73,7 @@ pub(super) struct WakeUps {
     pub(super) lanes: Vec<LaneWakeUp>,
     /// Owners of events that this server committed.
     pub(super) owners: HashSet<UserId>,
-    /// Lanes of any owner may be due.
+    /// Whether lanes of any owner may be due.
     pub(super) all: bool,
 }
 
@@ -84,8 +85,7 @@ pub(super) struct LaneWakeUp {
 }
 
 impl Hub {
-    /// Reports events that are durable: streams show them, and the engine looks for their
-    /// deliveries.
+    /// Reports committed events: streams send them, and the engine looks for their deliveries.
     pub fn committed(&self, events: &[Arc<Event>]) {
         if events.is_empty() {
             return;
@@ -142,9 +142,9 @@ impl Hub {
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
-    /// Those of the zone's newest events that have not been streamed. The first call returns none:
-    /// all of them are older than the streams. Ids recorded before `forget` are removed, because
-    /// they can no longer be among the newest.
+    /// The events of `newest`, the newest events of the zone, that have not been streamed. The
+    /// first call returns none, because all of these events are older than the streams. Ids
+    /// recorded before `forget` are removed, because they can no longer be in `newest`.
     pub fn list_unshown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
@@ -170,7 +170,7 @@ impl Hub {
         self.wake_refill();
     }
 
-    /// Wakes the engine to look at the lanes of an owner, and at the global ones.
+    /// Wakes the engine to look at the lanes of an owner, and at the global lanes.
     pub(super) fn wake_owner(&self, owner: UserId) {
         self.0.wake_ups.lock().owners.insert(owner);
         self.0.wake.notify_one();
@@ -187,7 +187,7 @@ impl Hub {
         self.wake();
     }
 
-    /// Changes of sinks so far.
+    /// The number of changes of sinks so far.
     pub(super) fn sink_changes(&self) -> u64 {
         self.0.sink_changes.load(Ordering::Acquire)
     }
@@ -212,7 +212,7 @@ impl Hub {
         self.0.wake.notify_one();
     }
 
-    /// Reads events from now on: those of one owner, or with `None` those of all.
+    /// Reads new events of an owner, or with `None` of all owners.
     pub fn subscribe(&self, owner: Option<UserId>) -> Reader {
         let mut feeds = self.0.feeds.lock();
         let feed = feeds.get(&owner).and_then(Weak::upgrade);
@@ -239,7 +239,7 @@ impl Hub {
         self.0.wake_refill.notified().await;
     }
 
-    /// Takes the wake-ups. Those of lanes beyond `lanes_max` stay for the next call.
+    /// Takes the wake-ups. Wake-ups of more than `lanes_max` lanes stay for the next call.
     pub(super) fn take_wake_ups(&self, lanes_max: usize) -> WakeUps {
         let mut wake_ups = self.0.wake_ups.lock();
         let taken = lanes_max.min(wake_ups.lanes.len());

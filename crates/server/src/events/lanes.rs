@@ -1,16 +1,15 @@
-//! The delivery engine: delivers the events in lanes to their receivers, in order, one at a time
-//! per lane, and retries (spec 6.5).
+//! The delivery engine: delivers the events in lanes to their receivers, in order, and retries
+//! (spec 6.5). A lane has one delivery in flight, or several with different keys.
 //!
-//! Cast: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get the
-//! delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
-//! `turn` holds the transactions that begin deliveries and record how they ended. A [`Deliver`] sends.
-//! `refill` lets lanes that have fallen behind look at stored events.
+//! Parts: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get
+//! the delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
+//! `turn` holds the transactions that begin deliveries and record their results. A [`Deliver`]
+//! makes the attempts. `refill` lets lanes that have fallen behind look at stored events.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
-//! Lanes that cannot get a slot now cost nothing. At most [`window_of`]
-//! deliveries of a lane are sent without a recorded result, and a crash repeats no more than these. A
-//! worker records results with the fence of its claim; if the lane has another fence, they are
-//! discarded.
+//! Lanes that cannot get a slot now cost nothing. At most [`window_of`] deliveries of a lane are
+//! sent without a recorded result, so a crash repeats at most these. A worker records results with
+//! the fence of its claim; if the lane has another fence, the results are discarded.
 
 mod claim;
 mod engine;
@@ -51,7 +50,7 @@ pub struct Job {
     pub attempt: u32,
     pub event: Event,
     pub destination: Destination,
-    /// Not before this time; only for sinks that are ordered by a key.
+    /// The attempt is not made before this time. Used only for sinks that are ordered by a key.
     pub retry_at: Timestamp,
     /// Deliveries with the same key are made one after the other. The same for all deliveries of a
     /// sink that is not ordered by a key.
@@ -71,9 +70,9 @@ pub enum Destination {
     },
 }
 
-/// Deliveries of a lane that may be sent and not recorded at the same time, the one in flight
-/// included. More than one only for webhooks: receivers recognise a repeated event by its id, while
-/// the effects of scripts and methods cannot be told apart.
+/// How many deliveries of a lane may be sent without a recorded result, including those in flight.
+/// More than one only for webhooks: a receiver can recognise a repeated event by its id, but a
+/// script or a method would repeat its effects.
 fn window_of(sink: Option<&SinkRow>) -> usize {
     match sink {
         Some(sink) if sink.is_keyed() => {
@@ -126,7 +125,7 @@ pub struct AttemptDetail {
     pub output: Option<String>,
     /// The `Retry-After` of the answer.
     pub retry_after: Option<Duration>,
-    /// What was sent, if the sink keeps it.
+    /// The exchange with the receiver, if the sink keeps exchanges.
     pub exchange: Option<Box<Exchange>>,
 }
 
@@ -161,7 +160,7 @@ impl From<AttemptDetail> for AttemptResult {
     }
 }
 
-/// Whether the filter of a sink is true for an event, or why it cannot tell.
+/// Whether the filter of a sink is true for an event, or why it cannot be evaluated.
 pub type FilterResult = Result<bool, String>;
 
 /// Makes attempts.
@@ -171,8 +170,8 @@ pub trait Deliver: Send + Sync + 'static {
     /// The keys of events for a sink that is ordered by a key, in the order of the events.
     fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> impl Future<Output = Vec<String>> + Send;
 
-    /// Evaluates the filter of a sink for events, in their order, on the account of a user. The answer
-    /// may end before the last event, if the events take long. An error means that nothing was
+    /// Evaluates the filter of a sink for events, in their order. `user` is charged for the time.
+    /// Returns fewer results than events if the evaluation takes long, and an error if no event was
     /// evaluated.
     fn filter(
         &self,

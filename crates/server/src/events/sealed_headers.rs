@@ -76,8 +76,8 @@ pub fn mask(headers: &mut Headers) {
         .for_each(|value| MASK.clone_into(value));
 }
 
-/// Associated data of the encryption. It differs from that of the sink's signing secret, so that
-/// the two cannot be exchanged.
+/// Differs from the associated data of the sink's other secrets, so that one encrypted secret
+/// cannot replace another.
 fn associated_data(id: SinkId) -> Vec<u8> {
     [id.0.as_bytes(), &b" headers"[..]].concat()
 }

@@ -26,7 +26,7 @@ const KEY_BYTES: usize = 32;
 /// Version of the format: the first byte of every encrypted secret.
 const FORMAT_VERSION: u8 = 1;
 const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
-/// Length of a secret, as Standard Webhooks allows it.
+/// The lengths of a secret that Standard Webhooks allows.
 const WEBHOOK_SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const NEW_WEBHOOK_SECRET_BYTES: usize = 32;
 
@@ -74,7 +74,7 @@ impl SecretKey {
     /// Uses the key in `from_env` (`SVC_SECRET_KEY`, which the servers of a zone share), otherwise
     /// the key file of the data folder, which is created at the first start.
     pub fn load_or_create(data_dir: &Path, from_env: Option<String>) -> Result<Self, SecretError> {
-        // Always drawn: a system without random bytes must fail here, at the start.
+        // Always generated, so that a system without random bytes fails here, at the start.
         let new_key = random::<KEY_BYTES>().map_err(SecretError::Random)?;
         let bytes = match from_env {
             Some(text) => parse_key(&text).ok_or(SecretError::BadVariable)?,
@@ -201,8 +201,8 @@ fn read_or_create(path: &Path, new_key: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYT
     })
 }
 
-/// Creates the file atomically and never replaces one. A crash must not leave half a key, and
-/// secrets encrypted with a lost key cannot be recovered.
+/// Creates the file atomically, because a crash must not leave half a key. Never replaces a file,
+/// because secrets encrypted with a lost key cannot be recovered.
 fn create(path: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
     let draft = path.with_extension(format!("key.{}", std::process::id()));
     let written = write_draft(&draft, key).and_then(|()| match fs::hard_link(&draft, path) {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_decrypted_only_with_its_key_for_its_record_and_unchanged() {
+    fn decryption_requires_the_same_key_record_and_bytes() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let key = key_in(folder.path());
         let sealed = key.encrypt(b"secret", b"sink 1");

@@ -1,11 +1,12 @@
 //! Management of sinks: create, change, delete, test, list deliveries, resend, replay.
 //!
-//! A user manages their own sinks, with `manage_global_event_sinks` also the global ones, and never
-//! those of another user (spec 6.6). A global sink acts for the user who created it: other users
-//! need every permission of that user to change it, test it, resend with it or read its deliveries.
+//! A user manages their own sinks, and with `manage_global_event_sinks` the global sinks too, but
+//! never the sinks of another user (spec 6.6). A global sink acts for the user who created it:
+//! other users need every permission of that user to change it, test it, resend with it or read its
+//! deliveries.
 //!
-//! Every change and its audit entry are one transaction. A secret is in no audit entry, and only in
-//! the answer that creates it. This module never delivers from a lane: the engine does.
+//! Every change and its audit entry are one transaction. A secret appears only in the answer that
+//! creates it, never in an audit entry. This module never delivers from a lane: the engine does.
 
 mod backtest;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Body templates: render an event as JSON, whatever the event contains.
+//! Body templates: render any event as valid JSON.
 //!
 //! Owns the language (the part of minijinja that templates may use), its limits, and the escaping
 //! rule: an expression inside a JSON string is written as part of that string, anywhere else as a
@@ -60,7 +60,7 @@ pub enum TemplateError {
     TooLarge,
     #[error("the template does too much work for one event; make its loops shorter")]
     TooMuchWork,
-    /// Without the content of the body, which only its receiver may see.
+    /// The message does not show the body, which only its receiver may see.
     #[error(
         "the rendered body is not JSON: it {} line {line}, column {column}",
         if *.is_cut_off { "ends too early, at" } else { "goes wrong at" }
@@ -76,7 +76,7 @@ pub enum TemplateError {
 pub struct Scope<'a> {
     pub event: &'a Event,
     pub space: EventSpace,
-    /// The space's values of its template's custom fields.
+    /// The custom fields of the space's template, with the values for this space.
     pub custom: &'a BTreeMap<String, String>,
 }
 
@@ -99,7 +99,7 @@ pub fn load(source: &str) -> Result<Template, TemplateError> {
         return Err(TemplateError::TooLong(source.len()));
     }
     let syntax = syntax();
-    // First of all, because the compiler evaluates constants such as `"x" * 999999999`.
+    // Must be first, because the compiler evaluates constants such as `"x" * 999999999`.
     check::check(source, &syntax)?;
     let mut environment = Environment::empty();
     environment.set_debug(false);
@@ -177,7 +177,7 @@ struct EventValues<'a> {
     data: Value,
 }
 
-/// The usual blocks, but `${{ … }}` for values and `${# … #}` for comments, because `{{` and `{#`
+/// Blocks as in Jinja, but `${{ … }}` for values and `${# … #}` for comments, because `{{` and `{#`
 /// may occur in JSON.
 fn syntax() -> SyntaxConfig {
     SyntaxConfig::builder()
@@ -210,7 +210,7 @@ fn render_error(error: minijinja::Error) -> TemplateError {
         ErrorKind::TooManyArguments | ErrorKind::MissingArgument => {
             "a filter or test has too many or too few arguments"
         }
-        // Errors of this program; the others are below.
+        // This error is raised by this module. Other errors of this kind are handled below.
         ErrorKind::InvalidOperation if error.detail() == Some(BEHIND_BACKSLASH) => BEHIND_BACKSLASH,
         ErrorKind::BadSerialization => "a value has no JSON form",
         _ => {

@@ -15,7 +15,7 @@ pub(super) struct Queue<U> {
     /// One slot per thread, held by running jobs, and the users that wait for a slot.
     slots: FairSlots<U>,
     jobs: HashMap<U, VecDeque<Job>>,
-    /// Jobs of all users.
+    /// Waiting jobs of all users.
     waiting: usize,
     /// Existing threads.
     pub(super) threads: usize,

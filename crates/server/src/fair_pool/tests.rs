@@ -128,7 +128,7 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
         note(&pool, user(2), number, &notes).await;
     }
     assert_eq!(pool.run(user(3), |_| ()).await, Err(PoolError::Full));
-    // Work without the limit is queued nevertheless.
+    // Work without a limit is queued anyway.
     let mut waiting = std::pin::pin!(pool.run_unbounded(user(1), |_| 7));
     assert!(futures_util::poll!(waiting.as_mut()).is_pending());
     held.release.send(()).expect("it waits");

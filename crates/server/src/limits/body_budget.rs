@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use svc_core::UserId;
 use thiserror::Error;
 
-/// Bytes of one connection whose requests have no valid credential.
+/// Limit of one connection whose requests have no valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
 /// Only accounts with at most this many bytes may use the last quarter of the budget.
 const SMALL_BYTES: usize = 1024 * 1024;
@@ -31,7 +31,7 @@ pub struct BodyBudget {
 #[derive(Default)]
 struct Usage {
     total: usize,
-    /// The part of `total` without a valid credential.
+    /// The part of `total` that belongs to requests without a valid credential.
     anonymous: usize,
     accounts: HashMap<Account, usize>,
 }

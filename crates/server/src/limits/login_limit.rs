@@ -1,8 +1,9 @@
-//! Slows logins down after failed ones, by the rule of `svc_core::login`.
+//! Slows down logins after failed attempts, by the rule of `svc_core::login`.
 //!
-//! Failures are counted in tables of a fixed size, indexed by two hashes with secret keys. No
-//! counter is evicted, so a flood of names or addresses cannot reset one. Two keys that share a slot
-//! in one row very likely have different slots in the other.
+//! Failures are counted in tables of a fixed size. Each table has two rows, and each row its own
+//! hash function with a secret key. No counter is evicted, so a flood of names or addresses cannot
+//! reset one. Two keys (a name, an address or a pair of both) that share a slot in one row very
+//! likely have different slots in the other row.
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
@@ -94,7 +95,8 @@ impl LoginLimit {
         self.counts.lock().own.change(&own, renew);
     }
 
-    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded, and uncounts it.
+    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded, so that it no
+    /// longer counts as failed.
     pub fn succeed(&self, username: &str, address: IpAddr) {
         let address = network(address);
         let mut counts = self.counts.lock();

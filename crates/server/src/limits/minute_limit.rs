@@ -1,5 +1,5 @@
-//! Limits what one user causes within a minute: test deliveries, which go to any address, test runs
-//! of scripts, which occupy a worker, and lines in the log.
+//! Limits the actions of one user per minute: test deliveries (they may go to any address), test
+//! runs of scripts (each occupies a worker) and log lines.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_has_so_many_actions_a_minute() {
+    fn the_actions_of_a_user_per_minute_are_limited() {
         let (limit, start) = (MinuteLimit::new(2), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert!(limit.take(UserId::NIL, at(0)).is_ok());

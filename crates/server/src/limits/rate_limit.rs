@@ -7,7 +7,7 @@ use svc_core::UserId;
 
 use crate::random_key::RandomKeyMap;
 
-/// Number of buckets at which full ones are dropped. A full bucket equals a new one.
+/// Number of buckets at which full ones are removed. A full bucket is the same as a new one.
 const BUCKETS_MAX: usize = 10_000;
 
 pub struct RateLimit {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_charge_is_missing_later() {
+    fn a_charge_reduces_the_tokens_of_later_calls() {
         let (limit, user, now) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
         assert!(limit.take(user, 1, now).is_ok());
         limit.charge(user, 29, now);

@@ -15,8 +15,9 @@ use tokio::sync::oneshot;
 
 use super::reports::Reports;
 
-/// Calls in flight on one link. Bounds the memory that a silent agent costs the server. A user may
-/// have at most as many as are still free; a single user therefore gets half of them.
+/// Limit of the calls in flight on one link, because an agent that does not answer must not use
+/// unlimited memory. A user may have at most as many calls as are still free, so a single user gets
+/// half of them.
 const CALLS_MAX: usize = 200_000;
 /// An id is `generation << INDEX_BITS | index`, so a reused index gets a different id. Every id is
 /// below 2^53, which every JSON parser reads exactly.
@@ -37,7 +38,7 @@ pub enum Answer {
     },
 }
 
-/// Why a frame is not a valid answer. Both break the protocol.
+/// Why a frame is not a valid answer. Both reasons are violations of the protocol.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum InvalidAnswer {
     #[error("an agent must not send {0:?} frames")]
@@ -111,7 +112,7 @@ struct Entry {
 }
 
 impl CallTable {
-    /// Adds a call of a user. Returns `None` if the user has too many in flight on this link.
+    /// Adds a call of a user. Returns `None` if the user has too many calls in flight on this link.
     pub fn insert(
         &mut self,
         user: u32,
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn one_user_leaves_calls_for_others() {
+    fn one_user_cannot_use_all_calls_of_a_link() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let mut fill = |user| {
             let mut ids = Vec::new();
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_used_again_never_takes_an_old_answer() {
+    fn a_reused_index_never_receives_an_old_answer() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (first, _) = enter(&mut table, &counter, false).expect("room");
         table.complete(first, Answer::Unavailable);
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_refuses() {
+    fn a_full_table_refuses_new_calls() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         // Each user takes half of the free calls, until none is left.
         let mut of_users = Vec::new();

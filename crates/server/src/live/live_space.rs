@@ -39,7 +39,8 @@ pub struct LiveSpace {
     pub identity: SpaceIdentity,
     link: RwLock<Option<Arc<Link>>>,
     availability: AtomicU8,
-    /// Counts the links of the space, so that a grace period ends only for its own link.
+    /// Counts the links of the space, so that the end of a grace period has no effect after a new
+    /// link.
     link_number: AtomicU64,
     /// Why the repeated registration after a lost link was refused.
     registration_error: Mutex<Option<String>>,

@@ -10,7 +10,8 @@ use svc_protocol::api::{LogLine, LogSource, NumberedLine};
 const LINES_MAX: usize = 500;
 /// Bytes of one space.
 const SPACE_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of all spaces. Beyond it, the space without new lines for the longest time loses its log.
+/// Bytes of all spaces. Above this limit, the space without new lines for the longest time loses
+/// its log.
 const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of one line. The agent truncates lines too, but is not trusted.
 const LINE_BYTES_MAX: usize = 8 * 1024;

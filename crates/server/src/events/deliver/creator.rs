@@ -1,5 +1,6 @@
-//! A global sink receives the events of all users. A global webhook delivers only while the user who
-//! created it holds the permission to do so. A script sink checks the same in `attempt_script`.
+//! A global sink receives the events of all users. Therefore a global webhook delivers only while
+//! its creator holds the permission to manage global sinks. `attempt_script` checks the same for
+//! script sinks.
 
 use svc_core::Permission;
 use svc_store::{sinks::SinkRow, users};

@@ -17,8 +17,8 @@ use crate::{
     fair_pool::Cancelled,
 };
 
-/// How long one evaluation of several events takes on a thread that users share. The events after that
-/// are left for the next one.
+/// Time limit of one batch of evaluations, because users share the threads. The remaining events
+/// are left for the next batch.
 const BATCH_TIME_MAX: Duration = Duration::from_millis(100);
 
 impl Deliverers {
@@ -32,7 +32,7 @@ impl Deliverers {
         let evaluate = move |_: &Cancelled| {
             let filter = match Expression::parse(&filter) {
                 Ok(filter) => filter,
-                // Accepted by an earlier version only.
+                // Only an earlier version can have accepted this filter.
                 Err(error) => return vec![Err(error.to_string()); events.len()],
             };
             let began = Instant::now();
@@ -50,7 +50,8 @@ impl Deliverers {
         evaluated.map_err(|error| error.to_string())
     }
 
-    /// The keys of events. Those that cannot be computed are empty: these events stay in order.
+    /// The keys of events. A key that cannot be computed is empty; events with equal keys, also
+    /// empty ones, are delivered in order.
     pub(super) async fn key_events(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
         let (count, source) = (events.len(), sink.policy.key.clone().unwrap_or_default());
         let Ok(contexts) = self.read_contexts(&events).await else {
@@ -68,14 +69,14 @@ impl Deliverers {
         evaluated.unwrap_or_else(|_| vec![String::new(); count])
     }
 
-    /// The spaces of events, each read once.
+    /// Reads the spaces of events, each space once.
     pub(in crate::events) async fn read_contexts(
         &self,
         events: &[Event],
     ) -> Result<Contexts, String> {
         let mut contexts = HashMap::new();
         for event in events {
-            // Without a space, the context depends on the event.
+            // The context of an event without a space is made from the event itself.
             if event.space_id == SpaceId::NIL || contexts.contains_key(&event.space_id) {
                 continue;
             }
@@ -87,11 +88,11 @@ impl Deliverers {
     }
 }
 
-/// What expressions and templates see of the spaces of events.
+/// The variables that expressions and templates can use, for each space.
 pub(in crate::events) struct Contexts(HashMap<SpaceId, TemplateContext>);
 
 impl Contexts {
-    /// Evaluates something for an event.
+    /// Calls `evaluate` with the variables of an event.
     pub(in crate::events) fn evaluate<T>(
         &self,
         event: &Event,

@@ -41,13 +41,13 @@ pub struct MethodDelivery {
 type MethodKey = (UserId, String);
 
 struct FailedProviders<P> {
-    /// An event of each method, and the providers that failed it.
+    /// For each method: the event that failed last, and the providers that failed it.
     by_method: HashMap<MethodKey, (EventId, Vec<Weak<P>>)>,
-    /// Entries after the last removal of methods that no longer exist.
+    /// Number of entries after the last clean-up.
     kept: usize,
 }
 
-/// Fewer entries are not worth a search for methods that no longer exist.
+/// `kept` counts as at least this number, because small maps are not worth a clean-up.
 const KEPT_MIN: usize = 64;
 
 impl<P> FailedProviders<P> {
@@ -67,8 +67,8 @@ impl<P> FailedProviders<P> {
         }
     }
 
-    /// Also removes the entries of methods that no longer exist, each time the number of entries
-    /// has doubled: a method whose last delivery failed has no other end.
+    /// Also removes the entries without a live provider, each time the number of entries has
+    /// doubled. Nothing else removes the entry of a method that ends after a failed delivery.
     fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
         let failed = failed.iter().map(Arc::downgrade).collect();
         self.by_method.insert(key, (event, failed));
@@ -89,8 +89,8 @@ impl MethodDelivery {
         }
     }
 
-    /// Makes one attempt, at the provider that D2 picks among those that have not failed this event.
-    /// While no provider is linked, the delivery pauses and spends no attempt.
+    /// Makes one attempt, at the provider that D2 picks. Prefers providers that have not failed
+    /// this event. While no provider is linked, the delivery pauses and spends no attempt.
     pub async fn deliver(
         &self,
         owner: UserId,
@@ -218,8 +218,8 @@ impl Deliverers {
     }
 }
 
-/// Whether a formatter applies. It decides the params of a call, so a global formatter applies only
-/// if the user who last saved it held all permissions of the method's owner.
+/// Whether a formatter applies. A formatter decides the params of a call, so a global formatter
+/// applies only if the user who last saved it held all permissions of the method's owner.
 fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<bool, StoreError> {
     if !sink.is_global() {
         return Ok(true);

@@ -44,7 +44,7 @@ impl Deliverers {
         sent
     }
 
-    /// Returns an error if the script was not run: no attempt is spent.
+    /// Returns an error if the script was not run; then no attempt is spent.
     async fn attempt_script(
         &self,
         sink: &SinkRow,
@@ -110,8 +110,8 @@ impl Deliverers {
         Ok(event_json(event, &context.space, &context.custom))
     }
 
-    /// The source of the sink's script, and the libraries that it may import. If there is no script
-    /// to run, the result of the attempt.
+    /// The source of the sink's script, and the libraries that the script may import. If there is
+    /// no script to run, the inner error is the result of the attempt.
     async fn script_of(
         &self,
         sink: &SinkRow,
@@ -150,7 +150,7 @@ impl Deliverers {
     }
 }
 
-/// The reported reasons why sinks do not deliver; each reason is reported once.
+/// The last reported reason why each sink does not deliver, so that a reason is reported only once.
 #[derive(Debug, Default)]
 pub struct WithheldNotices(Mutex<HashMap<SinkId, String>>);
 

@@ -1,6 +1,6 @@
 //! Delivery to webhooks: one signed POST per attempt, to an address that the guard permits.
 //!
-//! Owns the request, its signatures, the address guard and the decision what counts as delivered.
+//! Owns the request, its signatures and the address guard, and decides what counts as delivered.
 //! Never retries (the lane does), never follows a redirect, never logs bodies, headers or secrets.
 //!
 //! A lane keeps its connection for its next delivery. If the receiver closed the connection meanwhile,
@@ -54,13 +54,13 @@ pub use self::{
     url::{UrlError, check_url},
 };
 
-/// Log lines about failed connections of one owner.
+/// Limit of the log lines about failed connections, for each owner.
 const FAILURE_LINES_PER_MINUTE: usize = 10;
 
 /// Limits of one attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WebhookPolicy {
-    /// From the look-up of the host name to the last byte of the answer.
+    /// Time limit, from the look-up of the host name to the last byte of the answer.
     pub timeout: Duration,
     /// Bytes of the answer that are stored with the attempt.
     pub answer_bytes_max: usize,
@@ -83,7 +83,7 @@ pub struct WebhookRequest<'a> {
     pub headers: &'a BTreeMap<String, String>,
     pub format: WebhookFormat,
     pub tls: TlsSettings<'a>,
-    /// In this format.
+    /// The body, already in `format`.
     pub body: String,
     pub event: &'a Event,
     /// The decoded keys, the current one first.
@@ -91,7 +91,7 @@ pub struct WebhookRequest<'a> {
     pub now: Timestamp,
     /// The lane whose connection is used and kept. `None` for a test, whose connection is closed.
     pub lane: Option<LaneOwner>,
-    /// Whether the attempt includes what was sent.
+    /// Whether the result of the attempt includes the exchange.
     pub keep_exchange: bool,
 }
 
@@ -138,7 +138,7 @@ impl Webhook {
     /// Makes one attempt.
     pub async fn send(&self, request: WebhookRequest<'_>) -> AttemptDetail {
         let (began, now) = (Instant::now(), request.now);
-        // Filled while the attempt runs, so that a part remains after a timeout.
+        // Filled while the attempt runs, so that the part before a timeout is not lost.
         let mut progress = Progress::default();
         let attempt = self.attempt(request, &mut progress);
         let outcome = match timeout(self.policy.timeout, attempt).await {
@@ -191,7 +191,7 @@ impl Webhook {
                     return Ok(());
                 }
                 Err(error) if error.is_answered => return Err(error.why),
-                // The receiver closed the connection before it saw the request, or at that moment.
+                // The receiver closed the kept connection before it answered: use a new connection.
                 Err(_) => {}
             }
         }
@@ -219,14 +219,14 @@ impl Webhook {
     }
 }
 
-/// What an attempt has done so far.
+/// The parts of an attempt that are known so far.
 #[derive(Default)]
 struct Progress {
     answer: WebhookAnswer,
     trace: Trace,
 }
 
-/// The innermost cause: it says what happened, the outer ones only where.
+/// The innermost cause of an error. It says what happened; the outer causes only say where.
 fn innermost_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {

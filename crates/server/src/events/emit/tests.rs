@@ -143,7 +143,7 @@ async fn a_repeated_idempotency_key_returns_the_same_event() {
 }
 
 #[tokio::test]
-async fn the_same_key_at_the_same_time_makes_one_event() {
+async fn concurrent_emits_with_the_same_key_create_one_event() {
     let fixture = Fixture::new(None);
     let emits: Vec<_> = (0..20)
         .map(|_| fixture.emit("x", json!({}), Some("k")))

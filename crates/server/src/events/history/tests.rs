@@ -167,7 +167,7 @@ async fn a_slow_reader_gets_the_number_of_missed_events() {
 }
 
 #[tokio::test]
-async fn many_events_of_one_user_make_no_other_stream_miss_events() {
+async fn many_events_of_one_user_do_not_make_other_streams_miss_events() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
     let mut of_ann = fixture

@@ -1,7 +1,8 @@
-//! [`Feed`]: a buffer of the newest events of one owner, or of all owners, which streams read.
+//! [`Feed`]: a buffer of the newest events of one owner, or of all owners, for streams to read.
 //!
-//! Each owner has a separate feed: a user who emits many events neither wakes the streams of other
-//! users nor makes them miss events. A slow reader holds a bounded number of events and bytes.
+//! Each owner has a separate feed, so that a user who emits many events does not wake the streams
+//! of other users or make them miss events. A slow reader holds a bounded number of events and
+//! bytes.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -10,9 +11,9 @@ use tokio::sync::watch;
 
 use super::StreamedEvent;
 
-/// Events that a feed keeps for slow readers.
+/// Limit of the events that a feed keeps for slow readers.
 const EVENTS_MAX: usize = 256;
-/// Bytes of these events.
+/// Limit of the bytes of these events.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Default)]

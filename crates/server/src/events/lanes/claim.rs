@@ -1,4 +1,4 @@
-//! Claims of lanes: uses the slots that [`Schedule`] granted.
+//! Claims lanes, with the slots that [`Schedule`] granted.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) fn claim_lanes(
     let next = if held.len() < grant.slots {
         time_until_due(tx, server, &grant, time.now)?
     } else {
-        // More lanes may be due.
+        // All slots are used, so more lanes may be due.
         Some(Duration::ZERO)
     };
     let begin = |held| turn::begin(tx, held, time).transpose();

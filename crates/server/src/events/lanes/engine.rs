@@ -1,9 +1,9 @@
 //! [`Engine`]: finds due lanes, claims them, and owns the workers that deliver.
 //!
-//! [`Schedule`] decides which owner's lanes are claimed. The engine reports to it the owners that may
-//! have due lanes: owners of events committed here, of deliveries that ended, of lanes that were
-//! woken, and by a regular scan all owners with due lanes. Wake-ups may be lost, the scan finds every
-//! lane. Scans take at most a tenth of the engine's time.
+//! [`Schedule`] decides which owner's lanes are claimed. The engine reports to the schedule the
+//! owners that may have due lanes: owners of events committed here, of deliveries that ended and of
+//! lanes that were woken. A regular scan reports all owners with deliveries, so a lost wake-up only
+//! delays a lane. Scans take at most a tenth of the engine's time.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::events::hub::{Hub, LaneWakeUp};
 
-/// Lanes woken in one transaction, so that it stays short.
+/// Limit of the lanes that one transaction wakes, so that the transaction stays short.
 const WAKE_UPS_MAX: usize = 128;
 /// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE_FACTOR: u32 = 9;
@@ -38,16 +38,16 @@ const SCAN_PAUSE_FACTOR: u32 = 9;
 /// The delivery engine of this server.
 pub struct Engine<D> {
     shared: Arc<EngineState<D>>,
-    /// Wake-ups that arrived while this server held the lane; replayed when it is released.
+    /// Wake-ups that arrived while this server held the lane; replayed when the lane is released.
     woken_while_held: Mutex<HashSet<LaneWakeUp>>,
     scan: Mutex<Scan>,
 }
 
 /// The time of the next scan.
 struct Scan {
-    /// The next scan if one was requested.
+    /// Time of the next scan if a scan was requested.
     earliest: Instant,
-    /// The next scan if none was requested.
+    /// Time of the next scan if no scan was requested.
     latest: Instant,
     is_requested: bool,
 }
@@ -310,7 +310,7 @@ impl<D: Deliver> Engine<D> {
             grants
                 .into_iter()
                 .map(|grant| {
-                    // The server stops: do not start again what a worker just released.
+                    // The server stops: do not claim again a lane that a worker just released.
                     if shutdown.is_cancelled() {
                         return Ok(ClaimedLanes {
                             grant,
@@ -325,7 +325,7 @@ impl<D: Deliver> Engine<D> {
         shared.store.write(claiming).await
     }
 
-    /// Starts a worker for each delivery that was begun.
+    /// Starts a worker for each lane whose first delivery was begun.
     fn start(&self, claimed: ClaimedLanes, workers: &mut JoinSet<LaneId>) {
         let grant = claimed.grant;
         let mut started = Vec::new();

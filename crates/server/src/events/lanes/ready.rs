@@ -1,5 +1,5 @@
-//! [`ReadyJobs`]: the deliveries of a lane that were read and not sent, and which of them may be sent
-//! now. Deliveries with the same key are sent one after the other.
+//! [`ReadyJobs`]: the deliveries of a lane that were read but not sent yet. Decides which of them
+//! may be sent now. Deliveries with the same key are sent one after the other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,9 +9,10 @@ use super::Job;
 
 #[derive(Default)]
 pub(super) struct ReadyJobs {
-    /// By number, which is their order.
+    /// By number, in the order of delivery.
     jobs: BTreeMap<u64, Job>,
-    /// The keys of deliveries that must end before another one with the same key is sent.
+    /// Number and key of each delivery in progress. No other delivery with the same key may be
+    /// sent.
     busy: HashMap<u64, String>,
 }
 
@@ -32,7 +33,7 @@ impl ReadyJobs {
         self.jobs.values().next()
     }
 
-    /// Bytes of their payloads.
+    /// Bytes of the payloads of these deliveries.
     pub(super) fn bytes(&self) -> usize {
         self.jobs
             .values()
@@ -50,7 +51,7 @@ impl ReadyJobs {
         let mut jobs = self.jobs.values();
         let next = loop {
             let job = jobs.next()?;
-            // The first with its key is the only one that may be next.
+            // Only the first delivery of each key may be sent.
             if taken.insert(&job.key) && job.retry_at <= now {
                 break job;
             }
@@ -58,7 +59,8 @@ impl ReadyJobs {
         Some(next.n)
     }
 
-    /// The time when the first delivery may be sent, if none may be sent now and none is busy.
+    /// The earliest time when a delivery may be sent; `None` if one may be sent now or is in
+    /// progress.
     pub(super) fn blocked_until(&self, now: Timestamp) -> Option<Timestamp> {
         if !self.busy.is_empty() || self.next(now).is_some() {
             return None;
@@ -77,7 +79,7 @@ impl ReadyJobs {
         Some(job)
     }
 
-    /// The delivery has ended: the next one with its key may be sent.
+    /// Ends a delivery, so that the next one with its key may be sent.
     pub(super) fn free(&mut self, n: u64) {
         self.busy.remove(&n);
     }

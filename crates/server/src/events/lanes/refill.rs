@@ -1,16 +1,18 @@
 //! The refiller: lets lanes that have fallen behind look at the stored events again, in the order in
 //! which they were committed.
 //!
-//! A lane falls behind if an event does not fit into its queue (with `overflow = "hold"`), if an event
-//! matches while it is inactive (likewise), or if its sink has a filter: filters are not evaluated
-//! while an emit holds the database. The lane's row remembers the first event that it has not looked
-//! at. One step of a lane reads some events, evaluates the filter outside of any transaction, and then
-//! queues the matching events and moves the lane's number in one transaction. If another server did
+//! With `overflow = "hold"`, a lane falls behind if an event does not fit into its queue, or if an
+//! event matches while the lane is inactive. A lane whose sink has a filter falls behind with every
+//! event, because filters are not evaluated in the transaction of an emit. The lane's row holds the
+//! number of the first event that the lane has not looked at.
+//!
+//! One step of a lane reads some events and evaluates the filter outside of any transaction. Then
+//! one transaction queues the matching events and moves the lane's number. If another server did
 //! the same meanwhile, the number has changed and the step is discarded. So a crash at any point
 //! neither loses nor repeats an event.
 //!
-//! Invariants: a step reads a bounded number of events and bytes. An owner has one step in progress.
-//! Owners take turns, and so do the lanes of an owner.
+//! Invariants: a step reads a bounded number of events and bytes. An owner has at most one step in
+//! progress. Owners take turns, and so do the lanes of an owner.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -32,7 +34,7 @@ mod step;
 
 pub(super) use self::step::RefillError;
 
-/// Steps in progress, of different owners.
+/// Limit of the steps in progress. Each is for another owner.
 const STEPS_MAX: usize = 8;
 /// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE_FACTOR: u32 = 4;
@@ -62,7 +64,7 @@ struct Refiller<D> {
     working: HashSet<OwnerKey>,
     /// Owners whose last step made no progress, and until when they wait.
     resting: HashMap<OwnerKey, Instant>,
-    /// The lane of each owner's last step; its next step is for a lane after it.
+    /// The lane of each owner's last step. The owner's next step is for a lane after this one.
     last_lanes: HashMap<OwnerKey, LaneId>,
     last_owner: String,
 }
@@ -85,8 +87,8 @@ impl<D: Deliver> Refiller<D> {
         sleep_until(earliest).await;
     }
 
-    /// Starts steps of owners with lanes that are behind and have room. Returns when to scan again at
-    /// the earliest.
+    /// Starts steps for lanes that are behind and have room, one per owner. Returns the earliest
+    /// time of the next scan.
     async fn start_steps(&mut self) -> Instant {
         let began = Instant::now();
         self.resting.retain(|_, until| *until > began);
@@ -132,7 +134,7 @@ impl<D: Deliver> Refiller<D> {
         let (last_owner, last_lanes) = (self.last_owner.clone(), self.last_lanes.clone());
         let finding = move |tx: &mut Tx<'_>| {
             let mut owners = lanes::list_ready_owners(tx)?;
-            // Sorted; those after the last one are first.
+            // The owners are sorted. Begin with those after the owner of the last step.
             let first = owners.partition_point(|owner| *owner <= last_owner);
             owners.rotate_left(first);
             let any = !owners.is_empty();
@@ -163,7 +165,7 @@ impl<D: Deliver> Refiller<D> {
 
     fn note_end(&mut self, ended: Option<(OwnerKey, Result<bool, RefillError>)>) {
         let Some((owner, progress)) = ended else {
-            // A step panicked. Its owner is not known, so all may start again.
+            // A step panicked. Its owner is not known, so all owners may start steps again.
             tracing::error!("the refill of a lane panicked");
             self.working.clear();
             return;

@@ -1,6 +1,6 @@
-//! Retention: removes old events, finished deliveries and idempotency keys, in batches so small that
-//! other writers do not wait. Events that wait for delivery are never removed. Events that a lane has
-//! not looked at yet are kept longer, and their removal is audited.
+//! Retention: removes old events, finished deliveries and idempotency keys, in small batches so
+//! that other writers do not wait. Events that wait for delivery are never removed. Events that a
+//! lane has not looked at yet are kept longer, and their removal is audited.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -18,16 +18,16 @@ use crate::events::audit::audit_lost;
 const BATCH: u32 = 500;
 /// Idempotency keys removed in one transaction; they are small.
 const KEYS_BATCH: u32 = 5_000;
-/// How many times longer than others events are kept that a lane has not looked at yet.
+/// Events that a lane has not looked at yet are kept this many times longer than other events.
 const HELD_FACTOR: u32 = 4;
-/// Idempotency keys kept for one user.
+/// Limit of the idempotency keys kept for one user.
 const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retention {
     /// How long events and finished deliveries are kept.
     pub keep: Duration,
-    /// Deliveries kept per lane.
+    /// Limit of the deliveries kept per lane.
     pub per_lane: u32,
     /// Time between two runs.
     pub every: Duration,
@@ -82,8 +82,8 @@ pub async fn prune(
     }
 }
 
-/// Removes old events. Looks at each event once, so that events that are kept for long do not delay
-/// other writers.
+/// Removes old events. Looks at each event only once per run, so that events that must be kept do
+/// not slow down every batch.
 async fn prune_events(
     store: &Store,
     retention: Retention,
@@ -110,8 +110,9 @@ async fn prune_events(
     Ok(removed)
 }
 
-/// Removes the oldest idempotency keys of users with more than `keep`, although they have not
-/// expired. A user who emits at the rate limit would create 86 million within the lifetime of a key.
+/// Removes the oldest idempotency keys of users with more than `keep` keys, even if these have not
+/// expired. A user who emits at the rate limit would create 86 million keys within the lifetime of
+/// one.
 async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError> {
     let over = store
         .read(move |tx| idempotency::list_over(tx, keep))
@@ -131,7 +132,7 @@ async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError
     Ok(pruned)
 }
 
-/// Prunes at each [`Retention::every`] until the store is closed.
+/// Prunes every [`Retention::every`] until the store is closed.
 pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;

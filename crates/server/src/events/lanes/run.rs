@@ -19,7 +19,7 @@ use super::{
     worker::{ExtraSlot, Slot},
 };
 
-/// How often a lane with several deliveries in flight looks for new ones while none of them ends.
+/// How often a lane that may have several deliveries in flight looks for new ones while none ends.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// A delivery that was sent.
@@ -64,11 +64,11 @@ fn sink_of(job: &Job) -> Option<&Arc<SinkRow>> {
 /// Results that are being recorded.
 struct Recording {
     began: Instant,
-    /// The hub's count of changed sinks at that time.
+    /// The hub's count of changed sinks when the recording began.
     changes: u64,
     /// The numbers of the deliveries.
     ended: Vec<u64>,
-    /// How many of them are successes.
+    /// How many of these deliveries succeeded.
     delivered: usize,
     outcome: BoxFuture<'static, Option<LaneProgress>>,
 }
@@ -86,9 +86,9 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     in_flight: Vec<u64>,
     ended: Vec<EndedDelivery>,
     recording: Option<Recording>,
-    /// Deliveries that were sent and are not recorded.
+    /// Deliveries that were sent and whose results are not recorded yet.
     unrecorded: usize,
-    /// Deliveries that must be recorded one by one, after a crash.
+    /// After a crash: how many deliveries must still be sent and recorded one by one.
     one_by_one: usize,
     /// Nothing further is sent.
     is_draining: bool,
@@ -165,7 +165,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
 
     fn send_ready(&mut self, recording_max: Duration) {
         if self.changes != self.slot.shared.hub.sink_changes() && !self.ready.is_empty() {
-            // The sink may have changed since these were read.
+            // The sink may have changed since the deliveries were read.
             self.ready.clear();
             self.last_read = self.last_sent;
             self.must_read_again = true;
@@ -186,13 +186,13 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         }
     }
 
-    /// The number of the delivery to send now, and its slot if others are in flight.
+    /// The number of the delivery to send now, and an extra slot if others are in flight.
     fn next_to_send(&self, recording_max: Duration) -> Option<(u64, Option<ExtraSlot<D>>)> {
         let n = self.ready.next(self.now)?;
         if self.is_draining {
             return None;
         }
-        // The start of the first one is recorded.
+        // This is the head of the lane: its start is recorded, so it needs no window.
         if self.unrecorded == 0 {
             return Some((n, None));
         }
@@ -201,7 +201,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             0 => (window_of(sink), in_flight_max(sink)),
             _ => (1, 1),
         };
-        // A slow store must not let the lease end while further deliveries are sent.
+        // If the store is slow, send nothing further: the lease could end meanwhile.
         let is_slow = |recording: &Recording| recording.began.elapsed() >= recording_max;
         let may_send = self.unrecorded < window
             && self.sending.len() < in_flight_max
@@ -220,7 +220,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             && !self.slot.must_release_slot(self.began)
     }
 
-    /// Whether new events could be sent beside those in flight.
+    /// Whether to look for new deliveries that can be sent beside those in flight.
     fn may_look_again(&self) -> bool {
         (1..self.in_flight_max).contains(&self.sending.len())
             && self.one_by_one == 0
@@ -238,7 +238,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         self.ended.push(sent.end(end));
     }
 
-    /// The server stops and does not wait any longer.
+    /// Cancels the deliveries in flight, because the server stops and does not wait any longer.
     fn cut_off(&mut self) {
         self.sending.clear();
         self.is_draining = true;
@@ -255,8 +255,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         }
     }
 
-    /// Records the results, if there are any. A worker with nothing in flight releases its lane here,
-    /// or gets further deliveries.
+    /// Starts to record results, if there are any. A worker with nothing in flight also does so, to
+    /// release its lane or to get further deliveries.
     fn record_if_needed(&mut self) {
         let is_needed = !self.ended.is_empty() || self.sending.is_empty() || self.must_read_again;
         if self.recording.is_some() || !is_needed {
@@ -288,7 +288,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
     fn note_recorded(&mut self, recording: &Recording) {
         self.unrecorded -= recording.ended.len();
         self.one_by_one = self.one_by_one.saturating_sub(recording.delivered);
-        // Those that did not succeed are recorded now.
+        // Successes were freed when they ended, failures only now that they are recorded.
         for n in &recording.ended {
             self.ready.free(*n);
         }
@@ -297,7 +297,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         }
     }
 
-    /// Takes in the result of a transaction. False if the lane was released.
+    /// Applies the result of a transaction. Returns false if the lane was released.
     async fn take_in(&mut self, progress: LaneProgress) -> bool {
         self.now = progress.now;
         match progress.next {
@@ -338,7 +338,7 @@ fn window_for(job: &Job) -> usize {
     window_of(sink_of(job).map(|sink| &**sink))
 }
 
-/// Waits for the results to be recorded; forever, if none are being recorded.
+/// Waits for the results to be recorded. Never returns if none are being recorded.
 async fn wait_for(recording: &mut Option<Recording>) -> Option<LaneProgress> {
     match recording {
         Some(recording) => (&mut recording.outcome).await,

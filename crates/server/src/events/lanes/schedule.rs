@@ -2,10 +2,10 @@
 //! reports due lanes and ended deliveries, and claims lanes for the slots that
 //! [`plan`](Schedule::plan) grants.
 //!
-//! Webhooks, scripts and methods have separate slots, because they differ in how long one attempt
-//! may take. Within a kind owners share the slots by the rules of [`svc_core::fair`]. The owner of a
-//! lane is its `owner_key`: all global sinks together are one owner, so that they use no slots of
-//! the users who created them.
+//! Webhooks, scripts and methods have separate slots, because one attempt may take a different time
+//! for each kind. Within a kind, owners share the slots by the rules of [`svc_core::fair`]. The
+//! owner of a lane is its `owner_key`: all global sinks together are one owner, so that they do not
+//! use the slots of the users who created them.
 //!
 //! An owner is in one of three states for each kind: *in line* (lanes may be due now), *timed* (no
 //! lane is due before a known time), or unknown to the schedule. An owner in line that may not take
@@ -27,10 +27,10 @@ pub(super) type OwnerKey = Arc<str>;
 /// Slots that one plan may grant for each kind; keeps the claiming transaction short.
 const GRANTS_MAX: usize = 64;
 
-/// Average time between two retries of paused lanes of one owner: at most 100 retries a second,
-/// whatever the number of lanes.
+/// Average time between two retries of paused lanes of one owner: at most 100 retries a second for
+/// any number of lanes.
 const PAUSE_SPACING: Duration = Duration::from_millis(10);
-/// The burst: retries of this much time may happen at once.
+/// The burst: as many retries as fit into this time may happen at once.
 const PAUSE_BURST: Duration = Duration::from_secs(1);
 
 /// Deliveries that run at the same time, for each kind.
@@ -61,7 +61,8 @@ pub(super) struct Grant {
 
 pub(super) struct Schedule {
     kinds: [KindSchedule; 3],
-    /// The end of each owner's pauses, if each took [`PAUSE_SPACING`] after the one before.
+    /// When the pauses of each owner would end if they followed each other and each took
+    /// [`PAUSE_SPACING`].
     pauses: HashMap<OwnerKey, Instant>,
 }
 
@@ -69,8 +70,8 @@ struct KindSchedule {
     slots: FairSlots<OwnerKey>,
     timed: HashMap<OwnerKey, Instant>,
     timers: BTreeSet<(Instant, OwnerKey)>,
-    /// Reports about owners in line since their last grant. They are applied when the grant is
-    /// settled, because the engine may have read the store before the report.
+    /// Due times reported for owners in line since their last grant. They are applied when the
+    /// grant is settled, because the engine may have read the store before the report.
     noted: HashMap<OwnerKey, Instant>,
 }
 
@@ -93,7 +94,7 @@ impl Schedule {
         self.kind(kind).note_due(owner, at);
     }
 
-    /// Grants free slots to the owners in line, in turn.
+    /// Grants free slots to the owners in line; the owners take turns.
     pub(super) fn plan(&mut self, now: Instant) -> Vec<Grant> {
         let mut grants = Vec::new();
         for kind in DeliveryKind::ALL {
@@ -128,8 +129,8 @@ impl Schedule {
         kind.note_due(owner, now);
     }
 
-    /// Takes a further slot for a lane that has one, if the rules give its owner another one and no
-    /// lane waits for it. `false` if not.
+    /// Takes another slot for a lane that already has one. Returns `false` if the owner may not use
+    /// another slot, or if any owner waits for one.
     pub(super) fn take_extra(&mut self, kind: DeliveryKind, owner: &OwnerKey) -> bool {
         let slots = &mut self.kind(kind).slots;
         if slots.has_waiting() || !slots.may_take(owner) {
@@ -156,8 +157,8 @@ impl Schedule {
         waits.min()
     }
 
-    /// How long a paused lane of this owner waits: `base`, or longer if many lanes of the owner
-    /// pause, so that they do not keep the engine busy.
+    /// How long a paused lane of this owner waits: `base`, or longer if many lanes of the owner are
+    /// paused, so that their retries do not keep the engine busy.
     pub(super) fn pause_time(
         &mut self,
         owner: &OwnerKey,

@@ -1,8 +1,8 @@
 //! The transactions of the worker that holds a lane. [`begin`] reads the first deliveries of a
 //! claimed lane. [`record`] writes how deliveries ended and reads further ones.
 //!
-//! Only the delivery at the head has its start recorded before it is sent. Those behind it are read
-//! ahead and may be sent while earlier results are not recorded yet: see `worker`.
+//! Only the delivery at the head has its start recorded before it is sent. The deliveries behind it
+//! are read ahead and may be sent before earlier results are recorded: see `worker`.
 
 mod endings;
 mod reading;
@@ -20,7 +20,7 @@ use svc_store::{
 use self::reading::Reading;
 use super::{AttemptDetail, Job};
 
-/// How a delivery that was sent ended.
+/// A delivery that was sent, and how it ended.
 #[derive(Clone, Debug)]
 pub(super) struct EndedDelivery {
     pub(super) n: u64,
@@ -63,12 +63,12 @@ pub(super) struct RunState {
     /// The numbers of the deliveries that were read and not sent, and the bytes of their payloads.
     pub(super) ready: Vec<u64>,
     pub(super) ready_bytes: usize,
-    /// None of those that were read may be sent before this time.
+    /// No delivery that was read may be sent before this time.
     pub(super) blocked_until: Option<Timestamp>,
     /// The numbers of the last delivery that was sent, and of the last that was read.
     pub(super) last_sent: u64,
     pub(super) last_read: u64,
-    /// The sink as the worker knows it.
+    /// The sink as the worker last read it.
     pub(super) sink: Option<Arc<SinkRow>>,
     /// Whether further deliveries may begin.
     pub(super) may_continue: bool,
@@ -93,10 +93,10 @@ pub(super) struct LaneProgress {
 pub(super) enum LaneNext {
     /// The lane was released.
     Released,
-    /// Further deliveries, in their order. None, if all are read and some are still in flight.
+    /// Further deliveries, in order. Empty if all are read and some are still in flight.
     Jobs {
         jobs: Vec<Job>,
-        /// Whether they replace those that the worker has read and not sent.
+        /// Whether `jobs` replace the deliveries that the worker has read and not sent.
         replace: bool,
     },
     /// Nothing further may be sent. The lane is released after the deliveries in flight.
@@ -107,7 +107,7 @@ pub(super) enum LaneNext {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TransactionTime {
     pub(super) now: Timestamp,
-    /// The end of a lease renewed now.
+    /// The end of a lease that is renewed now.
     pub(super) lease_until: Timestamp,
 }
 
@@ -146,8 +146,8 @@ pub(super) fn begin(
     turn.advance_to_next(&state).map(Some)
 }
 
-/// Records how deliveries ended, in the order of their ends, and reads further ones. Returns `None`
-/// and writes nothing if the lane is no longer held.
+/// Records how deliveries ended, in the order in which they ended, and reads further ones. Returns
+/// `None` and writes nothing if the lane is no longer held.
 pub(super) fn record(
     tx: &mut Tx<'_>,
     state: &RunState,
@@ -176,7 +176,7 @@ struct Turn<'a, 'tx> {
     time: TransactionTime,
     /// Deliveries that ended in this transaction and are still counted in the lane's row.
     ended: u32,
-    /// The lane rests for this time.
+    /// If set, the lane is released and waits for this time.
     wait: Option<Duration>,
     /// Whether the delivery at the head has no recorded start yet.
     is_new_start: bool,
@@ -236,8 +236,8 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         lanes::release(self.tx, self.lane.held.lane, next_at)
     }
 
-    /// Releases a lane with nothing in flight. The delivery at the head may have been begun: it was
-    /// not sent.
+    /// Releases a lane with nothing in flight. If the start of the delivery at the head was
+    /// recorded, the record is undone, because the delivery was not sent.
     fn release_unsent(&mut self, next_at: Timestamp) -> Result<(), StoreError> {
         if !self.is_new_start {
             lanes::undo_start(self.tx, self.lane.held.lane)?;
@@ -245,7 +245,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         self.release(next_at)
     }
 
-    /// After the queue has emptied, a further drop is news again.
+    /// Once the queue is empty, the next drop creates an event again.
     fn note_empty(&mut self) -> Result<(), StoreError> {
         match self.lane.dropping && self.lane.depth == 0 {
             true => lanes::end_dropping(self.tx, self.lane.held.lane),

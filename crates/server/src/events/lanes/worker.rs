@@ -3,12 +3,12 @@
 //!
 //! The delivery engine does not wait for the disk between two deliveries of a webhook: after a
 //! success the next delivery is sent while the result is being recorded. Results that arrive
-//! meanwhile are recorded together in the next commit. These rules bound what a crash may repeat:
+//! meanwhile are recorded together in the next commit. These rules limit what a crash may repeat:
 //! - At most a window of deliveries is sent without a recorded result ([`window_of`]).
-//! - Only a success opens the next delivery. Any other result is recorded first. In a lane that is
-//!   ordered by a key this holds for the deliveries with the same key.
-//! - After a crash the window stays closed for as many deliveries as it has places: one of those
-//!   repeated may be the cause of the crash.
+//! - Only after a success is the next delivery sent before the result is recorded. In a lane that
+//!   is ordered by a key, this holds for the deliveries with the same key.
+//! - After a crash, deliveries are sent and recorded one by one until a whole window of them has
+//!   succeeded: one of the repeated deliveries may be the cause of the crash.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,9 +51,9 @@ pub(super) struct EngineState<D> {
     pub(super) policy: LanePolicy,
     pub(super) hub: Hub,
     pub(super) schedule: Mutex<Schedule>,
-    /// Cancelled: no further deliveries begin.
+    /// When cancelled, no further deliveries begin.
     pub(super) shutdown: CancellationToken,
-    /// Cancelled: deliveries in flight are cut off.
+    /// When cancelled, deliveries in flight are cut off.
     pub(super) cut_off: CancellationToken,
 }
 
@@ -82,7 +82,7 @@ impl<D: Deliver> Drop for ExtraSlot<D> {
     fn drop(&mut self) {
         let mut schedule = self.shared.schedule.lock();
         schedule.release_extra(self.kind, &self.owner);
-        // The end of a worker wakes the engine by itself.
+        // Needed because only the end of a worker wakes the engine by itself.
         if schedule.has_waiting(self.kind) {
             self.shared.hub.wake_engine();
         }
@@ -107,8 +107,8 @@ impl<D: Deliver> Slot<D> {
         held.lane
     }
 
-    /// A further slot for a delivery beside others of the same lane; `None` if other lanes wait, or if
-    /// the owner has its share.
+    /// A further slot for a delivery beside others of the same lane; `None` if other lanes wait, or
+    /// if the owner already uses its share.
     pub(super) fn take_extra(&self) -> Option<ExtraSlot<D>> {
         let mut schedule = self.shared.schedule.lock();
         let is_taken = schedule.take_extra(self.kind, &self.owner);

@@ -47,7 +47,7 @@ fn shown(row: &SinkRow) -> Headers {
 }
 
 #[test]
-fn values_are_encrypted_for_their_sink() {
+fn header_values_are_encrypted_for_one_sink() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let key = SecretKey::load_or_create(folder.path(), None).expect("a key");
     let mut sealed = row(1, &[("Authorization", "Bearer abc"), ("X-Team", "tea")]);
@@ -59,7 +59,7 @@ fn values_are_encrypted_for_their_sink() {
     let text = format!("{sealed:?}");
     assert!(!text.contains("abc") && !text.contains("tea"), "{text}");
 
-    // Copied to another sink, or used as the signing secret, the values cannot be decrypted.
+    // The values cannot be decrypted for another sink, or as a signing secret.
     let mut copied = row(2, &[("Authorization", MASK)]);
     copied.sealed_headers.clone_from(&sealed.sealed_headers);
     assert!(open(&key, &copied).is_err());

@@ -20,9 +20,9 @@ use crate::{
 
 /// How far a backtest reaches back, unless the request says otherwise.
 const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Events that one backtest looks at.
+/// Limit of the events that one backtest looks at.
 const EVENTS_MAX: u32 = 10_000;
-/// How long one backtest takes.
+/// Time limit of one backtest.
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// Events that one query reads.
 const WINDOW: u32 = 500;
@@ -33,7 +33,7 @@ const SHOWN_MAX: usize = 10;
 /// Bytes of a body that the answer shows.
 const BODY_SHOWN_MAX: usize = 8 * 1024;
 
-/// A sink as it is, or as it would be.
+/// The compared fields of a sink, before or after the change.
 #[derive(Clone)]
 struct Version {
     patterns: Vec<Pattern>,
@@ -243,7 +243,7 @@ impl Outcome {
         }
     }
 
-    /// For the answer: short enough to read.
+    /// The text for the answer; a long body is cut.
     fn shown(self) -> String {
         match self {
             Self::NotMatched => "not matched".to_owned(),

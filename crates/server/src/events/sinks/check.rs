@@ -255,8 +255,8 @@ pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {
     )
 }
 
-/// Checks a template by rendering sample events. It must render JSON, for a json-rpc sink an object.
-/// Errors that depend on the data of an event appear only at its delivery.
+/// Checks a template by rendering sample events. The template must render JSON, and for a json-rpc
+/// sink a JSON object. Errors that depend on the data of an event appear only at its delivery.
 pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
     let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
@@ -312,7 +312,8 @@ fn missing_script() -> SinkError {
     )
 }
 
-/// Completes a patch of a script sink: a new `script_id` removes the `source`, and the reverse.
+/// Completes a patch of a script sink: a new `script_id` removes the `source`, and a new `source`
+/// removes the `script_id`.
 fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
     let mut patch = patch.clone();
     let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
@@ -324,7 +325,7 @@ fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
     patch
 }
 
-/// Checks everything but the template, which takes long: see [`body_template`].
+/// Checks everything except the template, which takes long: see [`body_template`].
 fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook {

@@ -153,7 +153,8 @@ impl SinksService {
         body: &str,
         event: &Event,
     ) -> Result<Attempt, SinkError> {
-        // A script that tests its own sink would occupy one worker per level.
+        // A script that tests its own sink would start itself again and again, each time on another
+        // worker.
         if row.kind == SinkType::Script && caller.credential == Credential::Script {
             return Err(SinkError::Nested);
         }

@@ -66,7 +66,8 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
     })
 }
 
-/// The detail of an audit entry. Only names of headers: their values may be credentials.
+/// The detail of an audit entry. Contains only the names of headers: their values may be
+/// credentials.
 pub fn describe(row: &SinkRow) -> Value {
     let mut detail = json!({
         "name": row.name,

@@ -1,7 +1,7 @@
 //! Recovery: sends many past events to a sink again.
 //!
-//! A *feed* is a request to send past events that is worked off as the queue drains (see
-//! `lanes::refill`). A replay without a feed fills the queue once and stops.
+//! A *feed* is a request to send past events. The events are queued step by step as the queue
+//! drains (see `lanes::refill`). A replay without a feed fills the queue once and stops.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
 const REPLAY_STEP: u32 = 500;
 /// Events whose data one step reads for a filter.
 const FILTER_STEP: usize = 20;
-/// Feeds of one sink that have not ended.
+/// Limit of the feeds of one sink that have not ended.
 const FEEDS_MAX: u32 = 10;
 
 impl SinksService {
@@ -44,8 +44,8 @@ impl SinksService {
     ) -> Result<ResendResult, SinkError> {
         check_no_script(caller)?;
         let selection = check_selection(&request)?;
-        // Not in the write transaction, because up to a thousand look-ups would delay emits. The feed
-        // looks at each delivery again.
+        // Not in the write transaction, because up to a thousand look-ups would delay emits. The
+        // feed checks each delivery again.
         let manager = caller.clone();
         let selecting = self.store.read(move |tx| {
             let lane = managed(tx, &manager, id).and_then(|(_, row)| lane_of(tx, &row));
@@ -102,7 +102,8 @@ impl SinksService {
         });
         let (lane, row) = found.await??;
         if row.policy.filter.is_some() {
-            // Evaluating a filter for the whole history takes as long as a backtest.
+            // Takes as long as a backtest, because the filter is evaluated for the whole history.
+            // So the same limit applies.
             self.tests
                 .take(caller.user.id, Instant::now())
                 .map_err(SinkError::TooManyTests)?;
@@ -234,7 +235,7 @@ impl SinksService {
         Ok(kept)
     }
 
-    /// Events with their data; those that no longer exist are left out.
+    /// Reads events with their data. Skips events that no longer exist.
     pub(super) async fn read_events(&self, ids: Vec<EventId>) -> Result<Vec<Event>, StoreError> {
         self.store
             .read(move |tx| {

@@ -40,7 +40,7 @@ async fn a_removed_subscription_is_audited_if_deliveries_were_waiting() {
         declare(tx, owner, one, &subscribe(&["a", "b"]))?;
         declare(tx, owner, two, &subscribe(&["a"]))?;
         emit_in(tx, &event)?;
-        // Empty, so that its removal is not audited.
+        // The queue of `c` is empty, so its removal is not audited.
         declare(tx, owner, two, &subscribe(&["a", "c"]))?;
         declare(tx, owner, one, &[])?;
         withdraw_space(tx, two, Withdrawal::All)?;

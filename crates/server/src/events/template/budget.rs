@@ -1,5 +1,5 @@
-//! The time limit of one rendering. Measured in processor time and not in elapsed time, so that a
-//! busy machine does not fail a harmless template, which would lose its event.
+//! The time limit of one rendering. Measured in processor time: with elapsed time, a harmless
+//! template could fail on a busy machine, and its event would be lost.
 
 use std::time::Duration;
 

@@ -100,7 +100,7 @@ fn to_number(token: &str) -> Value {
     }
 }
 
-/// The value of a JSON number, however it is written: `0.<digits> × 10^exponent`.
+/// The value of a JSON number in any notation: `0.<digits> × 10^exponent`.
 #[derive(PartialEq, Eq, Debug)]
 struct Decimal {
     is_negative: bool,
@@ -110,7 +110,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// `None` for an exponent that is out of all bounds.
+    /// `None` if the exponent does not fit into an `i64`.
     fn read(token: &str) -> Option<Self> {
         let unsigned = token.trim_start_matches('-');
         let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));

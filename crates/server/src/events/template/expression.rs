@@ -16,7 +16,7 @@ use super::{
     render_error, values,
 };
 
-/// The variables of an expression; those of a template.
+/// The variables of an expression; the same as in a template.
 const VARIABLES: [&str; 4] = ["event", "space", "actor", "custom"];
 /// Bytes of a key.
 const KEY_BYTES_MAX: usize = 1_024;
@@ -43,7 +43,7 @@ pub struct Expression {
 
 impl Expression {
     pub fn parse(source: &str) -> Result<Self, ExpressionError> {
-        // First of all, because the compiler evaluates constants such as `"x" * 999999999`.
+        // Must be first, because the compiler evaluates constants such as `"x" * 999999999`.
         check::check_expression(source).map_err(refused)?;
         let mut environment = Environment::empty();
         environment.set_debug(false);
@@ -69,8 +69,8 @@ impl Expression {
         })
     }
 
-    /// Whether the expression is true for an event. A value that does not exist is not true; any other
-    /// value that is neither true nor false is an error.
+    /// Whether the expression is true for an event. An undefined or null value counts as false; any
+    /// other value that is neither true nor false is an error.
     pub fn is_true(&self, scope: &Scope<'_>) -> Result<bool, ExpressionError> {
         let value = self.evaluate(scope)?;
         if value.is_undefined() || value.is_none() {
@@ -82,7 +82,8 @@ impl Expression {
         }
     }
 
-    /// The value as text: a string unchanged, others as JSON, one that does not exist as empty text.
+    /// The value as text: a string unchanged, an undefined or null value as empty text, others as
+    /// JSON.
     pub fn key(&self, scope: &Scope<'_>) -> Result<String, ExpressionError> {
         let value = self.evaluate(scope)?;
         if value.is_undefined() || value.is_none() {

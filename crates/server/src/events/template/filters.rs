@@ -120,7 +120,7 @@ fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
     list.try_iter()
 }
 
-/// A whole number from a number or a text; undefined if the value has none.
+/// Converts a number or a text to a whole number; undefined if that is not possible.
 fn int(value: Value) -> Value {
     if let Ok(whole) = i64::try_from(value.clone()) {
         return Value::from(whole);

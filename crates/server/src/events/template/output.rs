@@ -1,7 +1,7 @@
 //! Output of a rendering, and the escaping of values by their position in the JSON text.
 //!
-//! The output tracks the JSON strings in everything that is written to it. So the position is known
-//! at run time, whatever loops and conditions did.
+//! The output tracks where JSON strings begin and end in the written text. So the position of each
+//! value is known at run time, independently of loops and conditions.
 
 use std::{
     io,
@@ -19,7 +19,7 @@ use thiserror::Error as ThisError;
 
 use super::{OUTPUT_BYTES_MAX, budget::Budget};
 
-/// The key of the root itself. Not an identifier, so no template can use it.
+/// The key that returns the root itself. Not an identifier, so no template can use it.
 const ROOT: &str = "\0root";
 
 #[derive(Debug, ThisError)]

@@ -107,7 +107,7 @@ fn loops_conditions_filters_and_tests_work() {
 }
 
 #[test]
-fn the_order_of_keys_and_big_numbers_survive() {
+fn the_order_of_keys_and_big_numbers_are_preserved() {
     let data = json!({"z": 1, "a": {"y": u64::MAX, "b": -1}, "f": 1.0});
     let body = render_text("${{ event.data }}", data.clone()).expect("renders");
     assert_eq!(body, data.to_string());

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use svc_core::{Timestamp, delivery_policy::WAIT_LIMIT};
 
-/// Bytes of an answer that are read; a longer answer is a failure.
+/// Limit of the bytes of an answer; a longer answer is a failure.
 const READ_BYTES_MAX: usize = 1024 * 1024;
 
 /// An answer, filled while it is read.
@@ -21,8 +21,8 @@ pub(super) struct WebhookAnswer {
 }
 
 impl WebhookAnswer {
-    /// Reads the answer to its end and keeps its first `bytes_max` bytes. An answer of more than
-    /// [`READ_BYTES_MAX`] is a failure and not read to its end.
+    /// Reads the answer to its end and keeps its first `bytes_max` bytes. Stops with an error after
+    /// [`READ_BYTES_MAX`].
     pub(super) async fn read(
         &mut self,
         response: Response<Incoming>,
@@ -70,7 +70,7 @@ impl WebhookAnswer {
         let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
         let longest = Duration::from_secs(WAIT_LIMIT.into());
         let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // A number that is too large for its type is also longer than the longest wait.
+            // A number that does not fit into a `u64` is also longer than the longest wait.
             text.parse().map_or(longest, Duration::from_secs)
         } else {
             let until = httpdate::parse_http_date(text).ok()?;

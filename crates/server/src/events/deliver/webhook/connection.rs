@@ -37,20 +37,19 @@ use super::{
     outgoing::{OutgoingRequest, RequestForm},
 };
 
-/// Bytes of headers that an answer may have.
+/// Limit of the header bytes of an answer.
 const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an answer that a receiver may send over HTTP/2 before they are read.
 const HTTP2_WINDOW_BYTES: u32 = 64 * 1024;
-/// The age after which a connection is not used again, so that changes of names and of the guard take
-/// effect.
+/// The age after which a connection is not used again, so that DNS changes take effect.
 const AGE_MAX: Duration = Duration::from_secs(60);
 
 pub(super) struct Connection {
     sender: Sender,
     driver: Pin<Box<dyn Future<Output = Result<(), hyper::Error>> + Send>>,
-    /// Of HTTP/2.
+    /// The tasks of HTTP/2; none for HTTP/1.1.
     tasks: Tasks,
-    /// Whether a byte arrived since the last request.
+    /// Whether a byte arrived since the last request was sent.
     has_read: Arc<AtomicBool>,
     opened: Instant,
     form: RequestForm,
@@ -63,18 +62,20 @@ enum Sender {
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-/// What a connection was opened for. A request with other settings needs another connection.
+/// The settings that a connection was opened with. A request with other settings needs another
+/// connection.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ConnectionSettings {
     pub(super) url: String,
-    /// A digest of the settings of TLS; `None` for the defaults.
+    /// A digest of the TLS settings; `None` for the defaults.
     pub(super) tls: Option<[u8; 32]>,
 }
 
 /// Why a request got no complete answer.
 pub(super) struct ExchangeError {
     pub(super) why: String,
-    /// Whether a part of the answer arrived, or the receiver may have processed the request.
+    /// `false` only if the receiver closed the connection or refused the request, and no part of
+    /// an answer arrived. Then the request may be sent once more.
     pub(super) is_answered: bool,
 }
 
@@ -85,7 +86,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// `address` is that of the receiver; `None` if the proxy resolves names.
+    /// `address` is the address of the receiver; `None` if the proxy resolves names.
     pub(super) async fn start(
         stream: Box<dyn Stream>,
         form: RequestForm,
@@ -137,7 +138,7 @@ impl Connection {
     }
 
     /// Whether an idle connection can be used for another request with these settings. False if the
-    /// receiver closed it or sent bytes that no request asked for.
+    /// receiver closed it or sent bytes without a request.
     pub(super) async fn can_send(&mut self, settings: &ConnectionSettings) -> bool {
         self.settings == *settings && self.is_young() && self.is_idle().await
     }
@@ -146,7 +147,7 @@ impl Connection {
         self.opened.elapsed() < AGE_MAX
     }
 
-    /// Polls the connection once, so that it notices what happened on the socket.
+    /// Polls the connection once, so that it detects a close or unexpected bytes.
     async fn is_idle(&mut self) -> bool {
         let driver = &mut self.driver;
         let polled = std::future::poll_fn(|cx| Poll::Ready(driver.as_mut().poll(cx))).await;
@@ -188,7 +189,7 @@ impl Connection {
             tokio::select! {
                 biased;
                 done = &mut exchange => done?,
-                // The connection may end before the end of the answer was read from it.
+                // The connection may end while it still holds a part of the answer.
                 _ = &mut self.driver => return exchange.await.map(|()| false),
             }
         }
@@ -228,7 +229,8 @@ fn exchange_reason(error: &hyper::Error) -> String {
     }
 }
 
-/// Whether the receiver did not process a request over HTTP/2: the connection was closed.
+/// Whether an HTTP/2 request counts as not processed: the connection was closed, or the receiver
+/// refused the request.
 fn is_unprocessed(error: &hyper::Error) -> bool {
     let reason = error
         .source()
@@ -254,7 +256,7 @@ impl<T: Future<Output = ()> + Send + 'static> hyper::rt::Executor<T> for Tasks {
     }
 }
 
-/// A stream that notes when bytes arrive.
+/// A stream that sets `has_read` when bytes arrive.
 struct ObservedStream {
     stream: Box<dyn Stream>,
     has_read: Arc<AtomicBool>,

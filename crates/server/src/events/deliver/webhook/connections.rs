@@ -1,8 +1,9 @@
 //! Idle connections to receivers, kept for the next delivery of the same lane.
 //!
-//! A connection is taken out while it is used, so two deliveries never share one, and it belongs to
-//! one lane, so two sinks never share one. The number of idle connections is limited, for the server
-//! and for each owner; the least recently used connection is closed first.
+//! A connection is taken out while it is used, so two deliveries never share one. It belongs to one
+//! lane, so two sinks never share one. The number of idle connections is limited for each owner and
+//! for the server. At a limit, the least recently used connection of an owner is closed: of the
+//! same owner, or, at the limit of the server, of the owner with the most connections.
 
 use std::{
     collections::HashMap,
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use svc_core::{LaneId, UserId};
 use tokio::time::{Instant, sleep};
 
-/// The lane of a connection, and its owner; `None` for all global sinks together.
+/// The lane of a connection, and its owner. All global sinks together count as the owner `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneOwner {
     pub lane: LaneId,
@@ -24,10 +25,10 @@ pub struct LaneOwner {
 /// How many connections may be idle, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IdleLimits {
-    /// Of the server.
+    /// Limit of the server.
     pub(super) total: usize,
     pub(super) per_owner: usize,
-    /// Many receivers close an idle connection after five seconds.
+    /// Less than five seconds, because many receivers close an idle connection after that time.
     pub(super) time: Duration,
 }
 
@@ -50,7 +51,7 @@ struct Idle<C> {
     by_lane: HashMap<LaneId, Vec<IdleConnection<C>>>,
     by_owner: HashMap<Option<UserId>, usize>,
     count: usize,
-    /// Whether a task runs that closes connections after their time.
+    /// Whether the task that closes expired connections runs.
     is_swept: bool,
 }
 
@@ -163,7 +164,7 @@ impl<C> Idle<C> {
     }
 }
 
-/// Closes connections after their time. Ends when none is idle.
+/// Closes expired connections. Ends when no connection is idle.
 async fn sweep<C>(idle: Weak<Mutex<Idle<C>>>, time: Duration) {
     loop {
         sleep(time / 4).await;
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_is_for_one_lane_and_one_use() {
+    async fn a_connection_is_taken_once_and_only_by_its_lane() {
         let connections = connections(10, 10);
         connections.put(of(1, 1), 11);
         assert_eq!(connections.take(lane(2)), None);
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn idle_connections_are_closed_after_their_time_without_further_use() {
+    async fn expired_idle_connections_are_closed_in_the_background() {
         let connections = Connections::new(IdleLimits {
             time: Duration::from_millis(20),
             ..IdleLimits::default()
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_number_of_idle_connections_is_limited_for_owner_and_server() {
+    async fn idle_connections_are_limited_per_owner_and_per_server() {
         let connections = connections(4, 3);
         for n in 1..=5 {
             connections.put(of(n, 1), 0);
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(connections.take(lane(2)), None, "the oldest was closed");
         assert_eq!(connections.take(lane(3)), Some(0));
         connections.put(of(3, 1), 0);
-        // The owner with most connections gives way to others.
+        // At the limit of the server, the owner with the most connections loses the oldest one.
         for n in 6..=7 {
             connections.put(of(n, n), 0);
         }

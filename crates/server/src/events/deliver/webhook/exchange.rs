@@ -1,5 +1,5 @@
 //! The record of an exchange: what was sent, with its secrets masked, the head of the answer, and how
-//! long each part took. All parts have a limit, because an owner may store many of them.
+//! long each part took. All parts have a limit, because an owner may store many exchanges.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -79,7 +79,7 @@ pub(super) fn describe(
     let body = &request.body;
     SentRequest {
         url: request.url.to_owned(),
-        // The version follows when the connection is known.
+        // `into_exchange` appends the HTTP version, which depends on the connection.
         line: format!("POST {} ", location.path),
         headers: fields(headers, usize::MAX, mask),
         body: body[..body.floor_char_boundary(BODY_BYTES_MAX)].to_owned(),
@@ -87,7 +87,8 @@ pub(super) fn describe(
     }
 }
 
-/// The first headers, as text. `mask` returns the text that replaces a secret value.
+/// As many headers as fit into `bytes_max`, as text. `mask` returns the text that replaces a secret
+/// value.
 fn fields(
     headers: &HeaderMap,
     bytes_max: usize,
@@ -109,7 +110,7 @@ fn fields(
     fields
 }
 
-/// With one decimal.
+/// Rounded to one decimal place.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10.0
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use svc_core::{SpaceId, event::Event};
 use svc_protocol::api::WebhookFormat;
 
-/// The body of a request. `rendered` is JSON that the sink's template made; in a format of CloudEvents
-/// it is the data.
+/// The body of a request. `rendered` is the JSON output of the sink's template. In a CloudEvents
+/// format, it becomes the data.
 pub fn body_of(format: WebhookFormat, event: &Event, rendered: Option<String>) -> String {
     match (format, rendered) {
         (WebhookFormat::Default, None) => event.default_body(),
@@ -59,7 +59,8 @@ pub(super) fn attributes(event: &Event) -> [(&'static str, String); 5] {
 }
 
 /// Encodes the value of an attribute for a header (HTTP binding of CloudEvents, 3.1.3.2): percent
-/// encoding of UTF-8 for spaces, quotes, percent signs and all that is not printable ASCII.
+/// encoding of UTF-8 for spaces, quotes, percent signs and all characters that are not printable
+/// ASCII.
 pub(super) fn encode_header(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for byte in value.bytes() {
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_headers_are_percent_encoded() {
+    fn header_values_of_attributes_are_percent_encoded() {
         assert_eq!(encode_header("/a/b?c=d:e"), "/a/b?c=d:e");
         assert_eq!(encode_header("a \"b\" 5%\n"), "a%20%22b%22%205%25%0A");
         assert_eq!(encode_header("Euro \u{20ac}"), "Euro%20%E2%82%AC");

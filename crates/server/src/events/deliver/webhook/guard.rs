@@ -1,5 +1,6 @@
 //! Decides which addresses webhooks may reach: those of the public internet, and those that an
-//! administrator allows. The guard must see the address of the connection, never the name alone.
+//! administrator allows. The guard must check the address of the connection: a name may resolve to
+//! another address each time.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_entries_are_refused_by_name() {
+    fn invalid_entries_are_rejected_and_named_in_the_error() {
         for bad in ["", "10.0.0.0/33", "10.0.0.300", "a b", "http://x", "x:80"] {
             let error = AddressGuard::new(&[bad.to_owned()]).expect_err(bad);
             assert!(error.to_string().contains(&format!("`{bad}`")), "{error}");

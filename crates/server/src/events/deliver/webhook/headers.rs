@@ -1,4 +1,4 @@
-//! Headers of a request: the custom headers of a sink, then those that the service sets.
+//! Headers of a request: the custom headers of a sink, then the headers that the service sets.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::{WebhookRequest, format, signature, url::Location};
 
-/// Custom headers of a sink.
+/// Limit of the custom headers of a sink.
 const HEADERS_MAX: usize = 20;
 const NAME_BYTES_MAX: usize = 128;
 const VALUE_BYTES_MAX: usize = 4_096;
@@ -32,7 +32,7 @@ const RESERVED: [&str; 13] = [
     "user-agent",
 ];
 const RESERVED_PREFIXES: [&str; 3] = ["proxy-", "webhook-", "x-service-"];
-/// Prefix of the attributes of CloudEvents.
+/// Prefix of headers that hold CloudEvents attributes.
 const ATTRIBUTE_PREFIX: &str = "ce-";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -61,7 +61,7 @@ pub fn check_headers(
         return Err(HeaderError::TooMany(headers.len()));
     }
     let custom = parse_custom(headers)?;
-    // A receiver takes any such header for an attribute of the event.
+    // A receiver of CloudEvents reads any header with this prefix as an attribute of the event.
     let attribute = custom
         .keys()
         .find(|name| name.as_str().starts_with(ATTRIBUTE_PREFIX));
@@ -100,7 +100,8 @@ fn is_reserved(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// The headers of one request. Those of the service are set last, so that they replace custom ones.
+/// The headers of one request. The service's headers are set last, so that they replace custom
+/// ones.
 pub(super) fn request_headers(
     location: &Location,
     WebhookRequest {
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_adds_headers_but_none_of_the_service_or_the_connection() {
+    fn custom_headers_must_be_valid_and_not_reserved() {
         assert_eq!(check("Authorization", "Bearer secret"), Ok(()));
         assert_eq!(check("x-team", "blue"), Ok(()));
         for reserved in [
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_limited_and_unique() {
+    fn custom_headers_are_limited_and_unique() {
         let many = (0..21).map(|n| (format!("x-{n}"), String::new())).collect();
         let default = WebhookFormat::Default;
         assert_eq!(check_headers(&many, default), Err(HeaderError::TooMany(21)));
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_cloudevents_are_set_by_the_service_in_its_formats() {
+    fn attribute_headers_are_reserved_in_cloudevents_formats() {
         let headers = BTreeMap::from([("Ce-Subject".to_owned(), "x".to_owned())]);
         assert_eq!(check_headers(&headers, WebhookFormat::Default), Ok(()));
         for format in [

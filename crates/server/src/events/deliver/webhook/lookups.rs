@@ -20,11 +20,11 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// Concurrent look-ups, unless configured.
+/// Concurrent look-ups, if not configured.
 pub const LOOKUPS_DEFAULT: usize = 32;
-/// One owner gets at most one in this many of the threads.
+/// One owner may use the threads divided by this number, but at least one thread.
 const OWNER_SHARE: usize = 8;
-/// Number of entries at which those of finished look-ups are removed.
+/// Number of entries at which the entries of finished look-ups are removed.
 const KEPT_MAX: usize = 256;
 
 /// Resolves a host name to addresses; blocks.
@@ -51,7 +51,7 @@ impl Lookups {
             name: "look-ups",
             threads: at_once.max(1),
             running_per_user: (at_once / OWNER_SHARE).max(1),
-            // The engine limits the attempts of one owner.
+            // No limit here: the engine limits the attempts of one owner.
             jobs_per_user: usize::MAX,
             waiting_max: usize::MAX,
             evicts: false,
@@ -79,8 +79,8 @@ impl Lookups {
         Ok(found.to_vec())
     }
 
-    /// The look-up in progress for this key, or a new one. It is cancelled when no caller waits
-    /// for it.
+    /// The look-up in progress for this key, or a new one. A look-up is cancelled when no caller
+    /// waits for it.
     fn find_or_start(&self, key: LookupKey) -> Shared<Lookup> {
         let mut in_progress = self.in_progress.lock();
         if let Some(lookup) = in_progress.get(&key).and_then(WeakShared::upgrade) {

@@ -16,7 +16,7 @@ pub(super) enum RequestForm {
     Origin,
     /// By the whole URL, to a proxy.
     Absolute,
-    /// By the whole URL and without the headers of HTTP/1.1.
+    /// By the whole URL, without `Host` and `Connection`.
     Http2,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct OutgoingRequest {
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// The value of `Proxy-Authorization`, for a proxy that sees the request.
+    /// The value of `Proxy-Authorization`. Sent only if the request is not tunnelled.
     pub(super) proxy_authorization: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl OutgoingRequest {
                 }
             }
             RequestForm::Http2 => {
-                // The target names the host, and connections have no header.
+                // The target names the host, and HTTP/2 forbids a `Connection` header.
                 headers.remove(HOST);
                 headers.remove(CONNECTION);
             }

@@ -1,8 +1,9 @@
 //! The egress proxy of webhooks.
 //!
-//! Unless the operator says that the proxy resolves names, the server resolves and checks the address
-//! itself and tunnels to it with CONNECT, also for `http`: with a request in absolute form the proxy
-//! would resolve the name again. The proxy's own address is not checked, and no owner sees it.
+//! By default, the server resolves the name, checks the address and asks the proxy with CONNECT for
+//! a tunnel to this address. It does so for `http` too: the proxy would resolve the name again if
+//! it got a request in absolute form. An operator can let the proxy resolve names instead. The
+//! proxy's own address is not checked, and never shown to an owner.
 
 use std::net::SocketAddr;
 
@@ -15,7 +16,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Bytes of the proxy's answer to CONNECT.
+/// Limit of the bytes of the proxy's answer to CONNECT.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -76,7 +77,7 @@ impl Proxy {
         })
     }
 
-    /// Asks the proxy for a tunnel to `target`, `host:port`.
+    /// Asks the proxy for a tunnel to `target` (`host:port`).
     pub(super) async fn tunnel(
         &self,
         mut stream: TcpStream,
@@ -105,9 +106,9 @@ impl Proxy {
         if !(200..300).contains(&status) {
             return Err(format!("the proxy answered {status}"));
         }
-        // The receiver speaks only after the sender.
+        // Bytes of the receiver are not possible yet: in HTTP and TLS, the client sends first.
         if answer.len() > end {
-            return Err("the proxy sent more than an answer".to_owned());
+            return Err("the proxy sent bytes after its answer".to_owned());
         }
         Ok(stream)
     }
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_is_a_host_with_an_optional_port_and_user() {
+    fn a_proxy_url_has_a_host_and_an_optional_port_and_user() {
         let check = |url: &str, host: &str, port: u16, authorization: Option<&str>| {
             let proxy = Proxy::parse(url, false).expect(url);
             assert_eq!((&*proxy.host, proxy.port), (host, port), "{url}");

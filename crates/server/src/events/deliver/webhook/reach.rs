@@ -134,7 +134,7 @@ impl Webhook {
             Ok((stream, _)) => Ok(stream),
             Err(error) => {
                 self.log_failure(user, &error);
-                // The operator's log has the address.
+                // The address is only in the log, which the operator reads.
                 Err("cannot connect to the proxy of this server; an administrator can see why in the server's log".to_owned())
             }
         }
@@ -148,7 +148,7 @@ impl Webhook {
         Err(self.explain(user, GuardedError::Blocked { host, address }, location))
     }
 
-    /// The error for the owner, after it was logged.
+    /// Logs an error and returns its text for the owner.
     fn explain(&self, user: UserId, error: GuardedError, location: &Location) -> String {
         self.log_failure(user, &error);
         connect_reason(error, bare_host(&location.host), location.port)
@@ -180,7 +180,7 @@ fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
     }
 }
 
-/// The time since `began`, which becomes now.
+/// Returns the time since `began`, and sets `began` to now.
 fn lap(began: &mut Instant) -> Duration {
     let now = Instant::now();
     now.duration_since(std::mem::replace(began, now))

@@ -1,4 +1,4 @@
-//! Signatures of a request: `X-Service-Signature`, and those of Standard Webhooks.
+//! Signatures of a request: `X-Service-Signature`, and `webhook-signature` of Standard Webhooks.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Attempts at receivers on real sockets, well-behaved and hostile.
+//! Attempts at well-behaved and hostile receivers, on real sockets.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -223,7 +223,7 @@ async fn a_request_is_signed_in_both_ways_and_carries_the_event() {
 }
 
 #[tokio::test]
-async fn success_is_2xx_and_nothing_else() {
+async fn only_a_2xx_status_counts_as_delivered() {
     for (status, delivered) in [
         ("200 OK", true),
         ("202 Accepted", true),
@@ -259,7 +259,7 @@ async fn a_redirect_is_a_failure_and_never_followed() {
 }
 
 #[tokio::test]
-async fn receivers_that_hang_drip_or_close_are_failed_attempts_in_time() {
+async fn a_receiver_that_hangs_drips_or_closes_fails_the_attempt_in_time() {
     for (behaviour, status, part) in [
         (Behaviour::Hang, None, "within 0.7 s"),
         (Behaviour::Drip, Some(200), "within 0.7 s"),
@@ -283,7 +283,7 @@ async fn receivers_that_hang_drip_or_close_are_failed_attempts_in_time() {
 }
 
 #[tokio::test]
-async fn a_flood_for_an_answer_is_a_failure_of_which_16_kib_are_kept() {
+async fn an_endless_answer_is_a_failure_and_its_first_16_kib_are_kept() {
     let mut receiver = Receiver::start(Behaviour::Endless).await;
     let slow = webhook().with_policy(WebhookPolicy::default());
     let (detail, delivered) = send(&slow, &receiver.url()).await;
@@ -299,7 +299,7 @@ async fn a_flood_for_an_answer_is_a_failure_of_which_16_kib_are_kept() {
 }
 
 #[tokio::test]
-async fn an_excerpt_is_text_for_any_answer() {
+async fn an_excerpt_replaces_nul_characters() {
     let receiver = Receiver::start(whole("500 Oh", "caf\u{e9}\0")).await;
     let (detail, delivered) = send(&webhook(), &receiver.url()).await;
     assert!(!delivered);

@@ -1,4 +1,4 @@
-//! Settings of TLS of a webhook: their limits, and what makes two connections different.
+//! TLS settings of a webhook: their limits, and a digest that tells different settings apart.
 
 use ring::digest::{Context, SHA256};
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
@@ -27,8 +27,8 @@ pub enum TlsOptionsError {
     Settings(#[from] TlsSettingsError),
 }
 
-/// Checks the settings of a webhook. That the key belongs to the certificate is checked when the key
-/// is encrypted.
+/// Checks the settings of a webhook. Whether the key belongs to the certificate is checked when the
+/// key is encrypted.
 pub fn check_tls_options(url: &str, options: &WebhookOptions) -> Result<(), TlsOptionsError> {
     let texts = [
         ("ca", &options.ca, CA_BYTES_MAX),
@@ -66,7 +66,7 @@ pub fn check_tls_options(url: &str, options: &WebhookOptions) -> Result<(), TlsO
     Ok(())
 }
 
-/// What a connection for this URL and these settings is opened for.
+/// The settings of a connection for this URL.
 pub(super) fn connection_settings(url: &str, tls: TlsSettings<'_>) -> ConnectionSettings {
     let is_default = tls.ca.is_none() && tls.identity.is_none() && !tls.http2;
     ConnectionSettings {
@@ -79,7 +79,7 @@ fn digest(tls: TlsSettings<'_>) -> [u8; 32] {
     let (certificate, key) = tls.identity.unzip();
     let mut context = Context::new(&SHA256);
     for text in [tls.ca, certificate, key] {
-        // The length separates the texts, and an empty one from none.
+        // The length separates the texts, and an empty text from a missing one.
         let length = text.map_or(u64::MAX, |text| text.len() as u64);
         context.update(&length.to_be_bytes());
         context.update(text.unwrap_or_default().as_bytes());
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_tls_need_https_and_have_limits() {
+    fn tls_settings_require_https_and_have_limits() {
         let check = |url: &str, options: WebhookOptions| {
             let error = check_tls_options(url, &options).expect_err("refused");
             error.to_string()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_needs_its_own_connection() {
+    fn different_settings_or_urls_never_share_a_connection() {
         let plain = TlsSettings::default();
         let all = [
             plain,

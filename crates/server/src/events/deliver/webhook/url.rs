@@ -1,4 +1,4 @@
-//! URLs of webhooks: which ones may be stored, and their parts.
+//! URLs of webhooks: checks them, and splits them into parts.
 
 use http::Uri;
 use thiserror::Error;

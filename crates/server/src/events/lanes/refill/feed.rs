@@ -1,5 +1,5 @@
-//! One step of a feed: queues some of the past events that a user sends again. At least half of the
-//! queue stays free for new events.
+//! One step of a feed. A feed holds the past events that a user sends again; a step queues some of
+//! them. At least half of the queue stays free for new events.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ use super::{
 
 /// Events that one statement reads.
 const WINDOW: u32 = 500;
-/// Statements of one step, as long as no event matches.
+/// Limit of the statements of one step that finds no matching event.
 const WINDOWS_MAX: usize = 10;
 
 /// A past event to queue.
@@ -41,7 +41,7 @@ struct Plan {
     events: Vec<PastEvent>,
     /// The same events with their data, if the lane has a filter.
     to_filter: Vec<Event>,
-    /// The position after all that was looked at; `None` if the feed has ended.
+    /// The position of the feed after this step; `None` if the feed has ended.
     next: Option<String>,
 }
 
@@ -127,7 +127,7 @@ fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
 fn parse<T: FromStr>(position: &str) -> Result<T, StoreError> {
     position.parse().map_err(|_| StoreError::Decode {
         column: "position".to_owned(),
-        reason: format!("`{position}` is no position of a feed"),
+        reason: format!("`{position}` is not a position of a feed"),
     })
 }
 
@@ -140,7 +140,8 @@ fn of_delivery(past: PastDelivery, position: String) -> PastEvent {
     }
 }
 
-/// The deliveries with these numbers, from an index on. Those that cannot be sent again are left out.
+/// The deliveries with these numbers, starting at an index. Skips deliveries that cannot be sent
+/// again.
 fn list_numbers(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -196,7 +197,7 @@ fn list_matching(
 }
 
 impl Plan {
-    /// Reads the data of the events, up to a limit. Those that were removed meanwhile are left out.
+    /// Reads the data of the events, up to a limit. Skips events that were removed meanwhile.
     fn read_data(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         let (mut found, mut bytes) = (Vec::with_capacity(self.events.len()), 0);
         for event in std::mem::take(&mut self.events) {
@@ -215,8 +216,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Keeps the events for which the filter is true. If it stopped before the last event, the next
-    /// step continues there.
+    /// Keeps the events for which the filter is true. If there are fewer results than events, the
+    /// next step continues after the last result.
     fn apply_filter(&mut self, results: Vec<FilterResult>) {
         if results.len() < self.events.len() {
             self.events.truncate(results.len());
@@ -243,7 +244,7 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<bool, StoreError> {
     let room = REFILL_DEPTH.saturating_sub(lane.depth) as usize;
     let fitting = &plan.events[..room.min(plan.events.len())];
     let next = match fitting.len() < plan.events.len() {
-        // The queue was filled in another way since the events were read.
+        // New events have filled the queue since these events were read.
         true => match fitting.last() {
             Some(last) => Some(last.position.clone()),
             None => return Ok(false),

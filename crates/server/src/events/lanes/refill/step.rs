@@ -14,16 +14,16 @@ use crate::events::dispatch::{DroppedEvent, drop_event, is_about};
 
 /// Events that one statement reads.
 const WINDOW: usize = 500;
-/// Statements of one step, as long as no event matches.
+/// Limit of the statements of one step that finds no matching event.
 const WINDOWS_MAX: usize = 10;
-/// Bytes of the events that one step filters; a single event may be larger.
+/// Limit of the bytes of the events that one step filters. A single larger event is allowed.
 pub(super) const FILTER_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub(in super::super) enum RefillError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The filter was not evaluated at all.
+    /// The filter was not evaluated for any event.
     #[error("{0}")]
     Filter(String),
 }
@@ -38,7 +38,7 @@ impl RefillError {
     }
 }
 
-/// What a step found in the stored events.
+/// The events that a step found, and the lane's next number.
 struct Plan {
     lane: RefillLane,
     /// The lane's number when the events were read.
@@ -74,7 +74,7 @@ pub(super) async fn run<D: Deliver>(
     Ok(outcome.moved)
 }
 
-/// Reads the events that the lane looks at next. `None` if it is not behind.
+/// Reads the events that the lane looks at next. `None` if the lane is not behind.
 fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
     let Some(lane) = lanes::find_refill(tx, lane)? else {
         return Ok(None);
@@ -83,7 +83,7 @@ fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
         return Ok(None);
     };
     let owner: Option<UserId> = (lane.owner_key != GLOBAL).then_some(lane.owner_id);
-    // Before the events: all up to this number are visible.
+    // Read before the events, so that all events up to this number are visible below.
     let newest = events::newest_number(tx)?;
     let wanted = match lane.holds && lane.filter.is_none() {
         true => QUEUE_CAPACITY.saturating_sub(lane.depth) as usize,
@@ -132,7 +132,7 @@ fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
     }))
 }
 
-/// Reads events with their data. Those that were removed meanwhile are left out.
+/// Reads events with their data. Skips events that were removed meanwhile.
 fn read_all(tx: &mut Tx<'_>, numbered: &mut Vec<NumberedEvent>) -> Result<Vec<Event>, StoreError> {
     let mut events = Vec::with_capacity(numbered.len());
     let mut found = Vec::with_capacity(numbered.len());
@@ -147,8 +147,8 @@ fn read_all(tx: &mut Tx<'_>, numbered: &mut Vec<NumberedEvent>) -> Result<Vec<Ev
 }
 
 impl Plan {
-    /// Keeps the events for which the filter is true. If it stopped before the last event, the next
-    /// step continues there.
+    /// Keeps the events for which the filter is true. If there are fewer results than events, the
+    /// next step continues after the last result.
     fn apply_filter(&mut self, results: Vec<FilterResult>) {
         if let Some(first_left) = self.matching.get(results.len()) {
             self.next = first_left.seq;
@@ -187,7 +187,7 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
     let room = QUEUE_CAPACITY.saturating_sub(lane.depth) as usize;
     let (fitting, rest) = plan.matching.split_at(room.min(plan.matching.len()));
     let next = match rest.first() {
-        // The queue was filled in another way since the events were read.
+        // Another writer has filled the queue since the events were read.
         Some(first) if lane.holds => first.seq,
         _ => plan.next,
     };

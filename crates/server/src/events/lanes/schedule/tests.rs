@@ -33,7 +33,7 @@ fn use_all(schedule: &mut Schedule, now: Instant) -> HashMap<OwnerKey, usize> {
 }
 
 #[test]
-fn an_owner_with_endless_lanes_gets_a_quarter_and_waits_without_cost() {
+fn an_owner_with_endless_lanes_gets_a_quarter_of_the_slots_and_waits_without_cost() {
     let (mut schedule, now) = (schedule(256), Instant::now());
     schedule.note_due(METHOD, &owner("mallory"), now);
     let used = use_all(&mut schedule, now);
@@ -51,7 +51,7 @@ fn an_owner_with_endless_lanes_gets_a_quarter_and_waits_without_cost() {
 }
 
 #[test]
-fn lanes_due_later_are_granted_later() {
+fn lanes_that_are_due_later_get_slots_later() {
     let (mut schedule, now) = (schedule(8), Instant::now());
     let later = now + Duration::from_secs(5);
     schedule.note_due(METHOD, &owner("ann"), later);
@@ -65,7 +65,7 @@ fn lanes_due_later_are_granted_later() {
     assert_eq!(schedule.wait(later), None);
 }
 
-/// The engine read the store before a delivery ended, and settles after it.
+/// The engine reads the store before a delivery ends, and settles the grant after that.
 #[test]
 fn a_report_during_a_grant_is_not_lost() {
     let (mut schedule, now) = (schedule(8), Instant::now());

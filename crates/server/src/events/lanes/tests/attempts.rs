@@ -29,7 +29,7 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     until_due(&fixture, START + 20_000).await;
     assert_eq!(receiver.count(), 2);
     fixture.advance(Duration::from_secs(15));
-    // Dead. The next delivery starts, and its first attempt fails.
+    // The first delivery is dead. The next one starts, and its first attempt fails.
     until_due(&fixture, START + 25_000).await;
     let attempts: Vec<_> = receiver.seen().iter().map(|j| (j.n, j.attempt)).collect();
     assert_eq!(attempts, [(1, 1), (1, 2), (1, 3), (2, 1)]);
@@ -41,7 +41,7 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     assert_eq!(fixture.audited("event_sink.dead").await, 1);
     assert_eq!(fixture.hub.counters().dead.load(Ordering::Relaxed), 1);
 
-    // Resent, the event joins the tail of the queue with a new count of attempts.
+    // A resent event goes to the tail of the queue, with a new count of attempts.
     receiver.set(Reply::Deliver);
     let now = fixture.now();
     let n: Result<u64, lanes::EnqueueError> = fixture
@@ -131,7 +131,7 @@ async fn a_lane_woken_while_held_continues_when_it_is_released() {
     until("it is offered", || receiver.count() == 1).await;
     fixture.hub.wake_lane(lane);
     receiver.set(Reply::Deliver);
-    // After this delivery the engine has seen the wake-up.
+    // When this event is delivered, the engine has seen the wake-up.
     fixture.emit("custom.o").await;
     fixture.until_empty(&[&other]).await;
     receiver.let_go.send_replace(true);

@@ -1,4 +1,4 @@
-//! Many lanes of one owner delay no delivery of another owner.
+//! Many lanes of one owner do not delay deliveries of another owner.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::events::{lanes::Destination, subscriptions};
 
-/// Delivers at once, but for one owner only after `let_go` is set.
+/// Delivers at once, except for one owner: that owner's deliveries wait until `let_go` is set.
 struct HangingReceiver {
     owner: UserId,
     /// Owners and lanes of attempts, in the order in which they began.

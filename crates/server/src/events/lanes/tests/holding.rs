@@ -79,8 +79,8 @@ async fn a_long_delivery_keeps_its_lane() {
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("it is in flight", || receiver.count() == 1).await;
-    // Renewals are the only writes. After two of them, the second has begun after the clock moved,
-    // so that the lease is valid until the clock moves again. In total four leases pass.
+    // Renewals are the only writes. After two renewals, the second one began after the clock moved,
+    // so the lease stays valid until the clock moves again. In total, four lease times pass.
     for _ in 0..6 {
         let commits = fixture.store.stats().commits;
         until("the lease was renewed", || {

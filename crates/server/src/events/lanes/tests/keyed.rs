@@ -37,7 +37,7 @@ fn by_key(receiver: &Receiver) -> HashMap<String, Vec<u64>> {
 }
 
 #[tokio::test]
-async fn keys_are_delivered_side_by_side_and_each_in_order() {
+async fn keys_are_delivered_concurrently_and_each_key_in_order() {
     let fixture = Fixture::new();
     let (sink, lane) = keyed_sink(&fixture, 4).await;
     let receiver = Receiver::new(Reply::Hang);
@@ -78,7 +78,7 @@ async fn a_failed_delivery_holds_back_its_key_only() {
         !fixture.deliveries(lane).await[0].attempts.is_empty()
     })
     .await;
-    // Its key waits an hour. Others are delivered meanwhile, also those that arrive later.
+    // The failed key waits an hour. Other keys are delivered meanwhile, also for later events.
     receiver.set(Reply::Deliver);
     for event_type in ["custom.bad", "custom.good", "custom.bad", "custom.good"] {
         fixture.emit(event_type).await;
@@ -127,7 +127,7 @@ async fn deliveries_in_flight_use_the_slots_of_their_owner() {
     let (sink, _) = keyed_sink(&fixture, 64).await;
     let receiver = Receiver::new(Reply::Hang);
     let mut policy = fixture.policy();
-    // A quarter of them is the share of one owner.
+    // One owner gets a quarter of the slots.
     policy.slots.webhook = 32;
     let running = fixture.start_with(&receiver, policy);
     for n in 0..40 {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{DEADLINE, Fixture, Receiver, Reply, until};
 
 #[tokio::test]
-async fn every_lane_is_in_order_and_has_one_in_flight() {
+async fn every_lane_delivers_in_order_and_one_at_a_time() {
     let fixture = Fixture::new();
     let mut all = Vec::new();
     for n in 0..8 {

@@ -88,7 +88,7 @@ async fn an_exhausted_delivery_pauses_its_sink_and_stays_at_the_head() {
     assert_eq!(fixture.audited("event_sink.paused").await, 1);
     assert_eq!((fixture.depth(&sink).await, receiver.count()), (3, 1));
 
-    // Enabled again, the same delivery is the first.
+    // After the sink is enabled again, the same delivery is the first.
     receiver.set(Reply::Deliver);
     (paused.active, paused.paused) = (true, None);
     fixture.write(move |tx| sinks::update(tx, &paused)).await;
@@ -114,7 +114,7 @@ async fn a_rate_spreads_deliveries_and_attempts() {
     let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     fixture.emit_many(10).await;
-    // The burst of one second: two, and the one that is due.
+    // The burst of one second has two deliveries; the third is the one that is due.
     until("the burst is sent", || receiver.count() == 3).await;
     for expected in 4..=10 {
         sleep(Duration::from_millis(20)).await;
@@ -156,7 +156,7 @@ async fn changes_of_a_sinks_state_are_events_for_other_sinks() {
     let reported: Vec<_> = fixture.deliveries(other).await;
     let types: Vec<_> = reported.iter().map(|one| one.event_type.as_str()).collect();
     assert_eq!(types, ["sink.failing", "sink.recovered"]);
-    // The sink itself matches every event, and got none about itself.
+    // The patterns of the sink match every event, but it gets no events about itself.
     assert_eq!(fixture.deliveries(lane).await.len(), 1);
     running.stop().await;
 }

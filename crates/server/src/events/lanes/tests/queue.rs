@@ -68,7 +68,7 @@ async fn a_users_sink_gets_their_events_and_a_global_sink_all_events() {
 }
 
 #[tokio::test]
-async fn an_inactive_sink_matches_nothing_new_and_pauses() {
+async fn an_inactive_sink_gets_no_new_events_and_keeps_its_queue() {
     let fixture = Fixture::new();
     let (mut sink, lane) = fixture.sink("off", "*").await;
     let (other, _) = fixture.sink("on", "*").await;

@@ -53,7 +53,7 @@ impl Fixture {
         self.hub.wake();
     }
 
-    /// Emits events with the data `{"n": …}`, in transactions of their own. Returns their ids.
+    /// Emits events with the data `{"n": …}`, each in its own transaction. Returns their ids.
     pub(super) async fn emit_numbered(&self, numbers: std::ops::Range<u32>) -> Vec<EventId> {
         let mut ids = Vec::new();
         for n in numbers {
@@ -116,7 +116,7 @@ async fn a_full_lane_that_holds_delivers_every_event_later_in_order() {
     fixture.advance(Duration::from_secs(2));
     fixture.until_caught_up(&sink).await;
     assert_eq!(arrived(&receiver, lane), sent);
-    // It is up to date: the next event is queued directly.
+    // The lane is up to date, so the next event is queued directly.
     fixture.emit("custom.x").await;
     fixture.until_caught_up(&sink).await;
     assert_eq!(arrived(&receiver, lane).len(), 351);
@@ -207,7 +207,7 @@ async fn the_order_of_a_refill_is_the_order_of_commits_and_not_of_ids() {
 }
 
 #[tokio::test]
-async fn a_kill_at_any_moment_of_a_refill_loses_nothing() {
+async fn a_kill_at_any_moment_of_a_refill_loses_no_event() {
     let mut fixture = Fixture::new();
     let (sink, lane) = fixture.policy_sink("away", holding()).await;
     let sent = fixture.emit_numbered(0..400).await;
@@ -256,7 +256,7 @@ async fn two_servers_refill_a_lane_together_and_queue_each_event_once() {
 }
 
 #[tokio::test]
-async fn a_change_from_hold_to_drop_drops_what_does_not_fit() {
+async fn a_change_from_hold_to_drop_drops_events_that_do_not_fit() {
     let fixture = Fixture::new();
     let (sink, _) = fixture.policy_sink("away", holding()).await;
     fixture.emit_numbered(0..130).await;
@@ -274,7 +274,7 @@ async fn a_change_from_hold_to_drop_drops_what_does_not_fit() {
 }
 
 #[tokio::test]
-async fn retention_keeps_what_a_held_lane_needs_and_audits_what_it_removes_at_last() {
+async fn retention_keeps_held_events_longer_and_audits_their_removal() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.policy_sink("away", holding()).await;
     // Ids contain the time of the machine's clock, so retention is measured by it.
@@ -301,7 +301,7 @@ async fn retention_keeps_what_a_held_lane_needs_and_audits_what_it_removes_at_la
         .expect("pruned");
     assert_eq!(kept().await, 100, "deliveries that wait keep their events");
     assert_eq!(fixture.audited("event_sink.lost").await, 1);
-    // The lane continues with what is left.
+    // The lane continues with the remaining events.
     let receiver = Receiver::new(Reply::Deliver);
     let engine = fixture.start(&receiver);
     fixture.until_caught_up(&sink).await;

@@ -88,7 +88,7 @@ async fn a_webhook_sends_at_most_its_window_without_a_recorded_result() {
         let fixture = Fixture::new();
         let stalled = Stalled::new(&fixture, kind, max_repeats).await;
         let receiver = &stalled.receiver;
-        // The first commit reads ahead as many as the window has places.
+        // The first commit reads as many deliveries ahead as the window allows.
         until("the window is full", || receiver.count() == expected).await;
         sleep(QUIET).await;
         assert_eq!(receiver.count(), expected, "{kind:?} {max_repeats}");
@@ -115,8 +115,8 @@ async fn a_crash_repeats_at_most_the_window_and_then_delivers_one_by_one() {
     stalled.disk.release().await;
     fixture.reopen().await;
 
-    // The commit that was under way recorded at most one result. The others are repeated, and
-    // meanwhile the window stays closed.
+    // The commit in progress recorded at most one result. The other deliveries are repeated one by
+    // one, without a window.
     let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
     until("the first is in flight", || receiver.count() == 1).await;
@@ -159,7 +159,7 @@ async fn nothing_is_sent_after_a_failure_until_the_failure_is_recorded() {
         attempts().await == [1, 1, 0]
     })
     .await;
-    // The second one is retried, and the third comes after it.
+    // The second delivery is retried, and the third follows it.
     receiver.set(Reply::Deliver);
     fixture.advance(Duration::from_secs(5));
     until("all are delivered", || receiver.count() == 21).await;

@@ -40,8 +40,8 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Lets a delivery wait that is sent again: the whole lane, or, in a lane that is ordered by a
-    /// key, only the deliveries with its key.
+    /// Postpones a delivery that is sent again. The whole lane waits for it, or, in a lane that is
+    /// ordered by a key, only the deliveries with the same key.
     fn rest(&mut self, n: u64, failed: u32, wait: Duration) -> Result<(), StoreError> {
         let (lane, at) = (self.lane.held.lane, self.time.now.plus(wait));
         if self.is_keyed() {
@@ -55,7 +55,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Ends the delivery at the head, which cannot be sent.
+    /// Ends the delivery at the head as dead, because it cannot be sent.
     pub(super) fn give_up(&mut self, head: QueueHead, why: &str) -> Result<(), StoreError> {
         let detail = AttemptDetail::error(why);
         let ended = EndedDelivery {
@@ -69,8 +69,8 @@ impl Turn<'_, '_> {
         self.apply_ended()
     }
 
-    /// Ends a delivery as dead. The delivery is kept, and an audit entry is written. `is_attempted`:
-    /// whether the receiver failed.
+    /// Ends a delivery as dead. The delivery is kept, and an audit entry is written.
+    /// `is_attempted`: whether an attempt at the receiver failed.
     fn end_as_dead(
         &mut self,
         ended: &EndedDelivery,
@@ -116,7 +116,8 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Ends a waiting delivery. False if it ended already, by a commit whose answer was lost.
+    /// Ends a waiting delivery. False if it ended already: the worker repeats a transaction if it
+    /// does not know that the commit succeeded.
     fn finish(&mut self, n: u64, state: DeliveryState) -> Result<bool, StoreError> {
         let is_ended = deliveries::finish(self.tx, self.lane.held.lane, n, state, self.time.now)?;
         self.ended += u32::from(is_ended);

@@ -15,10 +15,10 @@ use crate::events::lanes::{Destination, Job, window_of};
 /// Deliveries that one query reads.
 const READ_STEP: u32 = 8;
 
-/// The deliveries that a worker knows when it asks for more.
+/// The deliveries that a worker already has when it asks for more.
 pub(super) struct Reading<'a> {
     pub(super) ready: &'a [u64],
-    /// Bytes of the payloads of those.
+    /// Bytes of the payloads of `ready`.
     pub(super) ready_bytes: usize,
     pub(super) in_flight: &'a [u64],
     pub(super) last_read: u64,
@@ -37,14 +37,14 @@ impl Reading<'_> {
 
 /// The next deliveries to read.
 enum Heads {
-    /// All after a number.
+    /// All deliveries after a number.
     After(u64),
-    /// Those with these numbers.
+    /// The deliveries with these numbers.
     Numbers(VecDeque<u64>),
 }
 
 impl Heads {
-    /// Reads a few of them; none if there are no more.
+    /// Reads a few deliveries; none if there are no more.
     fn read(
         &mut self,
         turn: &mut Turn<'_, '_>,
@@ -57,7 +57,7 @@ impl Heads {
                 let heads = deliveries::list_heads(turn.tx, lane, *after, step)?;
                 match heads.last() {
                     Some(last) if heads.len() == step as usize => *after = last.n,
-                    // These are the last ones.
+                    // There are no deliveries after these.
                     _ => *self = Self::Numbers(VecDeque::new()),
                 }
                 Ok(heads)
@@ -82,8 +82,8 @@ impl Turn<'_, '_> {
         self.sink.as_ref().is_some_and(|sink| sink.is_keyed())
     }
 
-    /// The numbers of waiting deliveries that the worker does not know. The payloads of the others are
-    /// not read again.
+    /// The numbers of waiting deliveries that the worker does not have yet. The payloads of the
+    /// others are not read again.
     fn list_unknown(&mut self, reading: &Reading<'_>) -> Result<Vec<u64>, StoreError> {
         let mut waiting = deliveries::list_waiting(self.tx, self.lane.held.lane)?;
         waiting.retain(|n| !reading.has(*n));
@@ -107,7 +107,7 @@ impl Turn<'_, '_> {
         let is_keyed = self.is_keyed();
         let window = match self.progress.is_after_crash {
             true => 1,
-            // A delivery may wait for its key, so all of them are read.
+            // Reads the whole queue, because the first deliveries may all wait for their keys.
             false if is_keyed => QUEUE_CAPACITY as usize,
             false => window_of(self.sink.as_deref()),
         };
@@ -134,7 +134,7 @@ impl Turn<'_, '_> {
                         jobs.push(job);
                     }
                     Err(why) if is_head => self.give_up(head, &why)?,
-                    // Decided when it is at the head.
+                    // This delivery is given up when it is at the head.
                     Err(_) => return Ok(jobs),
                 }
             }
@@ -142,7 +142,7 @@ impl Turn<'_, '_> {
         Ok(jobs)
     }
 
-    /// The attempt to make, or why there is none.
+    /// The attempt to make, or why none can be made.
     fn make_job(&self, head: &QueueHead, is_head: bool) -> Result<Job, String> {
         let lane = &self.lane;
         let crashes = lane.starts.saturating_sub(lane.failures);

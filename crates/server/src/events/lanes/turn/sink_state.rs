@@ -1,5 +1,6 @@
-//! The state of a sink: failing, recovered, paused. A change of state is an event for sinks with
-//! `notify`, delivered to the owner's other sinks and to global sinks, never to the sink itself.
+//! The state of a sink: failing, recovered, paused. If a sink has `notify`, a change of its state
+//! creates an event. The owner's other sinks and global sinks receive this event, the sink itself
+//! does not.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,8 +31,8 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Counts a failed attempt. One of an event about sinks is not counted, because it would raise
-    /// further events of this kind.
+    /// Counts a failed attempt. If the attempt was for an event about a sink, it is not counted,
+    /// because it would create further events of this kind.
     pub(super) fn note_failure(
         &mut self,
         event_type: &str,
@@ -84,7 +85,7 @@ impl Turn<'_, '_> {
         };
         sinks::pause(self.tx, sink.id, &pause)?;
         self.lane.active = false;
-        // After the pause the minutes count anew.
+        // After the pause, failures are counted from the beginning.
         self.set_health(LaneHealth {
             failed_in_row: 0,
             failing_since: None,
@@ -110,7 +111,7 @@ impl Turn<'_, '_> {
         lanes::set_health(self.tx, self.lane.held.lane, health)
     }
 
-    /// Creates an event about the sink, if its owner asked for them.
+    /// Creates an event about the sink, if the sink has `notify`.
     fn raise(&mut self, state: &str, detail: Value) -> Result<(), StoreError> {
         let Some(sink) = self.sink.clone().filter(|sink| sink.policy.notify) else {
             return Ok(());

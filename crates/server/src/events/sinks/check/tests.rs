@@ -41,7 +41,7 @@ fn patterns_come_as_a_list_or_as_text() {
 }
 
 #[test]
-fn a_sink_has_the_part_of_its_type_and_no_other() {
+fn a_sink_has_only_the_configuration_of_its_type() {
     let missing = new_sink(json!({"name": "x", "patterns": "*", "type": "webhook"}));
     assert_eq!(refused(new_config(&missing)).0, "invalid_config");
     let other = new_sink(json!({

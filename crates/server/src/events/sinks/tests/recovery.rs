@@ -1,4 +1,4 @@
-//! Resends of many deliveries, replays of what was not delivered, backtests.
+//! Resends of many deliveries, replays of undelivered events, backtests.
 
 use svc_core::lane::QUEUE_CAPACITY;
 use svc_protocol::api::{Backtest, Replay, ReplayOnly, Resend};
@@ -27,7 +27,7 @@ async fn a_resent_delivery_and_its_new_one_link_to_each_other() {
 }
 
 #[tokio::test]
-async fn a_selection_is_counted_in_a_dry_run_and_bounded() {
+async fn a_resend_selection_is_limited_and_counted_by_a_dry_run() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let id = fixture.webhook(&ann, "deploys").await.id;
     fixture.emit(&ann, "custom.x", 1).await;
@@ -82,7 +82,7 @@ async fn a_selection_is_counted_in_a_dry_run_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_replay_of_undelivered_events_leaves_out_what_was_delivered_or_waits() {
+async fn a_replay_of_undelivered_events_skips_delivered_and_waiting_ones() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let id = fixture.webhook(&ann, "deploys").await.id;
     // 100 are queued and 7 are dropped.

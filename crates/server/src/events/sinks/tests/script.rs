@@ -134,7 +134,7 @@ async fn only_the_creator_changes_the_script_of_a_global_sink() {
 }
 
 #[tokio::test]
-async fn a_dry_test_shows_the_event_and_a_script_starts_none() {
+async fn a_dry_run_shows_the_event_and_a_script_cannot_test_a_script_sink() {
     let (fixture, ann) = (Fixture::with_workers(), user("ann"));
     let sink = fixture
         .create_script_sink(&ann, "user", json!({"source": "pass"}))

@@ -112,7 +112,7 @@ fn an_expression_that_cannot_work_is_refused() {
 }
 
 #[test]
-fn errors_and_overruns_are_no_match_and_say_why() {
+fn evaluation_errors_and_exceeded_limits_are_reported_with_a_reason() {
     let check = |source: &str, data: &str, part: &str| {
         let found = evaluate(source, data, |filter, scope| filter.is_true(scope));
         let error = found.expect_err(source).to_string();

@@ -1,11 +1,11 @@
-//! Connections that a lane uses again, and those that it must not.
+//! Connections that a lane uses again, and connections that it must not use again.
 
 use svc_core::LaneId;
 use uuid::Uuid;
 
 use super::*;
 
-/// Serves several requests on a connection. For each request it notes the number of the connection.
+/// Serves several requests on a connection. Records the number of the connection for each request.
 struct KeepAliveReceiver {
     address: SocketAddr,
     requests: mpsc::UnboundedReceiver<usize>,
@@ -18,8 +18,8 @@ impl Drop for KeepAliveReceiver {
     }
 }
 
-/// What a receiver does with a request; the first argument counts connections, the second the
-/// requests on this connection. Both begin with 1.
+/// Decides what a receiver does with a request. The arguments are the number of the connection and
+/// the number of the request on this connection. Both begin with 1.
 type Script = fn(usize, usize) -> Reaction;
 
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ impl KeepAliveReceiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// The connections of the requests so far.
+    /// The numbers of the connections of the requests since the last call.
     fn connections(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
     }
@@ -109,7 +109,7 @@ async fn a_lane_uses_its_connection_again_and_shares_it_with_no_other_lane() {
     }
     assert_eq!(receiver.connections(), [1, 1, 2, 1, 2]);
     assert_eq!(webhook.connections.count(), 2);
-    // A test uses and keeps none.
+    // A test delivery neither uses nor keeps the connection of a lane.
     let (_, delivered) = send(&webhook, &receiver.url("/")).await;
     assert!(delivered);
     assert_eq!(receiver.connections(), [3]);
@@ -117,7 +117,7 @@ async fn a_lane_uses_its_connection_again_and_shares_it_with_no_other_lane() {
 }
 
 #[tokio::test]
-async fn another_url_or_guard_needs_another_connection() {
+async fn a_kept_connection_is_not_used_for_another_url_or_against_the_guard() {
     let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Answer(OK)).await;
     let mut webhook = webhook();
     for path in ["/a", "/b", "/b"] {
@@ -145,7 +145,7 @@ async fn a_connection_closed_by_the_receiver_costs_no_attempt() {
     // The second and the third delivery were sent twice: on the kept connection and on a new one.
     assert_eq!(receiver.connections(), [1, 1, 2, 2, 3]);
 
-    // Closed while it was idle: nothing is sent on it.
+    // The receiver closes the connection while it is idle: nothing is sent on it.
     let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Last(OK)).await;
     for _ in 0..3 {
         deliver(&webhook, &receiver.url("/"), 1).await;
@@ -154,7 +154,7 @@ async fn a_connection_closed_by_the_receiver_costs_no_attempt() {
 }
 
 #[tokio::test]
-async fn only_a_kept_connection_without_a_byte_of_an_answer_is_replaced() {
+async fn only_a_kept_connection_that_answered_nothing_is_replaced() {
     // New connections are never replaced.
     let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Last("")).await;
     let webhook = webhook();
