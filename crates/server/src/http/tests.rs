@@ -26,7 +26,7 @@ use crate::{
 
 const PASSWORD: &str = "a long enough password";
 
-/// Routes without a change that a transaction must check.
+/// Routes that make no change for which a transaction must check the caller.
 const EXEMPT: &[(&str, &str)] = &[
     // Need no credential.
     ("POST", "/api/auth/setup"),

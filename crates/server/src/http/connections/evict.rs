@@ -9,7 +9,7 @@ use std::{
 
 use super::{Order, Slot, State};
 
-/// Age before which a connection with an anonymous request in progress is not closed.
+/// A connection with an anonymous request in progress is not closed before this age.
 const ANONYMOUS_MS: u64 = 5_000;
 /// With more anonymous connections than this, an address loses that protection.
 const ANONYMOUS_PER_ADDRESS: usize = 64;
