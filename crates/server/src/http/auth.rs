@@ -169,7 +169,7 @@ impl Gate {
 
     fn rule_of(&self, request: &Request) -> Option<Rule> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
-        // The catch-all route serves pages only. Programs, not browsers, use the reserved prefixes.
+        // The catch-all route serves pages only, and a path with a reserved prefix is never a page.
         if path == web::ANY_PATH && web::is_reserved(request.uri().path()) {
             return None;
         }

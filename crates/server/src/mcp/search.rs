@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_search_mode_is_two_tools() {
+    fn search_mode_lists_two_tools() {
         let list: Value = serde_json::from_str(&format!("[{TOOLS_JSON}]")).expect("JSON");
         let names: Vec<_> = list
             .as_array()
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn executions_are_read_strictly() {
+    fn execute_tool_needs_a_name_and_accepts_only_an_object_as_arguments() {
         let read = |arguments| {
             read_execution(arguments)
                 .ok()
