@@ -173,7 +173,7 @@ impl Lifecycle {
         Ok(linked)
     }
 
-    /// Stops a space whose agent has disconnected, unless another server holds it by now.
+    /// Stops a space whose agent has disconnected, unless the space is on another server by now.
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
         let (here, alone) = (self.server_id, !self.store.is_shared());
         let stopping = move |tx: &mut Tx<'_>| {

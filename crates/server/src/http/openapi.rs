@@ -282,7 +282,7 @@ fn permissions(needs: Needs) -> Vec<&'static str> {
     }
 }
 
-/// The scopes with which a token reaches a route.
+/// The scopes that allow a token to use a route.
 fn scopes_of(route: &Route) -> Vec<&'static str> {
     let opens = |scope: &Scope| {
         let scopes = Scopes::parse(&[scope.as_str()]).expect("the name of a scope");

@@ -1,5 +1,5 @@
-//! A caller is revoked after the middleware admitted the request and before the change is made.
-//! Every changing route of the table must notice this in its transaction.
+//! In these tests, a caller is revoked after the middleware admitted the request and before the
+//! change is made. Every changing route of the table must notice this in its transaction.
 
 use std::collections::BTreeMap;
 

@@ -64,7 +64,7 @@ impl State {
         false
     }
 
-    /// Scans all connections. Within a class, those of the address with the most anonymous
+    /// Scans all connections. Within a class, connections of the address with the most anonymous
     /// connections come first, then the oldest.
     fn find_candidates(&mut self, now: u64) {
         let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();
