@@ -3,7 +3,8 @@
 
 use svc_script::worker::child::{self, Role};
 
-/// The allocator of `svc`: limits on memory depend on how it takes it.
+/// The same allocator as in `svc`, because memory limits depend on how an allocator reserves
+/// memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

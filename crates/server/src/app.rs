@@ -36,13 +36,13 @@ pub struct App(Arc<Parts>);
 pub struct Parts {
     /// The id of this server; `node_id` of the spaces that it serves.
     pub server_id: ServerId,
-    /// This server in its zone.
+    /// The id, URL and start time of this server in its zone.
     pub zone: Zone,
     /// The newest change of the zone when this server started, before it read records into memory.
     pub zone_position: i64,
     /// Lets a request wait until this server has read the commits of other servers.
     pub catch_up: Arc<CatchUp>,
-    /// The same for an event stream that opens, so that the stream starts at a defined point.
+    /// Like `catch_up`, for event streams that open: each stream starts at a defined point.
     pub stream_catch_up: Arc<CatchUp>,
     /// The lock of the data folder, unless the store holds it.
     pub folder: Option<FolderLock>,
@@ -74,7 +74,7 @@ pub struct Parts {
     pub event_sinks: SinksService,
     /// Stored scripts; runs sink and tool scripts.
     pub scripts: Scripts,
-    /// Gets every committed event.
+    /// Receives every committed event: wakes deliveries and feeds streams.
     pub hub: Hub,
     /// Threads for computations that would block the threads that serve requests.
     pub compute: FairPool,

@@ -127,8 +127,8 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     report(file, manifest)
 }
 
-/// Keeps an old database under another name. Its own name stays until the new database replaces it
-/// in one step.
+/// Gives an old database a second name, under which it is kept. The original name stays in use
+/// until the new database replaces the old one in one step.
 fn keep_old(database: &Path, old_suffix: &str) -> Result<(), BackupError> {
     let kept = with_suffix(database, &format!(".{old_suffix}"));
     if database.exists() {

@@ -13,7 +13,7 @@ use crate::{
     spaces::SpaceError,
 };
 
-/// The user as which `svc up` acts.
+/// The user that `svc up` acts as.
 pub const USER: &str = "admin";
 /// The token that is renewed at each start.
 const TOKEN_NAME: &str = "svc up";
@@ -46,8 +46,8 @@ pub enum UpError {
     Store(#[from] StoreError),
 }
 
-/// Creates the missing records; existing ones are reused. `prepare` writes files into the space's
-/// folder before its agent starts.
+/// Creates missing records and reuses existing ones. `prepare` writes files into the space's folder
+/// before the agent starts.
 pub async fn up(
     app: &App,
     request: UpRequest,

@@ -1,4 +1,5 @@
-//! Events: emit (create one), dispatch (choose its lanes), deliver (get it to each, in order).
+//! Events: emit (create one), dispatch (choose its lanes), deliver (send it to each lane, in
+//! order).
 //!
 //! Invariants: an event, its deliveries, its drops and their audit entries are one transaction. A
 //! lane has one delivery in flight. To finish a delivery, a server must present the fence of its

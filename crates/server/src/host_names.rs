@@ -53,7 +53,7 @@ pub fn is_this_machine(host: &str) -> bool {
     is_localhost && (at == 0 || name[..at].ends_with('.'))
 }
 
-/// `name` and `80` of `name:80`.
+/// Splits `name:80` into `name` and `80`.
 pub fn split_port(host: &str) -> (&str, Option<&str>) {
     match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_this_machine() {
+    fn names_and_addresses_of_this_machine_are_recognised() {
         for own in [
             "localhost",
             "LocalHost:12200",

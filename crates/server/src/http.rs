@@ -1,4 +1,5 @@
-//! The HTTP API. A handler extracts, makes one call and converts: no rule, no SQL and no loop.
+//! The HTTP API. A handler extracts its input, makes one call and converts the result. It contains
+//! no rules, no SQL and no loops.
 //!
 //! `router` lists every route with the permission it requires; `auth` applies that list.
 

@@ -81,7 +81,7 @@ impl Lifecycle {
             .store
             .read(|tx| spaces::list_in_state(tx, State::Deployed))
             .await?;
-        // A server without a zone waits for all spaces; in a zone, for its own only.
+        // A server without a zone waits for all spaces. In a zone, a server waits for its own only.
         let alone = !self.store.is_shared();
         Ok(rows
             .iter()
@@ -173,7 +173,7 @@ impl Lifecycle {
         Ok(linked)
     }
 
-    /// Stops a space whose agent has disconnected, unless another server holds it by now.
+    /// Stops a space whose agent has disconnected, unless the space is on another server by now.
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
         let (here, alone) = (self.server_id, !self.store.is_shared());
         let stopping = move |tx: &mut Tx<'_>| {
@@ -269,9 +269,9 @@ impl Lifecycle {
     }
 }
 
-/// Stops a space within a transaction. A space that is stopped already keeps its reason, except
-/// that a requested stop replaces it: then the agent must not reconnect. If the agent stopped by
-/// itself, the subscriptions stay, because it may restart within the grace period.
+/// Stops a space within a transaction. A space that is already stopped keeps its stop reason,
+/// unless the new reason is a request: then the agent must not reconnect. If the agent stopped by
+/// itself, the subscriptions stay, because the agent may restart within the grace period.
 pub fn stop(
     tx: &mut Tx<'_>,
     space: SpaceId,

@@ -112,7 +112,7 @@ impl Links {
 
     /// [`cut`](Self::cut) for callers that hold the transition lock of the space.
     fn end(&self, live: &LiveSpace, reason: Goodbye) {
-        // In this order: a link that has ended accepts no registration.
+        // The link ends first: an ended link accepts no registration, so no method is added again.
         if let Some(link) = live.link() {
             link.closing().end(reason);
         }

@@ -7,7 +7,7 @@
 //!   user; `search` searches a view.
 //! - `results` converts the result of a method into a tool result.
 //! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
-//! - `cancellation` knows the legacy calls in flight.
+//! - `cancellation` tracks the legacy calls in flight.
 //!
 //! No state is kept between requests. Which methods and scripts a user may see and call is decided
 //! in `methods` and `scripts`, never here.
@@ -266,7 +266,7 @@ impl Mcp {
         McpResponse::Json(StatusCode::OK, body.into())
     }
 
-    /// Opens the stream of a legacy client, which answers no JSON-RPC request.
+    /// Opens the stream of a legacy client. The stream is not the answer to a JSON-RPC request.
     pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> McpResponse {
         let request = StreamRequest {
             era: Era::Legacy,

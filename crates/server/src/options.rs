@@ -172,7 +172,7 @@ impl Limits {
     }
 }
 
-/// Half of the cores, so that the threads that serve requests have the others. At least two,
+/// Half of the cores; the other half is for the threads that serve requests. At least two,
 /// because no user may occupy every thread.
 fn default_compute_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);

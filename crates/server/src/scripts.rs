@@ -7,7 +7,7 @@
 //! opens it.
 //!
 //! Invariant: no line of a script runs in this process. A script never has a permission that its
-//! user does not have at that moment, and it has no access to credentials, users and the
+//! user does not have at that moment, and it has no access to credentials, users or the
 //! management of spaces.
 
 mod api;

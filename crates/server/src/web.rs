@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 /// A file in the binary.
 #[derive(Clone, Copy, Debug)]
 pub struct WebFile {
-    /// `src/main.js`
+    /// For example `src/main.js`.
     pub path: &'static str,
     /// A hash of `bytes`.
     pub hash: &'static str,
@@ -53,7 +53,7 @@ impl Web {
     }
 }
 
-/// Reads a file inside the folder. Paths and symbolic links that lead out of it do not exist.
+/// Reads a file inside the folder. Returns `None` for a path or symbolic link that leads out of it.
 async fn read(folder: &Path, path: &str) -> Option<WebAsset> {
     let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     if !path.split('/').all(is_name) {

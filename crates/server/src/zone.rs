@@ -42,7 +42,7 @@ const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// older changes reads all records again.
 const CHANGES_KEPT: Duration = Duration::from_secs(60 * 60);
 
-/// This server in its zone.
+/// The id, URL and start time of this server in its zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
     pub id: ServerId,

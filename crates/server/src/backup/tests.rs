@@ -25,7 +25,7 @@ async fn find(store: &Store, key: &'static str) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_is_made_under_writes_and_restores_into_a_fresh_folder() {
+async fn a_backup_made_during_writes_restores_into_a_fresh_folder() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (data, fresh) = (folder.path().join("data"), folder.path().join("fresh"));
     let out = folder.path().join("svc.backup");
@@ -59,7 +59,7 @@ async fn a_backup_is_made_under_writes_and_restores_into_a_fresh_folder() {
     assert!(report.tables["meta"] >= 1);
     assert_eq!(report.files, ["secret.key"]);
     let mode = fs::metadata(&out)
-        .expect("it is there")
+        .expect("the file exists")
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -134,7 +134,7 @@ async fn damaged_and_foreign_files_are_refused_and_change_nothing() {
     let nothing = create(&fresh, &folder.path().join("x")).expect_err("no database");
     assert!(matches!(nothing, BackupError::NoDatabase(_)), "{nothing:?}");
 
-    let bytes = fs::metadata(&out).expect("it is there").len();
+    let bytes = fs::metadata(&out).expect("the file exists").len();
     for place in [bytes / 3, bytes / 2, bytes - 4096] {
         let damaged = folder.path().join("damaged");
         fs::copy(&out, &damaged).expect("copied");
@@ -206,5 +206,5 @@ async fn damage_inside_stored_values_is_found_and_named() {
         assert!(verify(&file).is_err(), "a change at {place}");
     }
     assert!(!fresh.join(DATABASE_FILE).exists());
-    verify(&out).expect("the whole one is good");
+    verify(&out).expect("the undamaged backup is valid");
 }

@@ -24,8 +24,8 @@ use crate::{
     links::Links,
 };
 
-/// Without a caller, the user of the agent token is deactivated: the link is refused with this
-/// reason, so that the agent retries.
+/// `caller` is `None` if the user of the agent token is deactivated. The link is then refused with
+/// this reason, so that the agent retries.
 pub async fn upgrade(
     State(app): State<App>,
     caller: Option<Extension<Caller>>,
@@ -52,7 +52,7 @@ pub async fn upgrade(
         };
         match agent {
             Some((caller, space)) => links.serve(upgraded, caller, space).await,
-            // Boxed, so that it takes no memory of links that are up.
+            // Boxed, so that this rare case does not enlarge the task of every open link.
             None => Box::pin(Links::refuse_inactive(upgraded)).await,
         }
     });

@@ -1,6 +1,7 @@
 //! The authentication middleware: the only place that decides whether a caller may use a route.
 //!
-//! Requests of scripts that the server runs never leave the process, but pass here too.
+//! Requests of scripts that the server runs never leave the process, but they pass this middleware
+//! too.
 //!
 //! The checks, in this order: the credential; for a session cookie, that one of our own pages sent
 //! the request; the token's scopes (spec 5.5); whether the route is open to agent tokens and
@@ -45,7 +46,7 @@ use crate::{
 
 const MCP_PATH: &str = "/mcp";
 
-/// Bytes of the query of any request.
+/// Largest query string of a request, in bytes.
 const QUERY_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Clone)]
@@ -168,7 +169,7 @@ impl Gate {
 
     fn rule_of(&self, request: &Request) -> Option<Rule> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
-        // The catch-all route serves pages only; reserved prefixes belong to programs.
+        // The catch-all route serves pages only, and a path with a reserved prefix is never a page.
         if path == web::ANY_PATH && web::is_reserved(request.uri().path()) {
             return None;
         }
@@ -392,7 +393,7 @@ fn check_agent(
     }
 }
 
-/// The permissions of a route, any of which opens it to a caller.
+/// The permissions of a route. A caller needs only one of them.
 fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
     match needs {
         Some(Needs::Any(permissions)) => permissions,

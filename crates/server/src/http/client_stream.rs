@@ -17,8 +17,8 @@ use tokio::{
 
 use super::connections::{Registration, Slot};
 
-/// The head and the body of a short answer are joined and written as one piece: for the system,
-/// several pieces cost more than one, and more than the copy.
+/// The head and the body of an answer up to this size are copied into one buffer before the write:
+/// for the operating system, writing several slices costs more than the copy.
 const JOINED_BYTES_MAX: usize = 1_024;
 
 pub struct ClientStream {

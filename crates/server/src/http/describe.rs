@@ -1,7 +1,7 @@
-//! What handlers take and answer, read from their signatures for the OpenAPI document.
+//! The inputs and answers of handlers, derived from their signatures for the OpenAPI document.
 //!
-//! Every extractor has an [`Input`] and every answer an [`Answer`]. A route whose handler has an
-//! argument or an answer without a description does not compile.
+//! Every extractor implements [`Input`] and every answer implements [`Answer`]. A route whose
+//! handler has an argument or an answer without a description does not compile.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ pub fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Part of a request, as an extractor takes it.
+/// The part of a request that an extractor reads.
 pub trait Input {
     fn describe(operation: &mut Operation);
 }
@@ -107,7 +107,7 @@ macro_rules! handlers {
 
 handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) }
 
-/// Inputs that are not part of the interface.
+/// Extractors whose input the document does not describe.
 macro_rules! internal {
     ($(($($parameter:ident)?) $input:ty),* $(,)?) => {$(
         impl$(<$parameter>)? Input for $input {

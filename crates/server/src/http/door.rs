@@ -1,8 +1,8 @@
 //! The entry of all requests: calls go straight to their handler, everything else to the router.
 //!
 //! Calls are the most frequent requests, and the router's layers (matching, boxed futures, request
-//! extensions) cost more than the rest of a call. The short path decides like the router: it uses
-//! the same row of the route table, the same `auth` and the same handler.
+//! extensions) cost more than the rest of a call. The short path makes the same decisions as the
+//! router: it uses the same row of the route table, the same `auth` and the same handler.
 
 use std::{
     convert::Infallible,
@@ -54,7 +54,7 @@ impl Door {
         }
     }
 
-    /// All checks of the request head, which is dropped before the call starts.
+    /// Runs all checks on the request head. The head is dropped before the call starts.
     fn admit(
         &self,
         request: &Request<Incoming>,
@@ -77,7 +77,7 @@ impl Door {
         if let Err(refusal) = self.hosts.check(&request) {
             return Box::pin(ready(Ok(refusal.into_response())));
         }
-        // Compares the path and the query: the router limits the query.
+        // A call with a query goes to the router, which limits the length of queries.
         let is_call = request
             .uri()
             .path_and_query()

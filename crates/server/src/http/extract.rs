@@ -1,5 +1,5 @@
-//! Extractors for bodies, queries and ids: bounded, strictly typed, with errors that name the
-//! fault. And the usual answers.
+//! Extractors for bodies, queries and ids, and the usual answers. Inputs are bounded and strictly
+//! typed, and errors name the fault.
 
 use std::{
     convert::Infallible,
@@ -37,7 +37,7 @@ use crate::{
     limits::{Account, Reservation},
 };
 
-/// Bytes of a record: the body of every route except calls and `/mcp`.
+/// Largest record in bytes. A record is the body of any route except calls and `/mcp`.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a body sent without a credential: a login, a first password.
 const ANONYMOUS_BYTES_MAX: usize = 8 * 1024;
@@ -144,7 +144,7 @@ async fn parse<T: DeserializeOwned + Send + 'static>(
 }
 
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    // Serde would also accept an array, as the fields in their order.
+    // Serde would also accept an array that contains the fields in order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_request(
             "invalid_body",
@@ -193,7 +193,7 @@ impl IntoResponse for NoContent {
     }
 }
 
-/// A `T` that is JSON already.
+/// A `T` that is already serialised as JSON.
 pub struct JsonBytes<T>(Bytes, PhantomData<T>);
 
 impl<T> JsonBytes<T> {
@@ -318,7 +318,7 @@ impl FromRequestParts<App> for PageRequest {
 
 pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE);
-    // The usual spelling; the rest handles the others.
+    // A fast check for the usual spelling; the code below accepts the others.
     if content_type.is_some_and(|value| value == "application/json") {
         return Ok(());
     }
@@ -472,7 +472,7 @@ mod tests {
         super::read_body(body, max, time_max, reservation).await
     }
 
-    /// Reads a body that arrives in pieces; `None` is a wait that never ends.
+    /// Reads a body that arrives in pieces; `None` is a piece that never arrives.
     async fn read(pieces: &[Option<&'static str>]) -> Result<Bytes, String> {
         let ends = !pieces.contains(&None);
         let frames: Vec<_> = pieces

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_of_a_head_end_with_crlf() {
+    async fn only_a_bare_lf_in_a_head_is_replaced() {
         for (reads, expected) in [
             (&["GET / HTTP/1.1\r\nHost: a\r\n\r\n"][..], true),
             (&["GET / HTTP/1.1\nHost: a\n\n"], false),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_heads_are_checked() {
+    async fn bytes_are_not_checked_while_a_request_is_in_progress() {
         let registration = admit_one().await;
         registration.slot().note_busy();
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));

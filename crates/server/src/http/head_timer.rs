@@ -3,8 +3,8 @@
 //!
 //! The HTTP library creates a sleep whenever it starts to wait for a head, and drops the sleep when
 //! the head has arrived. To add a timer to the runtime and remove it again costs as much as to find
-//! the target of a call. So the timer (the alarm) stays: if it fires for an earlier head, it is set
-//! to the deadline of the current one. A sleep must never end before its deadline.
+//! the target of a call. So one timer (the alarm) is kept: if it fires for an earlier head, it is
+//! set to the deadline of the current head. A sleep must never end before its deadline.
 
 use std::{
     pin::Pin,

@@ -1,8 +1,8 @@
 //! The check of the `Host` header.
 //!
 //! A site can make its own name resolve to this machine (DNS rebinding). Scripts of that site then
-//! reach a loopback listener as their own origin, and only `Host` gives them away. So a loopback
-//! listener accepts only the names of this machine and configured names.
+//! reach a loopback listener as their own origin, and only the `Host` header reveals this. A
+//! loopback listener therefore accepts only the names of this machine and configured names.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::host_names::{AllowedHosts, is_this_machine, split_port};
 #[derive(Clone, Debug)]
 pub struct HostRule {
     allowed: AllowedHosts,
-    /// The address of a loopback listener, as most clients write it; `None` for other listeners.
+    /// The address of a loopback listener, as most clients send it; `None` for other listeners.
     loopback: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl HostRule {
             Some(host) if host == own || is_this_machine(host) || self.allowed.contains(host) => {
                 Ok(())
             }
-            // HTTP/1.0. Browsers always send the header.
+            // HTTP/1.0 requests may lack a host. Browsers always send one.
             None => Ok(()),
             Some(host) => Err(ApiError::forbidden(
                 "foreign_host",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_for_one_host() {
+    fn a_request_must_name_exactly_one_host() {
         let open = HostRule::new(
             AllowedHosts::default(),
             "0.0.0.0:12200".parse().expect("an address"),

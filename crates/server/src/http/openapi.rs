@@ -41,7 +41,7 @@ pub async fn document() -> JsonBytes<Map<String, Value>> {
 struct Document {
     requests: SchemaGenerator,
     answers: SchemaGenerator,
-    /// Types of queries: their members are parameters, and they are no schemas of their own.
+    /// Types of queries. Their members become parameters, so the document has no schemas of them.
     queries: BTreeSet<String>,
 }
 
@@ -135,7 +135,7 @@ impl Document {
         });
         if let Some(body) = described.body {
             let schema = body(&mut self.requests).to_value();
-            // As `extract` decides.
+            // The same rule as in `extract`: a POST without a body means `{}`.
             let required = route.method != Method::POST || self.has_required_members(&schema);
             operation["requestBody"] = json!({
                 "required": required, "content": {JSON: {"schema": schema}},
@@ -144,7 +144,7 @@ impl Document {
         operation
     }
 
-    /// The members of the type of a query.
+    /// One parameter for each member of a query type.
     fn query_parameters(&mut self, query: SchemaOf) -> Vec<Value> {
         let schema = query(&mut self.requests).to_value();
         let name = name_of(&schema).expect("the type of a query is a struct");
@@ -166,7 +166,7 @@ impl Document {
             .collect()
     }
 
-    /// Whether an empty object is not valid.
+    /// Whether the schema rejects an empty object.
     fn has_required_members(&self, schema: &Value) -> bool {
         let definitions = self.requests.definitions();
         let schema = name_of(schema).map_or(schema, |name| &definitions[name]);
@@ -202,7 +202,7 @@ impl Document {
     }
 }
 
-/// The name in a reference.
+/// The name of the schema that a `$ref` refers to.
 fn name_of(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
@@ -228,7 +228,7 @@ fn problem_of(status: u16, codes: &[(&str, &str)]) -> Value {
     }})
 }
 
-/// A query cannot contain null: a parameter that is absent has no value.
+/// Removes `null` from the types of a parameter, because a query cannot contain null.
 fn never_null(schema: &mut Value) {
     if let Some(types) = schema["type"].as_array_mut() {
         types.retain(|kind| kind != "null");
@@ -282,7 +282,7 @@ fn permissions(needs: Needs) -> Vec<&'static str> {
     }
 }
 
-/// The scopes with which a token reaches a route.
+/// The scopes that allow a token to use a route.
 fn scopes_of(route: &Route) -> Vec<&'static str> {
     let opens = |scope: &Scope| {
         let scopes = Scopes::parse(&[scope.as_str()]).expect("the name of a scope");

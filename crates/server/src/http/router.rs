@@ -52,7 +52,7 @@ pub struct Route {
     pub path: &'static str,
     pub needs: Needs,
     pub agents: Agents,
-    /// What the handler takes and answers; `None` for pages of the web interface.
+    /// Describes the inputs and answers of the handler; `None` for pages of the web interface.
     pub describe: Option<fn(&mut Operation)>,
     handler: MethodRouter<App>,
 }
@@ -62,7 +62,7 @@ const USERS: Needs = Needs::Any(&[ManageUsers]);
 const GROUPS: Needs = Needs::Any(&[ManageGroups]);
 const ROLES: Needs = Needs::Any(&[ManageRoles]);
 const TEMPLATES: Needs = Needs::Any(&[ManageTemplates]);
-/// Opens the routes only: `events::sinks` decides about each sink.
+/// This permission only opens the routes: `events::sinks` checks the permissions for each sink.
 const SINKS: Needs = Needs::Any(&[ManageOwnEventSinks]);
 const MCP: Needs = Needs::Any(&[UseMcp]);
 const AUDIT: Needs = Needs::Any(&[ViewAudit]);

@@ -73,8 +73,8 @@ pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<WithCoo
     })
 }
 
-/// The first request of the web interface. Not an error without a credential: the page asks whether
-/// it has one.
+/// The first request of the web interface, which asks whether its user is signed in. So a missing
+/// credential is not an error.
 pub async fn state(State(app): State<App>, caller: Option<Extension<Caller>>) -> Json<AuthState> {
     Json(AuthState {
         setup_needed: app.directory.is_empty(),

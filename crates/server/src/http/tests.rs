@@ -1,5 +1,5 @@
-//! A caller is revoked after the middleware admitted the request and before the change is made.
-//! Every changing route of the table must notice this in its transaction.
+//! In these tests, a caller is revoked after the middleware admitted the request and before the
+//! change is made. Every changing route of the table must notice this in its transaction.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use crate::{
 
 const PASSWORD: &str = "a long enough password";
 
-/// Routes without a change that a transaction must check.
+/// Routes that make no change for which a transaction must check the caller.
 const EXEMPT: &[(&str, &str)] = &[
     // Need no credential.
     ("POST", "/api/auth/setup"),

@@ -58,7 +58,7 @@ impl Identity {
         found.map(record)
     }
 
-    /// Methods published for the group stay visible to it: they refer to its id.
+    /// Methods published for the group stay visible to its members: methods refer to a group by id.
     pub async fn rename_group(
         &self,
         caller: &Caller,

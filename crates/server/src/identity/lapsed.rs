@@ -1,9 +1,9 @@
-//! Removes health checks and agent tokens that a user made for another user's space, once that user
-//! could no longer make them.
+//! Removes health checks and agent tokens that a user (the maker) made for another user's space,
+//! once the maker may no longer make them.
 //!
-//! Both act with the permissions of the space's owner. They are removed when their maker loses
+//! Both act with the permissions of the space's owner. They are removed when the maker loses
 //! `manage_spaces`, is deactivated or deleted, or when the owner gains a permission that the maker
-//! does not hold; in the same transaction.
+//! does not hold. The transaction that makes this change also removes them.
 
 use std::collections::HashMap;
 
@@ -92,7 +92,7 @@ fn record(
         target_id: set.space.to_string(),
         detail: json!({
             "made_by": set.by,
-            "reason": "the user who made it does not hold what the owner of the space holds",
+            "reason": "the user who made it may no longer make it for this space",
         }),
     };
     audit::append(tx, &entry)

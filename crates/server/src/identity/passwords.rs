@@ -1,5 +1,5 @@
 //! Hashes and verifies passwords: argon2id, on a few threads of its own. Hashing is slow on purpose.
-//! To keep one client from blocking others, payers take turns and none can fill the queue.
+//! To keep one client from blocking others, clients take turns and no client can fill the queue.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -155,7 +155,7 @@ mod tests {
             |password: &str, stored| passwords.verify(Payer::Server, password.into(), stored);
         assert_eq!(verify("correct horse", Some(hash.clone())).await, Ok(true));
         assert_eq!(verify("wrong horse", Some(hash)).await, Ok(false));
-        // The password of the stand-in hash is not accepted either.
+        // The password of the decoy hash is not accepted either.
         assert_eq!(verify("nobody", None).await, Ok(false));
     }
 

@@ -116,7 +116,7 @@ impl Actor {
 pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), IdentityError> {
     saved.check(user).map_err(|exceeds| {
         exceeds_own_power(format!(
-            "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
+            "{what} was last saved by a user without {exceeds}, so it does not run for users with more permissions; review it, then ask a user with {exceeds} to save it again"
         ))
     })
 }

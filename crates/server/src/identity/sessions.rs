@@ -1,4 +1,4 @@
-//! Login, logout, the list of sessions, and the change of the own password.
+//! Login, logout, the list of sessions, and the change of a user's own password.
 
 use std::{net::IpAddr, sync::Arc};
 

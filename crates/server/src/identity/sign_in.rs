@@ -27,7 +27,7 @@ const SIGN_IN_LINK: &str = "sign_in_link";
 
 #[derive(Serialize, Deserialize)]
 struct StoredLink {
-    /// [`hash_of`] the token and the user.
+    /// The hash of the token and the user ([`hash_of`]).
     hash: String,
     user_id: UserId,
     expires_at: Timestamp,
@@ -106,7 +106,8 @@ impl PresentedLink {
     }
 }
 
-/// The hash of a token, valid with the current password of a user only.
+/// The hash of a token and of the current password hash of a user. A new password makes the link
+/// invalid.
 fn hash_of(token: &str, user: &UserRow) -> String {
     hex(&hash_secret(&format!("{token}{}", user.password_hash)))
 }

@@ -208,7 +208,7 @@ async fn log_in(identity: &Identity, name: &str) -> Caller {
     identity
         .directory()
         .authenticate(&session.cookie, Timestamp(0))
-        .expect("lets in")
+        .expect("the credential is accepted")
 }
 
 #[track_caller]

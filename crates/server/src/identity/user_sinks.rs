@@ -1,4 +1,4 @@
-//! Deletes event sinks, among them those of a user who is deleted.
+//! Deletes event sinks: a single sink, or all sinks of a user who is being deleted.
 
 use serde_json::json;
 use svc_core::{SinkId, Timestamp, UserId};

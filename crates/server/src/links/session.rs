@@ -73,8 +73,8 @@ impl Links {
             .await
             .map_err(link_refusal)?;
         let (live, _transition) = self.enter_locked(identity, space).await;
-        // The token was checked when the connection was opened. If it was revoked since, it must
-        // neither deploy the space nor replace its agent.
+        // The token was checked when the connection was opened. A token that was revoked since then
+        // must neither deploy the space nor replace its agent.
         let directory = &self.publisher.directory;
         directory
             .recheck(&caller, svc_clock::now())

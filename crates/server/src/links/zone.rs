@@ -55,8 +55,8 @@ impl Links {
         }
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
         is_elsewhere.then_some(match is_same_agent {
-            // The agent is linked here. It had given up its link to the other server, which recorded
-            // that link late.
+            // The agent is linked to this server. It had given up its link to the other server, but
+            // the other server recorded that link later.
             true => Goodbye::Reconnect,
             false => Goodbye::Replaced,
         })

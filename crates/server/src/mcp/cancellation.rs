@@ -1,8 +1,8 @@
 //! Legacy calls in flight, so that `notifications/cancelled` can end one of them.
 //!
-//! There are no sessions: a call is known by its credential and its request id. Several clients
-//! with one credential may use the same id at the same time. Which of these calls is meant cannot
-//! be known, so none of them is cancelled.
+//! There are no sessions: a call is identified by its credential and its request id. Several
+//! clients with one credential may use the same id at the same time. Which of these calls is meant
+//! cannot be known, so none of them is cancelled.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -60,7 +60,7 @@ impl Key {
         let raw = id.get();
         let id = match text(id) {
             _ if raw.len() > ID_BYTES_MAX => return None,
-            // With its quotation mark, so that "1" is not 1.
+            // The quotation mark distinguishes the string "1" from the number 1.
             Some(text) => format!("\"{text}"),
             None if raw.starts_with(|first: char| first == '-' || first.is_ascii_digit()) => {
                 raw.to_owned()

@@ -182,8 +182,8 @@ pub fn list_changed(subscription: Option<&str>) -> String {
     }
 }
 
-/// The answer to the request that opened a subscription: the server ended it, and the connection
-/// was not lost.
+/// The answer to the request that opened a subscription. It tells the client that the server ended
+/// the subscription and that the connection was not lost.
 pub fn subscription_ended(subscription: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{subscription},"result":{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{subscription},"{SERVER_INFO}":{}}}}}}}"#,

@@ -1,8 +1,8 @@
 //! A call with progress: a stream of reports that ends with the answer.
 //!
-//! The stream starts with the first report. A call that is answered before has no stream, so an
-//! early error keeps its HTTP status. The call is cancelled when the stream is dropped, and within a
-//! second after the caller was revoked.
+//! The stream starts with the first report. A call that is answered before its first report has no
+//! stream, so an early error keeps its HTTP status. The call is cancelled when the stream is
+//! dropped, and within a second after the caller was revoked.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
@@ -254,7 +254,7 @@ mod tests {
         let McpResponse::Progress(mut stream) =
             progress_stream(&reports, "{\r\n\"id\":1}").begin().await
         else {
-            panic!("something was reported");
+            panic!("expected a stream of reports");
         };
         let mut messages = Vec::new();
         while let Some(message) = stream.next().await {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_report_there_is_no_stream() {
+    async fn a_call_without_a_report_has_no_stream() {
         for reports in [&[][..], &["not a report"]] {
             let answer = progress_stream(reports, "{}").begin().await;
             assert!(matches!(answer, McpResponse::Json(StatusCode::OK, _)));

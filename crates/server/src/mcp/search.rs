@@ -29,8 +29,8 @@ const FOUND_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a query that are used; the rest is ignored.
 const QUERY_MAX: usize = 1_024;
 
-/// The tools of search mode as JSON, separated by a comma. Their annotations are those of any tool
-/// that `execute_tool` may run.
+/// The tools of search mode as JSON, separated by a comma. The annotations of
+/// `execute_tool` must be right for any tool that it may run.
 pub const TOOLS_JSON: &str = concat!(
     r#"{"name":"tool_search","title":"Find tools","annotations":{"readOnlyHint":true,"openWorldHint":false},"description":"Find tools by what they do. Returns the best matches with names, descriptions and input schemas, and the number of all matches as `total`; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Maximum number of tools to return"}},"required":["query"]}},"#,
     r#"{"name":"execute_tool","title":"Run a tool","annotations":{"readOnlyHint":false,"destructiveHint":true,"openWorldHint":true},"description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search returned it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema requires"}},"required":["name"]}}"#
@@ -110,8 +110,8 @@ fn invalid_limit() -> ToolResult {
     ToolResult::error(&format!("`limit` must be an integer from 1 to {LIMIT_MAX}"))
 }
 
-/// Reads the tool and its arguments from those of `execute_tool`. The error is a tool result, so
-/// that the model can correct itself.
+/// Reads the name and the arguments of a tool from the arguments of `execute_tool`. The error is a
+/// tool result, so that the model can correct itself.
 pub fn read_execution(arguments: &str) -> Result<(Cow<'_, str>, &str), ToolResult> {
     let read: ExecuteArguments<'_> = serde_json::from_str(arguments)
         .map_err(|_| ToolResult::error("`name` and `arguments` must occur only once"))?;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_search_mode_is_two_tools() {
+    fn search_mode_lists_two_tools() {
         let list: Value = serde_json::from_str(&format!("[{TOOLS_JSON}]")).expect("JSON");
         let names: Vec<_> = list
             .as_array()
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn executions_are_read_strictly() {
+    fn execute_tool_needs_a_name_and_accepts_only_an_object_as_arguments() {
         let read = |arguments| {
             read_execution(arguments)
                 .ok()

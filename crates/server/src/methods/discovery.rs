@@ -35,7 +35,7 @@ pub struct Discovery {
 /// Selects methods of a list.
 #[derive(Clone, Default, Debug)]
 pub struct Filter {
-    /// The visible name must be equal.
+    /// The visible name must be equal to this.
     name: Option<String>,
     /// Each word must occur in the name, the description or a keyword; in lower case.
     words: Vec<String>,

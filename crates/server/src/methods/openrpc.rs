@@ -76,7 +76,7 @@ fn describe(method: &Method, components: &mut Components) -> Value {
         "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
         "result": {"name": "result", "schema": result},
     });
-    // OpenRPC knows neither; names with `x-` are free.
+    // OpenRPC defines neither member. Names that start with `x-` are for extensions.
     if let Some(title) = &method.title {
         described["x-title"] = json!(title);
     }
@@ -107,7 +107,7 @@ fn describe(method: &Method, components: &mut Components) -> Value {
 struct Components(Map<String, Value>);
 
 impl Components {
-    /// Unique: what precedes the last dot is the name of a method.
+    /// Unique, because the part before the last dot is the name of a method.
     fn key(method: &Method, part: &str) -> String {
         format!("{}.{part}", method.name)
     }

@@ -107,7 +107,7 @@ impl Publisher {
             let methods = methods.collect::<Result<Vec<_>, RegistrationRejected>>()?;
             Ok::<_, RegistrationRejected>((checked.server, methods, checked.warnings))
         };
-        // An agent has one registration at a time, so their number is bounded.
+        // An agent has one registration in progress at a time, so the number of checks is bounded.
         let (server, methods, mut warnings) =
             self.compute.run_unbounded(space.owner, check).await??;
         warnings.extend(self.unknown_sinks(space, &methods).await?);

@@ -47,7 +47,7 @@ pub struct Registry {
     tools: watch::Sender<u64>,
 }
 
-/// A registration that passed every check of its own.
+/// A registration that passed every check that does not depend on other registrations.
 pub struct Publication {
     pub space: Arc<LiveSpace>,
     pub server: ServerDefinition,

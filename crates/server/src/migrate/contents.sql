@@ -1,4 +1,4 @@
--- What the tests of a migration move.
+-- The rows that the migration tests copy.
 
 INSERT INTO meta VALUES
     ('server_id', '01890a5d-ac96-774b-bcce-b302099a8057'),

@@ -70,7 +70,7 @@ fn tables_in(postgres: &TestPostgres, database: &TestDatabase) -> String {
 }
 
 #[tokio::test]
-async fn everything_arrives_as_it_was() {
+async fn all_data_is_copied_unchanged() {
     let Some((postgres, database)) = target() else {
         return;
     };
@@ -81,7 +81,7 @@ async fn everything_arrives_as_it_was() {
     assert_eq!(report.tables.len(), 23);
     let rows: BTreeMap<_, _> = report.tables.iter().map(|t| (t.name, t.rows)).collect();
     for (table, count) in &rows {
-        assert!(*count > 0, "`{table}` is empty, and so is this test");
+        assert!(*count > 0, "`{table}` is empty and so not tested");
         let there = postgres.sql(&database.name, &format!("SELECT COUNT(*) FROM {table}"));
         assert_eq!(there, count.to_string(), "{table}");
     }
@@ -157,7 +157,7 @@ async fn a_folder_that_has_an_id_in_the_zone_keeps_it_and_gets_the_spaces() {
 }
 
 #[tokio::test]
-async fn an_older_source_is_brought_up_first() {
+async fn a_source_with_an_older_schema_is_migrated_first() {
     let Some((postgres, database)) = target() else {
         return;
     };
@@ -238,6 +238,6 @@ async fn a_difference_undoes_everything_and_names_its_table() {
             "0"
         );
         let id = source.path().join("server.id");
-        assert!(!id.exists(), "nothing was moved, so nothing is decided");
+        assert!(!id.exists(), "nothing was moved, so no server id is stored");
     }
 }

@@ -137,7 +137,7 @@ impl ScriptRunner {
         let test = async || {
             let tested = self.pool.self_test().await;
             match &tested {
-                Ok(()) => info!("the sandbox for scripts of users holds"),
+                Ok(()) => info!("the sandbox for scripts of users passed its self-test"),
                 Err(reason) => error!(
                     "scripts of users do not run, because the sandbox failed its self-test: {reason}"
                 ),
@@ -180,8 +180,8 @@ impl ScriptRunner {
         waiting.await.map_err(|_| Unavailable::Busy)?
     }
 
-    /// A slot for a delivery of a lane, without waiting. `Busy` means that the lane is queued and
-    /// will be woken.
+    /// Returns a slot for a delivery of a lane, without waiting. `Busy` means that the lane is
+    /// queued and will be woken.
     pub async fn enter(
         &self,
         user: UserId,

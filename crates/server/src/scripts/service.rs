@@ -1,8 +1,8 @@
 //! Manages scripts for users.
 //!
-//! Users see their own scripts and the global ones. Scripts of other users do not exist for them.
-//! Changing a global script requires `manage_scripts`. A change and its audit entry are one
-//! transaction. Audit entries never contain the source.
+//! Users see their own scripts and the global ones. A request about a script of another user fails
+//! as if the script did not exist. Changing a global script requires `manage_scripts`. A change and
+//! its audit entry are one transaction. Audit entries never contain the source.
 //!
 //! A global script runs as each user who uses it. Changing one requires every permission of the
 //! user who made it and of the users whose spaces and sinks use it. A global script runs only for
@@ -240,8 +240,8 @@ fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsErr
     }
 }
 
-/// Returns a script that the caller may change. A script that the caller cannot see does not exist
-/// for them.
+/// Returns a script that the caller may change. For a script that the caller cannot see, the error
+/// is "not found".
 fn managed(
     tx: &mut Tx<'_>,
     caller: &Caller,

@@ -55,7 +55,7 @@ pub struct StoredTools {
 
 /// The tool scripts of one owner, or the global ones.
 struct OwnerTools {
-    /// Never used twice.
+    /// No two states of any list have the same version.
     version: u64,
     tools: Vec<Arc<ScriptTool>>,
 }
@@ -71,7 +71,7 @@ impl StoredTools {
         }
     }
 
-    /// Reads all tool scripts, once at the start.
+    /// Reads all tool scripts: at the start, and after changes of other servers were missed.
     pub async fn load(&self) -> Result<(), StoreError> {
         let rows = self.store.read(scripts::list_tools).await?;
         let mut of_owner: HashMap<String, Vec<ToolRow>> = HashMap::new();

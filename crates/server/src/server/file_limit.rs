@@ -37,8 +37,8 @@ fn reserve(options: &Options) -> usize {
     BASE + options.events.slots.webhook + workers + database
 }
 
-/// The number of connections for this many files. If the reserve exceeds half of them, each gets a
-/// half.
+/// The number of connections for this many file descriptors: all except the reserve, and at least
+/// half of them.
 fn fit(files: usize, reserve: usize) -> usize {
     files.saturating_sub(reserve).max(files / 2).max(1)
 }
@@ -74,12 +74,12 @@ mod tests {
             readers: 4,
             poll_only: false,
         });
-        // Beside the readers: two for deliveries, one for lists, one writer, one listener.
+        // In addition to the readers: two for deliveries, one for lists, one writer, one listener.
         assert_eq!(reserve(&options) - embedded, 4 + 5);
     }
 
     #[test]
-    fn connections_leave_a_reserve() {
+    fn connections_leave_the_reserve_or_half_of_the_descriptors() {
         for (files, reserve, expected) in [
             (1_024, 360, 664),
             (20_000, 360, 19_640),

@@ -30,7 +30,7 @@ const FOLDER: &str = "spaces";
 pub const METHODS_FILE: &str = "methods.toml";
 /// How long an agent may take to stop before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(15);
-/// The same for an agent whose space is no longer allowed to run on this server.
+/// Like `STOP_MAX`, for an agent whose space is no longer allowed to run on this server.
 const STOP_SOON_MAX: Duration = Duration::from_secs(3);
 /// Delay before an agent is restarted; doubles from the first value to the last.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
@@ -202,7 +202,7 @@ impl LocalRuntime {
             command.args(["--methods-file", METHODS_FILE]);
         }
         let mut child = command.spawn()?;
-        let stdin = child.stdin.take().expect("stdin was asked to be a pipe");
+        let stdin = child.stdin.take().expect("stdin is configured as a pipe");
         if let Some(stderr) = child.stderr.take() {
             tokio::spawn(async move {
                 let mut lines = BufReader::new(stderr).lines();

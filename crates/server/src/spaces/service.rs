@@ -1,4 +1,4 @@
-//! What users do with spaces: create, read, change, start, stop, delete.
+//! Operations of users on spaces: create, read, change, start, stop, delete.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -283,8 +283,8 @@ impl Spaces {
             space_urls: row.space_urls,
             node_id: row.node_id,
             linked: match row.node_id {
-                // The server of the space records a lost link, at the latest when the grace period
-                // is over.
+                // Linked to another server, as far as this server knows: the other server records a
+                // lost link at the end of the grace period at the latest.
                 Some(node) if node != self.links.server_id => true,
                 _ => self
                     .links

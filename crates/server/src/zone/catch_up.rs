@@ -1,4 +1,7 @@
-//! Lets requests wait until this server has read the commits that other servers made before.
+//! Lets requests wait until this server has read the commits that other servers made earlier.
+//!
+//! A look is one read of the log of changes (`follow`), or of new events (`streams`). Regular looks
+//! happen at intervals; an early look happens because a request waits for it.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -14,13 +17,13 @@ use tokio::{
 /// Longest wait. After it, a request is answered from the records read so far.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Early looks that are allowed at once, and per second after that.
+/// The number of early looks allowed in a burst, and the number per second after that.
 const EARLY_BURST: f64 = 8.0;
 const EARLY_PER_SECOND: f64 = 4.0;
 
-/// Counts the looks at the changes of other servers. All waiting requests share the next look. Any
-/// client can request one, even with an invented credential, so only a few looks are made early;
-/// further requests wait for the next regular one, within half a second.
+/// Counts looks. All waiting requests share the next look. Any client can request a look, even with
+/// an invented credential, so the number of early looks is limited. Further requests wait for the
+/// next regular look.
 #[derive(Debug, Default)]
 pub struct CatchUp {
     early: Mutex<EarlyLooks>,
@@ -31,7 +34,7 @@ pub struct CatchUp {
 }
 
 impl CatchUp {
-    /// Waits for a look that begins after this call. Returns whether it was complete in time.
+    /// Waits for a look that begins after this call. Returns whether the look was complete in time.
     pub async fn now(&self) -> bool {
         let next = self.begun.load(Ordering::Acquire) + 1;
         let mut done = self.done.subscribe();
@@ -52,7 +55,7 @@ impl CatchUp {
         self.begun.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Ends the look with this number. `all` means that it read every change.
+    /// Ends the look with this number. `all` means that the look read every change.
     pub(super) fn done(&self, number: u64, all: bool) {
         self.done.send_modify(|(done, found)| {
             *done = number;
@@ -68,7 +71,7 @@ impl CatchUp {
 struct EarlyLooks {
     left: f64,
     counted_at: Option<Instant>,
-    /// The last look that was requested. Requesting it again costs nothing.
+    /// The number of the last requested look. Another request for the same look takes no token.
     requested: u64,
 }
 
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_questions_brings_few_early_looks() {
+    fn a_flood_of_requests_causes_few_early_looks() {
         let mut early = EarlyLooks::default();
         let start = Instant::now();
         // A thousand requests a second for ten seconds, each for a different look.
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_that_wait_for_the_same_look_ask_once() {
+    fn requests_that_wait_for_the_same_look_request_it_once() {
         let mut early = EarlyLooks::default();
         let now = Instant::now();
         assert!(early.take(1, now));

@@ -1,8 +1,9 @@
 //! Applies changes of other servers to the records that this server holds in memory.
 //!
-//! A notification starts a look at once. Notifications may be lost, so the server also looks twice
-//! a second: a revoked token is rejected within a second. Spaces are followed by a separate task,
-//! because a link can be busy for a while and must not delay other changes.
+//! A notification starts a look (one read of the log of changes) at once. Notifications may be
+//! lost, so the server also looks twice a second: a revoked token is rejected within a second.
+//! Spaces are followed by a separate task, because a link can be busy for a while and must not
+//! delay other changes.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -19,7 +20,8 @@ use super::ZoneHandles;
 use crate::identity::AffectedRecords;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Minimum time between requested looks, because strangers can request them too.
+/// Minimum time from the start of a look to a requested look. Clients without a valid credential can
+/// request looks too.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
 /// Changes read at a time.
 const CHANGES_MAX: u32 = 1_000;
@@ -85,7 +87,8 @@ async fn look(
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
-        // Numbers that were read before have disappeared: a standby that lacked them took over.
+        // Changes that were read before have disappeared: the database failed over to a standby
+        // that lacked them.
         let is_back = zone_changes::newest(tx)? < after;
         let is_cut = !changes.is_empty() && zone_changes::oldest(tx)? > after + 1;
         let from = if is_back {
@@ -140,7 +143,8 @@ async fn apply(
 async fn follow_spaces(handles: &ZoneHandles, changed: &ChangedSpaces) {
     loop {
         let spaces = std::mem::take(&mut *changed.spaces.lock());
-        // Collects changes that arrive together. Longer while the database is unreachable.
+        // The pause collects changes that arrive together. It is longer while the database is
+        // unreachable.
         let mut pause = LOOK_PAUSE;
         for space in spaces {
             match handles.links.follow(space).await {

@@ -9,8 +9,8 @@ use svc_store::{StoreError, Tx, events};
 use super::ZoneHandles;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How far back to look. The id of an event contains the time of its server, whose clock may
-/// differ, and a transaction takes a moment to commit.
+/// Each look reads the events of this last period. The id of an event contains the time of its
+/// server, whose clock may differ, and a transaction takes a moment to commit.
 const LOOK_BACK: Duration = Duration::from_secs(10);
 /// Events per page, and pages per look: one look reads at most 20,000 events of the last 10
 /// seconds. If a zone has more than 2,000 events a second, a stream misses some. Receivers that

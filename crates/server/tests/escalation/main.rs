@@ -48,7 +48,8 @@ const WORKERS: usize = 2;
 /// The first seed of a run.
 const FIRST_SEED: u64 = 1;
 
-/// Rules that a run does not check (`SVC_ESCALATION_IGNORE`), so that it can find others.
+/// Rules that a run does not check (`SVC_ESCALATION_IGNORE`), so that it can find violations of
+/// others.
 fn ignored_rules() -> Vec<String> {
     let ignored = std::env::var("SVC_ESCALATION_IGNORE").unwrap_or_default();
     ignored.split(',').map(str::to_owned).collect()
@@ -85,7 +86,7 @@ fn escalation_every_route_has_a_generator() {
 }
 
 #[test]
-fn escalation_no_sequence_gives_more_than_is_held() {
+fn escalation_no_sequence_gives_a_user_more_than_they_hold() {
     if let Some(seed) = setting("SVC_ESCALATION_SEED") {
         return replay(seed);
     }
@@ -128,7 +129,7 @@ fn escalation_no_sequence_gives_more_than_is_held() {
         .collect();
     assert!(
         run.sequences < SEQUENCES || never.is_empty(),
-        "routes without a successful request, which tested nothing: {never:?}"
+        "routes without a successful request, so they were not tested: {never:?}"
     );
 }
 
@@ -200,7 +201,7 @@ fn is_survey() -> bool {
     std::env::var_os("SVC_ESCALATION_SURVEY").is_some()
 }
 
-/// Drops every step without which the same rule still breaks.
+/// Removes every step that is not needed to break the same rule.
 async fn shrink(seed: u64, first: Failure) -> (Vec<usize>, Failure) {
     let seeds = step_seeds(seed);
     let mut kept: Vec<usize> = (0..seeds.len()).collect();

@@ -25,7 +25,7 @@ pub struct Caller {
     pub perms: Perms,
 }
 
-/// The permissions of a route, of which any one is enough. An empty list means any authenticated
+/// The permissions of a route. Any one of them is enough. An empty list means any authenticated
 /// caller.
 pub fn needed(method: &str, path: &str) -> &'static [&'static str] {
     let starts = |prefix: &str| path == prefix || path.starts_with(&format!("{prefix}/"));

@@ -32,8 +32,8 @@ pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Ac
     caller.map(Some)
 }
 
-/// Waits until this server has applied the changes of other servers, if it does not know the
-/// presented credential: another server may just have created it. Many programs take a 401 as
+/// If this server does not know the presented credential, waits until it has applied the changes of
+/// other servers: one of them may just have created the credential. Many programs take a 401 as
 /// final, so only a server that is up to date may send one.
 pub(super) async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreError> {
     if !is_unknown(gate, head) {

@@ -2,7 +2,7 @@
 //!
 //! A program sends the same token with every call. To check and hash the token costs more than to
 //! find the target of the call, so the result is kept. The caller is looked up by the key for every
-//! request: a revoked token ends at once.
+//! request, so a revoked token is rejected at once.
 
 use parking_lot::Mutex;
 use svc_store::Hash;
@@ -38,7 +38,7 @@ impl LastToken {
     }
 }
 
-/// Compares all bytes, so that the time does not tell how many of them are right: behind a proxy,
+/// Compares all bytes, so that the duration does not reveal how many bytes match: behind a proxy,
 /// several clients may share a connection.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differences = one.iter().zip(other).map(|(one, other)| one ^ other);

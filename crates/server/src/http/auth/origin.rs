@@ -1,4 +1,4 @@
-//! Checks of where a request comes from: another site, or this machine.
+//! Checks where a request comes from: another site, or this machine.
 
 use std::net::IpAddr;
 
@@ -47,8 +47,8 @@ pub(super) fn is_direct_loopback(gate: &Gate, head: Head<'_>) -> bool {
             .iter()
             .any(|net| net.contains(&peer))
     };
-    // The listener may accept other host names than those of this machine, and a foreign page could
-    // use one of them.
+    // The host name is checked again: the listener may also accept configured names, and a foreign
+    // page could use one of them.
     peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
         && names_this_machine(head.headers)
         && !forwarded

@@ -9,7 +9,7 @@ use std::{
 
 use super::{Order, Slot, State};
 
-/// Age before which a connection with an anonymous request in progress is not closed.
+/// A connection with an anonymous request in progress is not closed before this age.
 const ANONYMOUS_MS: u64 = 5_000;
 /// With more anonymous connections than this, an address loses that protection.
 const ANONYMOUS_PER_ADDRESS: usize = 64;
@@ -64,7 +64,7 @@ impl State {
         false
     }
 
-    /// Scans all connections. Within a class, those of the address with the most anonymous
+    /// Scans all connections. Within a class, connections of the address with the most anonymous
     /// connections come first, then the oldest.
     fn find_candidates(&mut self, now: u64) {
         let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();

@@ -83,7 +83,7 @@ async fn a_full_server_closes_the_most_dispensable_connection() {
 }
 
 #[tokio::test]
-async fn the_address_with_the_most_connections_is_closed_first() {
+async fn the_address_with_the_most_connections_loses_its_connections_first() {
     let connections = connections(40, 40);
     let open = fill(&connections, &[1, 2, 2, 2, 1]).await;
     let mut state = connections.0.state.lock();
@@ -94,7 +94,7 @@ async fn the_address_with_the_most_connections_is_closed_first() {
 }
 
 #[tokio::test]
-async fn a_connection_that_sent_its_request_meanwhile_stays() {
+async fn a_connection_that_sent_a_request_after_the_scan_stays_open() {
     let connections = connections(40, 40);
     let open = fill(&connections, &[1, 1, 1]).await;
     let mut state = connections.0.state.lock();
@@ -107,7 +107,7 @@ async fn a_connection_that_sent_its_request_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn a_connection_has_a_time_for_its_head_and_for_idling() {
+async fn a_connection_has_time_limits_for_its_head_for_idling_and_for_stalling() {
     let connections = connections(4, 4);
     let open = fill(&connections, &[1]).await;
     let slot = open[0].slot();

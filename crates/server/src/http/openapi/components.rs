@@ -1,13 +1,13 @@
-//! Schemas of the document. A type may have two: what a request may contain, and what an answer
-//! contains (members with defaults are optional in one and present in the other).
+//! Schemas of the document. A type may have two schemas: in requests, members with defaults are
+//! optional; in answers, they are always present.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Where the schemas of answers are, and in the end all schemas.
+/// The path of the schemas of answers, and of all schemas in the finished document.
 pub const COMPONENTS: &str = "/components/schemas";
-/// Where references of requests point until [`add`] has given each schema its name.
+/// The path in the references of requests until [`add`] has given each schema its final name.
 pub const OF_REQUESTS: &str = "/components/requests";
 
 /// Adds the schemas. A schema of requests that differs from the schema of answers of the same name
@@ -20,7 +20,7 @@ pub fn add(document: &mut Value, requests: Map<String, Value>, answers: Map<Stri
             resolve(&mut schema, &renamed);
             !renamed.contains(*name) && answers.get(*name).is_some_and(|other| *other != schema)
         };
-        // One more may differ because it contains the one that was just renamed.
+        // Another schema may differ now, because it refers to the schema that was just renamed.
         match requests.iter().find(differs) {
             Some((name, _)) => renamed.insert(name.clone()),
             None => break,
@@ -41,7 +41,7 @@ fn final_name(name: &str, renamed: &BTreeSet<String>) -> String {
     format!("{name}{suffix}")
 }
 
-/// Lets references of requests point to the final names.
+/// Replaces the references of requests by references to the final names.
 fn resolve(value: &mut Value, renamed: &BTreeSet<String>) {
     match value {
         Value::Object(members) => {

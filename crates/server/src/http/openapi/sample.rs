@@ -1,12 +1,12 @@
-//! Examples of the document: of requests those that their types have, of answers one that is built
-//! from the schema.
+//! Examples in the document. They are built from schemas, and use the examples that a schema
+//! contains.
 
 use serde_json::{Map, Value, json};
 
 /// Deeper parts of an example are left out.
 const DEPTH_MAX: usize = 8;
 
-/// Adds an example to every body that has none.
+/// Adds an example to every JSON body.
 pub fn add(document: &mut Value) {
     let schemas = document["components"]["schemas"].take();
     for operations in members_mut(&mut document["paths"]) {
@@ -62,7 +62,7 @@ fn sample(schema: &Value, schemas: &Value, depth: usize) -> Value {
     }
     for choices in ["anyOf", "oneOf"] {
         let choices = schema[choices].as_array().into_iter().flatten();
-        // Too deep for the members of an object, so it is left out where that is allowed.
+        // Too deep for an object with its members: use null where the schema allows it.
         if depth >= DEPTH_MAX && choices.clone().any(|choice| choice["type"] == "null") {
             return Value::Null;
         }
@@ -99,7 +99,7 @@ fn sample(schema: &Value, schemas: &Value, depth: usize) -> Value {
     }
 }
 
-/// The type of a schema that is not null.
+/// The first type of a schema other than `null`.
 fn kind(schema: &Value) -> Option<&str> {
     let kinds = match &schema["type"] {
         Value::Array(kinds) => kinds.iter().find(|kind| *kind != "null"),

@@ -1,4 +1,4 @@
-//! The document against the route table and against the types that it describes.
+//! Compares the document with the route table and with the types that it describes.
 
 use std::collections::BTreeSet;
 
@@ -141,7 +141,7 @@ fn examples_are_valid() {
 }
 
 #[test]
-fn s5_permissions_scopes_and_agents_are_those_of_the_route_table() {
+fn s5_permissions_scopes_and_agent_rules_agree_with_the_route_table() {
     let document = document();
     let call = &document["paths"]["/api/methods/call"]["post"];
     assert_eq!(call["x-scopes"], serde_json::json!(["methods"]));
@@ -154,9 +154,9 @@ fn s5_permissions_scopes_and_agents_are_those_of_the_route_table() {
     assert!(text.contains("`manage_users`"), "{text}");
 }
 
-/// What serde accepts and writes, and what the document says about it.
+/// The document agrees with what serde accepts and writes.
 #[test]
-fn schemas_are_those_of_the_handlers() {
+fn schemas_agree_with_the_types_of_the_handlers() {
     let document = document();
     let schema = |name: &str| &document["components"]["schemas"][name];
     let patch = schema("UserPatch");
@@ -169,7 +169,7 @@ fn schemas_are_those_of_the_handlers() {
     let new = schema("NewUser");
     assert_eq!(new["required"], serde_json::json!(["username", "password"]));
     assert_eq!(schema("UserName")["maxLength"], 20);
-    // In an answer every member is present, in a request those with defaults may be absent.
+    // In an answer every member is present. In a request, members with defaults may be absent.
     let required = |name: &str| schema(name)["required"].as_array().map(Vec::len);
     assert_eq!(required("WebhookConfigInput"), Some(1));
     assert_eq!(required("WebhookConfig"), Some(3));

@@ -1,5 +1,6 @@
-//! What signatures do not tell: the summary of each operation, and the failures of the service
-//! behind its handler. Failures of extractors and of access are added by `describe` and `openapi`.
+//! The parts of the document that signatures do not contain: the summary of each operation, and
+//! the failures of the service behind its handler. `describe` and `openapi` add the failures of
+//! extractors and of access checks.
 
 use http::Method;
 
@@ -18,7 +19,7 @@ pub fn of_tag(tag: &str) -> &'static str {
     match tag {
         "agent" => "The link of agents",
         "audit" => "What users changed",
-        "auth" => "Signing in, and the own account",
+        "auth" => "Signing in, and the caller's own account",
         "event-sinks" => "Receivers of events, and their deliveries",
         "events" => "Emitting and reading events",
         "groups" => "Groups, with which methods are shared",
@@ -72,7 +73,7 @@ const TEXTS: &[Text] = &[
     ("POST", "/api/auth/logout", "Sign out; ends the session", &[]),
     ("GET", "/api/auth/me", "The caller and the credential", &[]),
     ("GET", "/api/auth/state", "Whether the server is set up, and who the caller is", &[]),
-    ("POST", "/api/auth/password", "Change the own password",
+    ("POST", "/api/auth/password", "Change the caller's own password",
         &[INVALID_PASSWORD, WRONG_PASSWORD, PASSWORD_CHANGED, TOO_MANY_ATTEMPTS]),
     ("GET", "/api/auth/sessions", "List own sessions", &[]),
     ("DELETE", "/api/auth/sessions", "End all own sessions except this one", &[]),
@@ -114,7 +115,7 @@ const TEXTS: &[Text] = &[
     ("GET", "/api/spaces/{id}", "Read a space", &[]),
     ("PATCH", "/api/spaces/{id}", "Change a space", &[INVALID, CONFLICT, EXCEEDS_OWN_POWER]),
     ("DELETE", "/api/spaces/{id}", "Delete a space", &[CONFLICT, EXCEEDS_OWN_POWER]),
-    ("POST", "/api/spaces/{id}/start", "Let the agent of a space link",
+    ("POST", "/api/spaces/{id}/start", "Start a space: its agent may connect again",
         &[CONFLICT, LOCAL_DISABLED, EXPIRING_CREDENTIAL, EXCEEDS_OWN_POWER]),
     ("POST", "/api/spaces/{id}/stop", "Stop a space", &[CONFLICT, EXCEEDS_OWN_POWER]),
     ("POST", "/api/spaces/{id}/agent-token", "Replace the agent token of a space",

@@ -17,7 +17,7 @@ use crate::identity::{
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[tokio::test]
-async fn a_token_lets_its_user_in_until_it_expires() {
+async fn a_token_authenticates_its_user_until_it_expires() {
     let fixture = Fixture::new().await;
     let directory = fixture.identity.directory();
     let token = fixture.token(&fixture.admin, &["methods"]).await;
@@ -25,7 +25,7 @@ async fn a_token_lets_its_user_in_until_it_expires() {
     assert!(text.starts_with("svc_pat_"));
     let caller = directory
         .authenticate(&text, fixture.now())
-        .expect("lets in");
+        .expect("the credential is accepted");
     assert_eq!(caller.user.name.as_str(), "admin");
     let Credential::Token { id, scopes, .. } = &caller.credential else {
         panic!("{:?}", caller.credential);
@@ -76,7 +76,7 @@ async fn a_revoked_token_is_rejected_at_once_and_reported_to_listeners() {
     let mut changes = directory.subscribe();
     let caller = directory
         .authenticate(&text, fixture.now())
-        .expect("lets in");
+        .expect("the credential is accepted");
     let revoked = fixture.identity.delete_token(&fixture.admin, token.id);
     revoked.await.expect("revoked");
     for denied in [
@@ -104,7 +104,7 @@ async fn a_change_takes_effect_even_if_its_request_is_dropped() {
     // disconnected.
     tokio::select! {
         biased;
-        _ = request => panic!("a commit cannot be there at once"),
+        _ = request => panic!("the change cannot be committed at the first poll"),
         () = std::future::ready(()) => {}
     }
     fixture.identity.close().await;
@@ -113,7 +113,7 @@ async fn a_change_takes_effect_even_if_its_request_is_dropped() {
 }
 
 #[tokio::test]
-async fn tokens_have_known_scopes_a_sane_expiry_and_a_name() {
+async fn tokens_need_known_scopes_a_valid_expiry_and_a_name() {
     let fixture = Fixture::new().await;
     let create = async |name: &str, scope: &str, days| {
         let new = api::NewToken {
@@ -134,7 +134,7 @@ async fn tokens_have_known_scopes_a_sane_expiry_and_a_name() {
 }
 
 #[tokio::test]
-async fn everyone_sees_and_revokes_only_their_own_tokens() {
+async fn users_see_and_revoke_only_their_own_tokens() {
     let fixture = Fixture::new().await;
     let ann = fixture.caller("ann", &[]).await;
     let token = fixture.token(&fixture.admin, &[]).await;
@@ -154,7 +154,7 @@ async fn everyone_sees_and_revokes_only_their_own_tokens() {
 }
 
 #[tokio::test]
-async fn last_use_is_seen_at_once_and_written_by_the_flush() {
+async fn last_use_is_visible_at_once_and_stored_by_the_flush() {
     let fixture = Fixture::new().await;
     let token = fixture.token(&fixture.admin, &[]).await;
     fixture.pass(Duration::from_secs(5));
@@ -163,7 +163,7 @@ async fn last_use_is_seen_at_once_and_written_by_the_flush() {
         .identity
         .directory()
         .authenticate(&token.token.expect("shown once"), used_at)
-        .expect("lets in");
+        .expect("the credential is accepted");
     let last_used = async |identity: &Identity| -> Option<Timestamp> {
         let listed = identity.list_tokens(&fixture.admin, PageRequest::default());
         listed.await.expect("read").tokens[0].last_used_at
@@ -217,7 +217,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     let first = issue().await;
     let caller = directory
         .authenticate(&first, fixture.now())
-        .expect("lets in");
+        .expect("the credential is accepted");
     let stopped = false;
     assert_eq!(caller.credential, Credential::Agent { space_id, stopped });
     assert_eq!(caller.user.id, fixture.admin.user.id);

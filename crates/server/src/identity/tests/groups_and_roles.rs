@@ -11,7 +11,7 @@ fn group(name: &str) -> api::GroupBody {
 }
 
 #[tokio::test]
-async fn groups_are_renamed_and_deleted_for_their_members_at_once() {
+async fn renaming_or_deleting_a_group_affects_its_members_at_once() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let directory = identity.directory();
@@ -65,7 +65,7 @@ async fn group_names_are_unique_and_cannot_be_ids() {
 }
 
 #[tokio::test]
-async fn built_in_roles_never_change() {
+async fn built_in_roles_cannot_be_changed_or_deleted() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let listed = identity.list_roles(PageRequest::default()).await;
@@ -89,7 +89,7 @@ async fn built_in_roles_never_change() {
 }
 
 #[tokio::test]
-async fn a_changed_role_changes_its_holders_at_once() {
+async fn a_changed_role_changes_the_permissions_of_its_holders_at_once() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let ann = fixture.caller("ann", &[Permission::UseSpaces]).await;

@@ -67,7 +67,7 @@ async fn unknown_users_wrong_passwords_and_inactive_users_get_the_same_answer() 
 }
 
 #[tokio::test]
-async fn failed_logins_slow_down_and_the_right_password_gets_in_after_a_short_wait() {
+async fn failed_logins_delay_the_next_attempt_and_the_right_password_succeeds_after_the_delay() {
     let fixture = Fixture::new().await;
     let attempt = async |password: &str| {
         let login = credentials("admin", password);
@@ -77,7 +77,7 @@ async fn failed_logins_slow_down_and_the_right_password_gets_in_after_a_short_wa
         assert_code(attempt("wrong password").await, "invalid_credentials");
     }
     let Err(IdentityError::TooManyAttempts { retry_after }) = attempt(PASSWORD).await else {
-        panic!("it was let through");
+        panic!("the login was not delayed");
     };
     assert_eq!(retry_after, Duration::from_secs(1));
     let audited = fixture.actions().await.len();
@@ -90,7 +90,7 @@ async fn failed_logins_slow_down_and_the_right_password_gets_in_after_a_short_wa
     let elsewhere = fixture.identity.log_in(elsewhere, client(8)).await;
     elsewhere.expect("another address");
     fixture.pass(retry_after);
-    attempt(PASSWORD).await.expect("lets in again");
+    attempt(PASSWORD).await.expect("the delay is over");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn a_further_login_ends_the_oldest_session() {
 }
 
 #[tokio::test]
-async fn changing_the_own_password_needs_the_current_one_and_ends_other_sessions() {
+async fn a_password_change_needs_the_current_password_and_ends_other_sessions() {
     let fixture = Fixture::new().await;
     let other = log_in(&fixture.identity, "admin").await;
     let change = async |current: &str, new: &str| {

@@ -34,7 +34,7 @@ async fn s5_a_sign_in_link_opens_one_session() {
     let session = session.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(session.user.id, admin);
     let caller = directory.authenticate(&session.cookie, fixture.now());
-    assert_eq!(caller.expect("lets in").user.id, admin);
+    assert_eq!(caller.expect("the credential is accepted").user.id, admin);
     assert_code(identity.sign_in(&token, client(1)).await, INVALID);
     let actions = fixture.actions().await;
     assert_eq!(
@@ -58,7 +58,7 @@ async fn s5_a_sign_in_link_is_redeemed_by_one_of_two_requests() {
 }
 
 #[tokio::test]
-async fn s5_a_sign_in_link_ends_with_its_time_the_password_or_the_user() {
+async fn s5_a_sign_in_link_ends_with_its_lifetime_a_new_password_or_the_user() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let token = async |user| identity.sign_in_token(user).await.expect("written");

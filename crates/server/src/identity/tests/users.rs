@@ -139,7 +139,7 @@ async fn a_password_reset_ends_all_sessions_of_the_user() {
 }
 
 #[tokio::test]
-async fn the_last_active_administrator_stays_and_users_cannot_remove_themselves() {
+async fn users_cannot_remove_themselves_or_the_last_active_administrator() {
     let fixture = Fixture::new().await;
     let (identity, admin) = (&fixture.identity, &fixture.admin);
     let id = admin.user.id;
@@ -153,7 +153,7 @@ async fn the_last_active_administrator_stays_and_users_cannot_remove_themselves(
     // Holds every permission, but is not an administrator.
     let steward = fixture.caller("steward", Permission::ALL).await;
     let off = identity.update_user(admin, root.id, active(false)).await;
-    off.expect("there is another");
+    off.expect("not the last admin");
     // An inactive administrator does not count.
     for refused in [
         identity.update_user(&steward, id, active(false)).await,
@@ -165,11 +165,11 @@ async fn the_last_active_administrator_stays_and_users_cannot_remove_themselves(
     let on = identity.update_user(admin, root.id, active(true)).await;
     on.expect("activated");
     let demoted = identity.update_user(admin, id, roles(&["user"])).await;
-    assert_eq!(demoted.expect("there is another").roles, ["user"]);
+    assert_eq!(demoted.expect("not the last admin").roles, ["user"]);
 }
 
 #[tokio::test]
-async fn a_user_who_owns_spaces_is_not_deleted() {
+async fn a_user_who_owns_spaces_cannot_be_deleted() {
     let fixture = Fixture::new().await;
     let ann = fixture.caller("ann", &[]).await;
     let space = fixture.space(ann.user.id).await;
@@ -191,7 +191,7 @@ async fn a_user_who_owns_spaces_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
+async fn a_user_cannot_be_deleted_while_a_global_sink_runs_a_script_for_them() {
     let fixture = Fixture::new().await;
     let ann = fixture.caller("ann", &[]).await;
     let id = SinkId(Uuid::now_v7());
@@ -257,7 +257,7 @@ async fn a_user_cannot_grant_a_permission_that_they_do_not_hold() {
     let granted = identity
         .update_user(&clerk, bob.id, roles(&["role of clerk"]))
         .await;
-    assert_eq!(granted.expect("holds it").roles, ["role of clerk"]);
+    assert_eq!(granted.expect("held by the clerk").roles, ["role of clerk"]);
     let granted = identity.update_user(admin, bob.id, roles(&["admin"])).await;
     granted.expect("an administrator holds everything");
 }

@@ -13,7 +13,7 @@ const IN_DESCRIPTION: f64 = 1.0;
 const AS_PREFIX: f64 = 0.4;
 /// The score if the query is the tool's name.
 const EXACT: f64 = 1e6;
-/// Characters from which a word of a query also matches as a prefix.
+/// A word of a query with at least this many characters also matches as a prefix.
 const PREFIX_MIN: usize = 3;
 /// Words of a query that are used; the rest is ignored.
 const WORDS_MAX: usize = 32;
@@ -48,7 +48,7 @@ impl Index {
             for (text, worth) in texts.into_iter().chain(keywords) {
                 for word in split(text) {
                     let count = counts.entry(word).or_default();
-                    // The best occurrence counts fully, further ones less.
+                    // The best occurrence counts in full, other occurrences count for less.
                     *count = count.max(worth) + count.min(worth) * 0.2;
                 }
             }
@@ -109,7 +109,8 @@ impl Index {
     }
 }
 
-/// Splits a text into words: at everything but letters and digits, and at the humps of `camelCase`.
+/// Splits a text into words: at all characters except letters and digits, and before the capitals
+/// of `camelCase`.
 fn split(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric())
         .flat_map(humps)

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sound_annotations_are_found_and_kept() {
+    fn valid_annotations_are_found_and_kept() {
         let mut schema = json!({"type": "object", "properties": {
             "region": {"type": "string", "x-mcp-header": "Region"},
             "options": {"type": "object", "properties": {

@@ -52,7 +52,8 @@ const PLAIN_KEYWORDS: &[&str] = &[
     "writeOnly",
 ];
 
-/// Makes the root what every client requires: the type `object`, with an object for each property.
+/// Gives the root the form that every client requires: the type `object`, with an object for each
+/// property.
 pub fn make_object_root(schema: &mut Value) {
     let Value::Object(root) = schema else {
         *schema = json!({"type": "object"});

@@ -42,7 +42,8 @@ impl MethodPage {
     }
 }
 
-/// The smallest names after the cursor: those of the page, and one more.
+/// The smallest names after the cursor: those of the page, and one more, which shows that there is
+/// a next page.
 struct Selection<'a> {
     page: &'a MethodPage,
     /// The largest name on top, so that a smaller one can replace it.
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_asked_for_by_limit_or_cursor() {
+    fn a_limit_or_a_cursor_requests_a_page() {
         assert_eq!(MethodPage::parse(None, None), Ok(None));
         let page = MethodPage::parse(Some("a".to_owned()), None).expect("valid");
         let page = page.expect("a page");

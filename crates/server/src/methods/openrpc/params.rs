@@ -1,14 +1,15 @@
-//! The params of a method, one by one: OpenRPC has no schema for all of them together.
+//! Lists the params of a method one by one, because OpenRPC has no schema for all params together.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use svc_core::schema::Relocated;
 
-/// Most schemas that are read as one: those that a root refers to or combines.
+/// The maximum number of schemas that are read together: the root, and those that it refers to or
+/// combines.
 const PARTS_MAX: usize = 32;
 
-/// Keywords that the list of params expresses, or that say nothing about params.
+/// Keywords that a list of params can express, or that do not restrict params.
 const EXPRESSED: [&str; 15] = [
     "$comment",
     "$defs",
@@ -27,7 +28,7 @@ const EXPRESSED: [&str; 15] = [
     "title",
 ];
 
-/// What a schema says about params.
+/// The params that a schema describes.
 pub(super) struct Params<'a> {
     /// The root, and the schemas that it refers to or combines by `allOf`.
     parts: Vec<&'a Map<String, Value>>,
@@ -74,7 +75,7 @@ impl<'a> Params<'a> {
         params
     }
 
-    /// Whether the list of params says all that the schema says.
+    /// Whether the list of params expresses everything that the schema requires.
     pub(super) fn is_complete(&self) -> bool {
         let [root] = self.parts.as_slice() else {
             return false;
@@ -86,7 +87,8 @@ impl<'a> Params<'a> {
         root.keys().all(expressed) && !has_unnamed("properties") && !is_open_array
     }
 
-    /// Whether the types of the root allow this type, and are given at all.
+    /// Whether all declared types allow this type. Without a declared type, a schema with
+    /// properties describes an object.
     fn allows(&self, name: &str) -> bool {
         let types = self.parts.iter().filter_map(|part| part.get("type"));
         let mut types = types.peekable();
@@ -128,11 +130,12 @@ impl<'a> Params<'a> {
         params
     }
 
-    /// The elements with a schema of their own, and one more for all that follow.
+    /// One param for each element with its own schema, and one for all elements after these.
     fn by_position(&self) -> Vec<Value> {
         let find = |keyword: &str| self.parts.iter().find_map(|part| part.get(keyword));
         let at_least = find("minItems").and_then(Value::as_u64).unwrap_or(0);
-        // `items` is a list of positions before 2020-12, and the schema of the others since.
+        // Before 2020-12, `items` may be a list with a schema for each position. Since then, it is
+        // the schema of the elements after `prefixItems`.
         let (positions, others) = match (find("prefixItems"), find("items")) {
             (Some(positions), others) => (Some(positions), others),
             (None, Some(positions @ Value::Array(_))) => (Some(positions), find("additionalItems")),

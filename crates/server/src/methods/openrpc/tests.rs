@@ -113,7 +113,7 @@ fn arrays_are_params_by_position() {
 }
 
 #[test]
-fn the_root_may_refer_and_combine() {
+fn params_are_found_through_references_and_all_of() {
     let document = document(
         json!({
             "allOf": [{"$ref": "#/$defs/page"}, {"properties": {"q": {"type": "string"}}}],
@@ -138,7 +138,7 @@ fn the_root_may_refer_and_combine() {
 }
 
 #[test]
-fn what_the_list_cannot_say_is_said_by_the_whole_schema() {
+fn a_schema_that_a_list_of_params_cannot_express_is_added_in_full() {
     for schema in [
         json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}),
         json!({"type": "object", "properties": {"": {"type": "string"}}}),

@@ -116,7 +116,7 @@ fn d1_several_spaces_may_offer_one_definition() {
 }
 
 #[test]
-fn d1_applies_among_one_owners_spaces_only() {
+fn d1_applies_only_among_the_spaces_of_one_owner() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, BOB));
     publish(
         &registry,
@@ -131,7 +131,7 @@ fn d1_applies_among_one_owners_spaces_only() {
 }
 
 #[test]
-fn d1_replace_conflicting_removes_the_others_methods() {
+fn d1_replace_conflicting_removes_the_methods_of_other_spaces() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
     let first = [("a.b", "one", "private"), ("a.c", "kept", "private")];
     publish(&registry, &publication(&one, &first, None)).expect("first");
@@ -185,7 +185,7 @@ fn two_methods_of_one_owner_never_share_a_tool_name() {
 }
 
 #[test]
-fn d2_fewest_in_flight_then_first_registered_then_able() {
+fn d2_picks_the_available_provider_with_the_fewest_calls_then_the_first_registered() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
     let method = [("a", "d", "private")];
     publish(&registry, &publication(&one, &method, None)).expect("first");
@@ -206,7 +206,7 @@ fn d2_fewest_in_flight_then_first_registered_then_able() {
 }
 
 #[test]
-fn d2_a_place_that_is_kept_stays_first() {
+fn d2_a_provider_that_keeps_its_place_stays_first() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
     let method = [("a", "d", "private")];
     let place = publish(&registry, &publication(&one, &method, None)).expect("first");
@@ -216,7 +216,7 @@ fn d2_a_place_that_is_kept_stays_first() {
     publish(&registry, &again).expect("re-registered");
     assert_eq!(picked(&registry, "a"), Ok(one.id));
     // A new registration goes to the end.
-    publish(&registry, &publication(&one, &method, None)).expect("anew");
+    publish(&registry, &publication(&one, &method, None)).expect("registered again");
     assert_eq!(picked(&registry, "a"), Ok(two.id));
 }
 

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_near_the_truth() {
+    fn percentiles_are_close_to_the_exact_values() {
         let ring = Ring::default();
         for number in 1..=1_000 {
             ring.record(7, number % 10 == 0, micros(number * 100));

@@ -27,7 +27,7 @@ async fn a_source_that_cannot_be_used_is_refused_and_left_alone() {
     for path in [missing.clone(), missing.join(DATABASE_FILE)] {
         let error = moved(&path, NOWHERE).await.0.expect_err("missing");
         assert!(matches!(error, MigrateError::NoDatabase(_)), "{error:?}");
-        assert!(!missing.exists(), "nothing is made");
+        assert!(!missing.exists(), "nothing is created");
     }
     let backup = source.path().join("svc.backup");
     fs::write(&backup, "x").expect("written");

@@ -66,7 +66,8 @@ async fn a_lane_without_a_slot_is_woken_and_gets_a_reserved_slot() {
     assert_eq!(*woken.lock(), [lane(2), lane(1)]);
 }
 
-/// An owner waits for at most one run of each other owner, no matter how many lanes those have.
+/// An owner waits for at most one run of each other owner, no matter how many lanes the others
+/// have.
 #[tokio::test]
 async fn owners_take_turns() {
     let (slots, woken) = slots(2);

@@ -50,7 +50,7 @@ async fn raised(host: &RunHost, operation: &str, argument: Value) -> (Exception,
 }
 
 #[tokio::test]
-async fn a_script_is_its_user_and_reaches_no_credentials() {
+async fn a_script_acts_as_its_user_and_has_no_access_to_credentials() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.admin(), fixture.user("ann").await);
     let host = fixture.tool_of(&ann);
@@ -170,7 +170,7 @@ async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_tool_emits_as_its_caller_and_a_sink_not_at_all() {
+async fn a_tool_emits_as_its_caller_and_a_sink_cannot_emit() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann").await;
     let tool = fixture.tool_of(&ann);
@@ -252,7 +252,7 @@ async fn own_libraries_come_before_global_ones_but_not_in_global_scripts() {
 }
 
 #[tokio::test]
-async fn numbers_and_the_order_of_keys_survive_and_a_script_cannot_start_another() {
+async fn the_order_of_keys_is_kept_and_a_script_cannot_start_another() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let host = fixture.tool_of(&ann);

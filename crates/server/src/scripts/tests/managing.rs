@@ -19,7 +19,7 @@ async fn names(fixture: &Fixture, caller: &Caller, narrow: ScriptQuery) -> Vec<S
 }
 
 #[tokio::test]
-async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
+async fn users_see_only_their_own_and_global_scripts() {
     let fixture = Fixture::with_workers().await;
     let (admin, ann, ben) = (
         fixture.admin(),
@@ -166,7 +166,7 @@ async fn invalid_scripts_are_rejected() {
     fixture
         .create(&ann, other_kind)
         .await
-        .expect("another kind, another name space");
+        .expect("names are unique per kind");
 
     for kind in ["startup", "library", "sink", "tool"] {
         let body = json!({"name": "y", "kind": kind, "source": "a = 1\ndef f(:\n"});
@@ -226,7 +226,7 @@ async fn scripts_of_an_owner_are_limited_and_listed_in_pages() {
 }
 
 #[tokio::test]
-async fn only_sinks_and_tools_run() {
+async fn only_sink_and_tool_scripts_run_on_the_server() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let scripts = &fixture.app.scripts;
@@ -256,18 +256,18 @@ async fn only_sinks_and_tools_run() {
 
 /// The program of this server's workers does not exist.
 #[tokio::test]
-async fn without_workers_nothing_is_stored_and_nothing_runs() {
+async fn scripts_are_neither_stored_nor_run_without_workers() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann").await;
     let why = "scripts do not run on this server: ";
-    let refused = fixture.create(&ann, tool("t")).await.expect_err("unproved");
+    let refused = fixture.create(&ann, tool("t")).await.expect_err("refused");
     assert!(refused.to_string().starts_with(why), "{refused}");
     let sink = json!({
         "name": "runs", "patterns": "*", "type": "script", "script": {"source": "pass"},
     });
     let sink = serde_json::from_value(sink).expect("a new sink");
     let refused = fixture.app.event_sinks.create(&ann, sink).await;
-    let refused = refused.expect_err("unproved").to_string();
+    let refused = refused.expect_err("refused").to_string();
     assert!(refused.starts_with(why), "{refused}");
 
     let stored = Script {
@@ -301,10 +301,10 @@ async fn without_workers_nothing_is_stored_and_nothing_runs() {
 
 /// A source is compiled in a worker, within its limits.
 #[tokio::test]
-async fn a_source_that_explodes_in_the_compiler_is_refused() {
+async fn a_source_that_exceeds_the_limits_of_the_compiler_is_rejected() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
-    // Each `return` gets a copy of the `finally`.
+    // The compiler copies the `finally` block for each `return`.
     let bomb = format!(
         "def f():\n try:\n{} finally:\n  def g():\n{}",
         "  if a: return\n".repeat(1_000),
@@ -321,7 +321,7 @@ async fn a_source_that_explodes_in_the_compiler_is_refused() {
         refused.starts_with("the source cannot be compiled within the limits of scripts: "),
         "{refused}"
     );
-    fixture.create(&ann, tool("t")).await.expect("it goes on");
+    fixture.create(&ann, tool("t")).await.expect("accepted");
 
     // The error does not suggest another engine: scripts on the server have only this one.
     let body = json!({"name": "y", "kind": "library", "source": "def f():\n    yield 1\n"});

@@ -18,7 +18,7 @@ fn new_space(name: &str, script: &Script, with_template: bool) -> NewSpace {
 }
 
 #[tokio::test]
-async fn spaces_and_templates_name_startup_scripts_and_keep_them() {
+async fn a_startup_script_cannot_be_deleted_while_a_space_or_template_uses_it() {
     let fixture = Fixture::with_workers().await;
     let (admin, ann, ben) = (
         fixture.admin(),
@@ -85,7 +85,7 @@ async fn spaces_and_templates_name_startup_scripts_and_keep_them() {
         .expect_err("used")
         .to_string();
     assert!(used.contains("space `lab`"), "{used}");
-    // The template by name, the space of another user as a number.
+    // The error names the template, but only counts the space of another user.
     let used = scripts
         .delete(&admin, global.id)
         .await
@@ -113,7 +113,7 @@ async fn spaces_and_templates_name_startup_scripts_and_keep_them() {
 }
 
 #[tokio::test]
-async fn a_sink_keeps_its_script() {
+async fn a_script_cannot_be_deleted_while_a_sink_uses_it() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let body = json!({"name": "react", "kind": "sink", "source": "pass"});
@@ -151,7 +151,7 @@ async fn a_sink_keeps_its_script() {
 }
 
 #[tokio::test]
-async fn the_scripts_of_a_deleted_user_go_with_them_and_global_ones_stay() {
+async fn deleting_a_user_deletes_their_scripts_and_keeps_global_ones() {
     let fixture = Fixture::with_workers().await;
     let (admin, ann) = (fixture.admin(), fixture.user("ann").await);
     let own = fixture.library(&ann, "notes", "user", "").await;

@@ -107,7 +107,7 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_does_not_hold_spends_no_attempt() {
+async fn a_delivery_spends_no_attempt_if_the_sandbox_failed_its_self_test() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann").await;
     let own = ann.user.id.to_string();
@@ -120,7 +120,7 @@ async fn a_sandbox_that_does_not_hold_spends_no_attempt() {
 
 /// A global sink sees the events of all users, so its owner must still hold the permission for it.
 #[tokio::test]
-async fn the_script_of_a_global_sink_needs_an_owner_who_may_have_one() {
+async fn the_script_of_a_global_sink_runs_only_if_its_owner_may_manage_global_sinks() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann").await;
     assert!(!ann.may(Permission::ManageGlobalEventSinks));

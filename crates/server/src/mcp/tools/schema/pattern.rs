@@ -10,7 +10,7 @@ enum Previous {
     Nothing,
 }
 
-/// Whether a regular expression means the same in all engines, also in those that reject unknown
+/// Whether a regular expression means the same in all engines, including those that reject unknown
 /// escapes: common classes, escapes of special punctuation, plain groups and single quantifiers.
 pub fn is_portable_pattern(pattern: &str) -> bool {
     let mut rest = pattern.chars();
@@ -127,7 +127,7 @@ mod tests {
             r"\_",
             "[a&&b]",
             "[a--b]",
-            // JavaScript rejects these; in some engines `a++` takes no part back.
+            // JavaScript rejects these; in some engines `a++` never backtracks.
             "a**",
             "a++",
             "a?*",

@@ -128,7 +128,7 @@ mod tests {
             json!({}),
             true,
         );
-        // A chain of references and two references to one schema are no cycles.
+        // A chain of references and two references to one schema are not cycles.
         check(to("b"), json!({"$ref": "#/properties/x"}), false);
         check(to("b"), json!({"type": "null"}), true);
         check(
