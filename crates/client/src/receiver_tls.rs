@@ -23,7 +23,7 @@ pub struct TlsSettings<'a> {
     pub ca: Option<&'a str>,
     /// The client's certificate with its chain, and its key.
     pub identity: Option<(&'a str, &'a str)>,
-    /// Whether HTTP/2 is offered besides HTTP/1.1.
+    /// Whether HTTP/2 is offered in addition to HTTP/1.1.
     pub http2: bool,
 }
 

@@ -79,7 +79,7 @@ pub struct ServerDefinition {
     /// Whether the method server gets many calls at a time or one after the other.
     #[serde(default)]
     pub mode: Mode,
-    /// The maximum number of calls in flight. Without it there is no limit in concurrent mode.
+    /// The maximum number of calls in flight. If absent, there is no limit in concurrent mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_in_flight: Option<u32>,
