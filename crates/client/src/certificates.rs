@@ -1,4 +1,5 @@
-//! Decides which certificates of servers are trusted, and says in plain words why one is not.
+//! Decides which certificates of servers are trusted, and explains why a certificate is not
+//! trusted.
 //!
 //! A certificate made by `openssl req -x509` is its own authority. The verifier of rustls never accepts
 //! an authority as the certificate of a server. A server may use such a certificate if the CA file
@@ -19,7 +20,8 @@ use tokio_rustls::rustls::{
     server::ParsedCertificate,
 };
 
-/// Trusts authorities, and the certificates of a CA file also as the certificate of a server.
+/// Accepts certificates that a trusted authority has signed, and server certificates that the CA
+/// file itself contains.
 #[derive(Debug)]
 pub struct Verifier {
     webpki: Arc<WebPkiServerVerifier>,
@@ -58,7 +60,8 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match checked {
-            // webpki has checked the dates before it looks whether this is an authority.
+            // The dates are valid: webpki checks them before it checks whether the certificate is
+            // an authority.
             Err(rustls::Error::InvalidCertificate(error))
                 if is_own_authority(&error)
                     && self
@@ -100,7 +103,7 @@ fn is_own_authority(error: &CertificateError) -> bool {
     webpki_error(error) == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// The error of webpki for which rustls has no variant.
+/// The error of webpki inside an error for which rustls has no variant.
 fn webpki_error(error: &CertificateError) -> Option<&webpki::Error> {
     match error {
         CertificateError::Other(other) => other.0.downcast_ref(),
@@ -129,7 +132,7 @@ impl TlsFailure {
         error.get_ref()?.downcast_ref()
     }
 
-    /// Replaces the text of the TLS library, where there is a better one.
+    /// Replaces the error text of the TLS library if this module has a better one.
     pub fn explain(error: io::Error, host: &str) -> io::Error {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner.and_then(|inner| Self::of(inner, host)) {
@@ -149,7 +152,7 @@ impl TlsFailure {
             rustls::Error::InvalidCertificate(error) => Some(Self::of_certificate(error, host)),
             rustls::Error::InvalidMessage(_) => failure(
                 "the answer is not TLS",
-                "if the server has no certificate, its address begins with http://".to_owned(),
+                "if the server has no certificate, use an http:// address".to_owned(),
             ),
             rustls::Error::AlertReceived(_) => failure(
                 "the server ended the TLS handshake",
@@ -163,7 +166,7 @@ impl TlsFailure {
         let (why, remedy) = match error {
             CertificateError::UnknownIssuer => (
                 "its certificate comes from an authority that this machine does not trust".into(),
-                format!("{CA_FILE} names the authority's certificate"),
+                format!("give the authority's certificate {CA_FILE}"),
             ),
             CertificateError::NotValidForNameContext { presented, .. } => {
                 (describe_names(presented, host), add_name(host))
@@ -187,7 +190,7 @@ impl TlsFailure {
             error => match webpki_error(error) {
                 Some(webpki::Error::CaUsedAsEndEntity) => (
                     "its certificate is self-signed and not trusted here".into(),
-                    format!("{CA_FILE} names the certificate itself"),
+                    format!("give the certificate itself {CA_FILE}"),
                 ),
                 Some(webpki::Error::UnsupportedCertVersion) => (
                     "its certificate has an old version of X.509".into(),
@@ -203,7 +206,7 @@ impl TlsFailure {
     }
 }
 
-const CA_FILE: &str = "--ca-file at `svc login` and `svc agent start`, or SVC_CA_FILE,";
+const CA_FILE: &str = "with --ca-file to `svc login` and `svc agent start`, or in SVC_CA_FILE";
 
 fn describe_names(presented: &[String], host: &str) -> String {
     // webpki writes `DnsName("localhost")` and `IpAddress(127.0.0.1)`.

@@ -13,7 +13,7 @@ pub enum Error {
     Unreachable {
         target: String,
         why: String,
-        /// What to do, if the reason is known exactly.
+        /// What the user can do, if the exact reason is known.
         remedy: Option<String>,
     },
     #[error("`{target}` did not answer within {:.1} s", after.as_secs_f64())]

@@ -13,17 +13,17 @@ use tokio_rustls::rustls::{
 
 use crate::certificates::Verifier;
 
-/// Certificates that one text may hold.
+/// The maximum number of certificates in one PEM text.
 const CERTIFICATES_MAX: usize = 50;
 
-/// What a user chose. All texts are PEM.
+/// The TLS settings that a user chose. All texts are PEM.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TlsSettings<'a> {
     /// The only authorities that are trusted; if absent, those of this machine.
     pub ca: Option<&'a str>,
     /// The client's certificate with its chain, and its key.
     pub identity: Option<(&'a str, &'a str)>,
-    /// Whether HTTP/2 is offered besides HTTP/1.1.
+    /// Whether HTTP/2 is offered in addition to HTTP/1.1.
     pub http2: bool,
 }
 
@@ -48,10 +48,10 @@ pub enum TlsSettingsError {
     Tls(String),
 }
 
-/// Makes configurations. The authorities of the machine are read once.
+/// Creates TLS configurations. The certificate authorities of the machine are read once.
 pub struct TlsConfigs {
     roots: Arc<RootCertStore>,
-    /// The configuration without any settings.
+    /// The configuration for [`TlsSettings::default`].
     plain: Result<Arc<ClientConfig>, TlsSettingsError>,
 }
 

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_end_is_refused() {
+    fn a_message_that_is_too_large_is_rejected() {
         let mut parser = Parser::new(MESSAGE_BYTES_MAX);
         let bytes = Bytes::from(vec![b'x'; MESSAGE_BYTES_MAX + 1]);
         assert!(parser.push(&bytes).is_err());

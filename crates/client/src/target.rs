@@ -72,7 +72,7 @@ pub enum Address {
 
 impl Target {
     /// Parses `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file of authorities
-    /// that are trusted besides the machine's own.
+    /// that are trusted in addition to the machine's own.
     pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))
     }
@@ -189,7 +189,7 @@ fn without_secrets(url: &str) -> String {
     };
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
     let (shown, hidden) = rest.split_at(end);
-    // The part before the last `@` may be a password, also one with a `/`, `?` or `#` in it.
+    // The part before the last `@` may be a password, even if it contains a `/`, `?` or `#`.
     match shown.rfind('@') {
         Some(at) => format!("{scheme}…{}", &shown[at..]),
         None if hidden.contains('@') => format!("{scheme}…"),

@@ -1,7 +1,7 @@
 //! Sends a request over HTTP/1.1 and reads the answer, with limits for time and size.
 //!
-//! Open connections are kept and used again. A request is sent again only if nothing of it was sent
-//! on the first connection.
+//! Open connections are kept and used again. A request is sent again only if the first connection
+//! was closed before any byte of the request was sent.
 
 use std::{io, time::Duration};
 
@@ -44,7 +44,7 @@ pub struct Policy {
     pub connect_timeout: Duration,
     /// Time for a request, from the connection to the last byte of the answer.
     pub answer_timeout: Duration,
-    /// The same for a method call, whose own timeout may be an hour (spec 8).
+    /// The same for a method call: the timeout of a method may be an hour (spec 8).
     pub call_timeout: Duration,
     /// The maximum size of an answer.
     pub answer_bytes_max: usize,
@@ -260,7 +260,7 @@ impl Transport {
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| self.unreachable(error))?;
-        // The request in flight gets an error of the connection through the sender.
+        // A connection error reaches the request in flight through the sender.
         let driver = tokio::spawn(async move {
             let _ = connection.await;
         });

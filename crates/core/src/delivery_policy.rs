@@ -17,15 +17,15 @@ pub const ATTEMPTS_LIMIT: u32 = 50;
 pub const WAIT_LIMIT: u32 = 7 * 24 * 60 * 60;
 /// The largest `max_repeats` and `in_flight` of a sink.
 pub const WINDOW_LIMIT: u32 = 64;
-/// Deliveries that a crash may repeat, unless the sink says otherwise.
+/// The number of deliveries that a crash may repeat, unless the sink sets `max_repeats`.
 pub const MAX_REPEATS: u32 = 8;
-/// Statuses that may be listed as permanent failures.
+/// The maximum number of statuses in `permanent_statuses`.
 const STATUSES_MAX: usize = 50;
 /// The largest `rate_per_minute`.
 const RATE_LIMIT: u32 = 60_000;
-/// The status of a receiver that is gone for good.
+/// The status of a receiver that no longer exists.
 const GONE: u16 = 410;
-/// Bytes of an expression.
+/// The maximum size of an expression, in bytes.
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// The longest time after which a failing sink is reported or paused, in minutes: 30 days.
 const MINUTES_LIMIT: u32 = 30 * 24 * 60;
@@ -283,8 +283,8 @@ pub enum AfterFailure {
 }
 
 impl DeliveryPolicy {
-    /// Decides what follows a failed attempt (spec 6.5). `default` has the waits of a policy without
-    /// its own; `random` is between 0 and 1.
+    /// Decides what follows a failed attempt (spec 6.5). `default` gives the waits if this policy
+    /// has none; `random` is between 0 and 1.
     pub fn after_failure(
         &self,
         failed: FailedAttempt,

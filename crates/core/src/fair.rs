@@ -2,10 +2,10 @@
 //!
 //! Two rules. An owner that holds no slot may take any free one. An owner that holds slots may take
 //! another only while its holdings stay below a [`Share`] of the free slots, and never one of the
-//! last, reserved slots. So the more slots are in use, the less one owner may add, and the reserved
-//! slots are for owners that hold none. With [`Share::QUARTER`] a single owner gets at most a quarter
-//! of all slots, and it takes at least as many owners as a quarter of the slots to occupy the last
-//! one. Waiting owners take turns (round robin).
+//! last, reserved slots. So the more slots are in use, the fewer one owner may add, and the
+//! reserved slots are for owners that hold none. With [`Share::QUARTER`] a single owner gets at
+//! most a quarter of all slots. All slots are in use only if the number of owners is at least a
+//! quarter of the number of slots. Waiting owners take turns (round robin).
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -17,9 +17,9 @@ use std::{
 pub struct Share {
     held: usize,
     free: usize,
-    /// One in so many slots is reserved for owners that hold none; 0 reserves no slot.
+    /// One slot in this many is reserved for owners that hold none; 0 reserves no slot.
     reserve_one_in: usize,
-    /// Slots that an owner may hold, however many are free.
+    /// The maximum number of slots that an owner may hold, however many are free.
     held_max: usize,
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     /// Owners that take all they can leave slots for owners that hold none.
     #[test]
-    fn only_as_many_owners_as_reserved_slots_occupy_the_last_one() {
+    fn it_takes_as_many_owners_as_reserved_slots_to_occupy_the_last_slot() {
         let mut slots = FairSlots::new(64, Share::QUARTER);
         let mut owners = 0;
         while slots.free() > 0 {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_beyond_its_share_blocks_no_owner_behind_it() {
+    fn an_owner_that_used_up_its_share_does_not_block_the_owners_behind_it() {
         let mut slots = FairSlots::new(4, Share::QUARTER);
         fill(&mut slots, 1);
         slots.wait(1);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_without_a_slot_adds_none() {
+    fn releasing_a_slot_that_is_not_held_changes_nothing() {
         let mut slots = FairSlots::new(2, Share::QUARTER);
         slots.release(&1);
         assert_eq!(slots.free(), 2);

@@ -54,7 +54,7 @@ struct Flow {
     credit: usize,
 }
 
-/// Names an item of the queue until it leaves the queue.
+/// Identifies an item as long as the item is in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ItemKey(usize);
 
@@ -233,7 +233,7 @@ impl<T> FairQueue<T> {
             self.flows[index].after = index;
             return index;
         }
-        // The end of the round is before the current flow.
+        // The end of the round is the position before the current flow.
         let (before, after) = (self.flows[self.current].before, self.current);
         self.flows[before].after = index;
         self.flows[after].before = index;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, value::RawValue};
 use thiserror::Error;
 
-/// Levels that a text may nest.
+/// The maximum nesting depth of a text.
 pub const DEPTH_MAX: usize = 128;
 
 /// One JSON value on one line: no white space outside strings, no member twice in an object, at most
@@ -28,7 +28,7 @@ pub enum JsonTextError {
     NotText(String),
 }
 
-/// Characters of a name or string that an error quotes.
+/// The maximum number of characters of a name or string that an error quotes.
 const QUOTED_MAX: usize = 60;
 
 impl JsonText {
@@ -70,7 +70,8 @@ impl JsonText {
     }
 }
 
-/// Removes the white space from valid JSON, and checks what the JSON grammar leaves open.
+/// Removes the white space from valid JSON, and checks the rules that the JSON grammar does not
+/// have: depth, repeated members, escapes.
 fn compact(text: &str) -> Result<String, JsonTextError> {
     let bytes = text.as_bytes();
     let mut compact = String::with_capacity(text.len());
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_limited_whatever_its_depth() {
+    fn any_nesting_beyond_the_limit_is_rejected() {
         let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         assert!(JsonText::parse(&nested(DEPTH_MAX)).is_ok());
         for levels in [DEPTH_MAX + 1, 100_000] {

@@ -8,7 +8,7 @@ use crate::Timestamp;
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
 /// A lane that has fallen behind looks at stored events again when no more events than this wait in
-/// its queue. Also the part of the queue that past events may fill which a user sends again.
+/// its queue. Past events that a user sends again also fill the queue only up to this depth.
 pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The maximum number of attempts of one delivery (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
@@ -18,11 +18,11 @@ pub const STARTS_MAX: u32 = 10;
 /// How long a server holds a lane without renewing the lease. Servers renew after a third of it.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// Bytes of payloads that a lane reads ahead, at least one event.
+/// The maximum bytes of payloads that a lane reads ahead. At least one event is read.
 pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
 
-/// The rate of a sink: how many deliveries it allows now. Unused deliveries of the last second may
-/// be made up for.
+/// The rate of a sink: how many deliveries it allows now. Deliveries that were allowed during the
+/// last second but not made may be made in addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRate {
     /// When the next delivery would be due if deliveries came at exactly this rate.
@@ -32,7 +32,7 @@ pub struct SendRate {
     interval: i64,
 }
 
-/// Milliseconds of unused deliveries that may be made up for.
+/// The time, in milliseconds, for which unused deliveries remain allowed.
 const RATE_BURST: i64 = 1_000;
 
 impl SendRate {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(rate.next_at(), Timestamp(5_100));
         let later = SendRate::new(600, rate.until, Timestamp(5_100));
         assert_eq!(later.allowed(), 1);
-        // A slow rate starts one, and another after nearly its interval.
+        // A slow rate allows one delivery now, and the next one second before its interval ends.
         let mut slow = SendRate::new(6, Timestamp(0), Timestamp(0));
         assert_eq!(slow.allowed(), 1);
         slow.take(1);

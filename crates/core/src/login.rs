@@ -12,11 +12,11 @@ use crate::Timestamp;
 /// The settings of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoginDelay {
-    /// Failures without a wait, for one account at one address.
+    /// Free attempts: attempts without a wait, for one account at one address.
     pub free: u32,
     /// The longest wait between two attempts for one account at one address.
     pub wait_max: Duration,
-    /// Failures at one address, or for one account, that leave one free attempt.
+    /// Number of failures at one address, or for one account, from which only one attempt is free.
     pub suspicious: u32,
     /// Time after the last failure at which the count returns to zero.
     pub forget_after: Duration,
@@ -114,12 +114,12 @@ mod tests {
             (11, 11, 11, 0, Some(60)),
             (1_000, 49, 49, 0, Some(60)),
             (1_000, 49, 49, 60, None),
-            // Failures elsewhere leave one attempt.
+            // After many failures elsewhere, one attempt is still free.
             (0, 1_000, 1_000, 0, None),
             (1, 50, 0, 0, Some(1)),
             (1, 0, 50, 0, Some(1)),
             (2, 50, 50, 0, Some(2)),
-            // Forgotten.
+            // All failures are forgotten.
             (1_000, 1_000, 1_000, 900, None),
         ] {
             let waits = RULE.wait(

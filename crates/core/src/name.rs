@@ -158,7 +158,7 @@ impl JsonSchema for FreeName {
     }
 }
 
-/// Names that no space may have: methods could not be told from those of another meaning.
+/// Names that no space may have: with them, `{{space}}.x` could expand to a reserved method name.
 const RESERVED_SPACE_NAMES: [&str; 2] = ["user", "rpc"];
 
 impl UserName {

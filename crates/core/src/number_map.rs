@@ -1,8 +1,8 @@
 //! Maps whose keys are numbers that the program itself assigned.
 //!
-//! The standard hasher protects a map from keys that an attacker chose to collide. No user chooses
-//! these keys, and every call looks up several of them, so a multiplication is enough. Numbers that
-//! a user can choose must never be keys of a [`NumberMap`].
+//! The standard hasher protects a map from an attacker who chooses keys that collide. No user
+//! chooses these keys, and every call looks up several of them, so a multiplication is enough.
+//! Numbers that a user can choose must never be keys of a [`NumberMap`].
 
 use std::{
     collections::HashMap,

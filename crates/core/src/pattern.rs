@@ -24,7 +24,7 @@ pub enum PatternError {
     #[error("pattern {entry} is empty")]
     Empty { entry: usize },
     #[error(
-        "pattern `{pattern}` has a `*` at character {at}; a `*` may stand only once, at the end"
+        "pattern `{pattern}` has a `*` at character {at}; a `*` is allowed only once, at the end"
     )]
     Wildcard { pattern: String, at: usize },
     #[error(
@@ -145,15 +145,15 @@ mod tests {
         check("space.*, ,x", "pattern 2 is empty");
         check(
             "*.created",
-            "pattern `*.created` has a `*` at character 1; a `*` may stand only once, at the end",
+            "pattern `*.created` has a `*` at character 1; a `*` is allowed only once, at the end",
         );
         check(
             "a, b.*.c",
-            "pattern `b.*.c` has a `*` at character 3; a `*` may stand only once, at the end",
+            "pattern `b.*.c` has a `*` at character 3; a `*` is allowed only once, at the end",
         );
         check(
             "a**",
-            "pattern `a**` has a `*` at character 2; a `*` may stand only once, at the end",
+            "pattern `a**` has a `*` at character 2; a `*` is allowed only once, at the end",
         );
         assert!(Pattern::parse_list("a b").is_err());
     }

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_may_be_reached_and_not_exceeded() {
+    fn a_quota_may_be_reached_but_not_exceeded() {
         let quotas = Quotas::default();
         for &quota in Quota::ALL {
             let limit = quotas.get(quota);
@@ -199,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_the_values_set_for_them_and_else_those_of_the_server() {
+    fn overrides_replace_the_servers_values_and_other_quotas_keep_them() {
         let overrides = QuotaOverrides::from([(Quota::Sinks, 500), (Quota::Streams, 0)]);
         let quotas = Quotas::default().with(&overrides);
         assert_eq!((quotas.sinks, quotas.streams, quotas.spaces), (500, 0, 500));
     }
 
     #[test]
-    fn names_are_those_of_the_settings() {
+    fn quota_names_match_the_settings() {
         for &quota in Quota::ALL {
             assert_eq!(quota.as_str().parse(), Ok(quota));
             let json = serde_json::to_string(&quota).expect("text");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn overrides_are_an_object_of_the_named_quotas() {
+    fn overrides_are_a_json_object_with_known_quotas_only() {
         let overrides: QuotaOverrides = serde_json::from_str(r#"{"sinks":5}"#).expect("valid");
         assert_eq!(overrides.get(&Quota::Sinks), Some(&5));
         assert_eq!(

@@ -24,18 +24,18 @@ use serde_json::Value;
 use self::file_schema::{AnySchema, NAME_PATTERN, PATTERN_PATTERN};
 use crate::{delivery_policy::Overflow, text_enum::text_enum, visibility::MethodScope};
 
-/// Methods that one space may publish.
+/// The maximum number of methods that one space may publish.
 pub const METHODS_MAX: usize = 1_000;
 /// Bounds of a call's timeout, in seconds (spec 8).
 pub const TIMEOUT_RANGE: std::ops::RangeInclusive<u32> = 1..=3_600;
 pub const TIMEOUT_DEFAULT: u32 = 30;
-/// Characters of a description.
+/// The maximum number of characters of a description.
 const DESCRIPTION_MAX: usize = 4_096;
-/// Characters of an entry of a list.
+/// The maximum number of characters of an entry of a list.
 const WORD_MAX: usize = 128;
-/// Entries of a list.
+/// The maximum number of entries of a list.
 const WORDS_MAX: usize = 100;
-/// Characters of a local name.
+/// The maximum number of characters of a local name.
 const LOCAL_NAME_MAX: usize = 256;
 
 /// One server definition and its method definitions, as written in the file.
@@ -79,11 +79,11 @@ pub struct ServerDefinition {
     /// Whether the method server gets many calls at a time or one after the other.
     #[serde(default)]
     pub mode: Mode,
-    /// The maximum number of calls in flight. Without it there is no limit in concurrent mode.
+    /// The maximum number of calls in flight. If absent, there is no limit in concurrent mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_in_flight: Option<u32>,
-    /// More environment variables of the method server.
+    /// Additional environment variables for the method server.
     #[serde(default)]
     #[schemars(extend("propertyNames" = {"pattern": "^[^=]+$"}))]
     pub env: BTreeMap<String, String>,
@@ -150,7 +150,7 @@ pub struct MethodDefinition {
     /// Whether the method is also an MCP tool.
     #[serde(default)]
     pub mcp_tool: bool,
-    /// What MCP clients may know of the method before a call. Hints that are absent are unknown.
+    /// Hints for MCP clients about the effects of the method. A hint that is absent is unknown.
     #[serde(default, skip_serializing_if = "Annotations::is_empty")]
     pub annotations: Annotations,
     /// JSON Schema of the params.
@@ -169,8 +169,8 @@ pub struct MethodDefinition {
     #[serde(default)]
     #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub event_sinks: Vec<String>,
-    /// What happens to an event that does not fit into the method's queue, or that comes while no space
-    /// offers the method: `drop` it, or `hold` it and call the method later, in order.
+    /// What happens to an event that does not fit into the method's queue, or that arrives while no
+    /// space offers the method: `drop` it, or `hold` it and call the method later, in order.
     #[serde(default, skip_serializing_if = "Overflow::is_drop")]
     pub event_overflow: Overflow,
 }

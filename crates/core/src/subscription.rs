@@ -9,7 +9,8 @@ pub struct Subscription {
     pub patterns: Vec<Pattern>,
     /// Names of json-rpc sinks, in the order in which they format an event.
     pub formatters: Vec<String>,
-    /// Whether events that the method cannot get now wait for it, also after its space has stopped.
+    /// Whether events that the method cannot receive now wait for it, even after its space has
+    /// stopped.
     pub holds: bool,
 }
 

@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn d2_fewest_in_flight_then_first_registered() {
+    fn d2_the_provider_with_the_fewest_calls_is_chosen_then_the_first_registered() {
         check(&[], None);
         check(&[(0, 1)], Some(0));
         check(&[(2, 1), (1, 2), (1, 3)], Some(1));

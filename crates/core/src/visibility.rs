@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_v2_v3_v4_visibility() {
+    fn v1_v2_v3_v4_private_and_shared_methods_are_visible_to_the_right_users() {
         let may = Permissions::of(&[Permission::UseMethods]);
         let none = Permissions::NONE;
         check(OWNER, none, &[], MethodScope::Private, None, true);

@@ -30,7 +30,7 @@ pub enum Control {
     Register(Box<Register>),
     /// ← The registration is in effect.
     Registered(AcceptedRegistration),
-    /// ← The registration is refused; the registration before it stays in effect.
+    /// ← The registration is refused; the previous registration stays in effect.
     RegisterRefused { problem: Problem },
     /// → Remove the space's registration. Answered by `Unregistered` under the same frame id.
     Unregister,
@@ -47,7 +47,7 @@ pub enum Control {
         state: MethodServerState,
         restarts: u64,
     },
-    /// → A health check changed the space's health, as the agent sees it.
+    /// → A health check of the agent changed the space's health.
     Health {
         current: Health,
         consecutive_failures: u32,
@@ -111,8 +111,8 @@ pub struct Register {
     /// Remove conflicting methods of the owner's other spaces instead of refusing the registration.
     #[serde(default)]
     pub replace_conflicting: bool,
-    /// `place` of an earlier [`AcceptedRegistration`]. Present when the agent registers again on its own after a
-    /// lost link, or with fewer methods.
+    /// `place` of an earlier [`AcceptedRegistration`]. Present if the agent itself registers again:
+    /// after a lost link, or with fewer methods.
     #[serde(default)]
     pub place: Option<u64>,
 }

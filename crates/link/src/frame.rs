@@ -29,10 +29,11 @@ pub enum FrameKind {
     Unavailable = 6,
     /// Agent to server: the call was sent, but the method server exited before it answered.
     Interrupted = 7,
-    /// Agent to server: cancelled before it was sent to the method server.
+    /// Agent to server: the call was cancelled before it was sent to the method server.
     CancelledUnsent = 8,
-    /// Agent to server: cancelled after it was sent. In serial mode the call still counts as in
-    /// flight until its `Result`, `Error` or `Interrupted` follows.
+    /// Agent to server: the call was cancelled after it was sent to the method server. In serial
+    /// mode the call still counts as in flight until its `Result`, `Error` or `Interrupted`
+    /// follows.
     CancelledSent = 9,
     /// Either way: a [`crate::Control`] message in JSON.
     Control = 10,
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn many_frames_per_message_come_back_as_they_were() {
+    fn the_frames_of_a_message_are_read_as_they_were_written() {
         let frames = [
             Frame::new(1, FrameKind::Call, "abc"),
             Frame::empty(u64::MAX, FrameKind::Ping),
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_bytes_are_errors_never_panics() {
+    fn invalid_bytes_are_errors_and_cause_no_panic() {
         let mut message = BytesMut::new();
         put_frame(&mut message, &Frame::new(1, FrameKind::Call, "abcdef"));
         for cut in 1..message.len() {

@@ -24,7 +24,7 @@ use crate::{
 
 /// Longest wait for an agent's hello.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Longest `instance` of a hello, in bytes: the agent chooses it.
+/// Longest `instance` of a hello, in bytes. Limited, because the agent chooses the text.
 const INSTANCE_BYTES_MAX: usize = 64;
 
 /// A link at the agent's end, after the welcome.

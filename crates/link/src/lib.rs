@@ -63,8 +63,8 @@ pub const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 
 /// The maximum number of frames in one write.
 pub const FRAMES_PER_WRITE: usize = 256;
-/// Bytes after which no more frames are added to a write. Kept low: every later frame waits for the
-/// frames of the write.
+/// Bytes after which no more frames are added to a write. Kept low, because later frames wait until
+/// the write ends.
 pub const BYTES_PER_WRITE: usize = 256 * 1024;
 /// Longest duration of one write. After it the link counts as dead.
 pub const WRITE_MAX: Duration = Duration::from_secs(30);

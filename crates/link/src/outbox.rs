@@ -18,7 +18,7 @@ use crate::frame::{Frame, FrameKind};
 /// Bytes of one user's turn.
 const TURN_BYTES: NonZeroUsize = NonZeroUsize::new(64 * 1024).expect("not zero");
 
-/// Capacity that an empty queue may keep, in frames.
+/// The maximum capacity that an empty queue keeps, in frames.
 const KEPT_FRAMES: usize = 256;
 
 /// Limits of an outbox, in bytes.
@@ -29,7 +29,8 @@ pub struct OutboxLimits {
     pub users: usize,
     /// Limit of all frames.
     pub total: usize,
-    /// Size of all frames, those being written included, from which [`Outbox::room`] waits.
+    /// [`Outbox::room`] waits while all frames, including those being written, have this size or
+    /// more.
     pub room: usize,
 }
 
@@ -221,7 +222,8 @@ impl Outbox {
 
 impl OutboxReader {
     /// Waits until there are frames, and appends some of them to `batch`: at most `frames_max`, and
-    /// none after the batch has reached `bytes_max`. They count as written at the next call.
+    /// none after the batch has reached `bytes_max`. At the next call, these frames count as
+    /// written.
     pub async fn take(&mut self, batch: &mut Vec<Frame>, frames_max: usize, bytes_max: usize) {
         poll_fn(|context| {
             let mut queue = self.0.queue.lock();
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_outbox_gives_what_waited_and_takes_nothing() {
+    fn closing_an_outbox_returns_the_queued_frames_and_rejects_new_ones() {
         let (outbox, mut outgoing) = server_outbox();
         outbox.put(None, frame(1)).expect("it is open");
         let left: Vec<u64> = outgoing.close().iter().map(|frame| frame.id).collect();

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_keep_their_strings_and_unknown_ones_are_kept() {
+    fn refusal_codes_have_fixed_strings_and_unknown_codes_are_preserved() {
         for code in [
             "version",
             "space_stopped",

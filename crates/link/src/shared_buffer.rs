@@ -55,7 +55,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SharedBuffer<S> {
             let length = buffer.filled().len().min(wanted.remaining());
             let (now, later) = buffer.filled().split_at(length);
             wanted.put_slice(now);
-            // At the end of the stream nothing is put into `wanted`, which tells the caller.
+            // At the end of the stream nothing was added to `wanted`, so the caller sees the end.
             this.unread = Bytes::copy_from_slice(later);
             Poll::Ready(Ok(()))
         })

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_link_is_dead_also_while_a_write_waits() {
+    async fn a_silent_link_is_dead_even_while_a_write_waits() {
         let heartbeat = Duration::from_millis(10);
         for bytes in [10, 100_000] {
             let mut ends = ends().await;

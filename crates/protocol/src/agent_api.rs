@@ -1,4 +1,4 @@
-//! The agent's local API, and the file with which the CLI finds it.
+//! The agent's local API, and the file that tells the CLI where the API is.
 //!
 //! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
 //! `POST /stop`, `POST /event`, and `/api/...`, which the agent forwards to the server as the

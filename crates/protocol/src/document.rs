@@ -35,7 +35,7 @@ pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
             return explain::<T>(&node, Format::Json);
         }
         match serde_json::from_slice::<IgnoredAny>(text) {
-            // The tree cannot hold a number such as 1e999, which may be legal in this text.
+            // A `Node` cannot hold a number such as 1e999, although the number is valid JSON.
             Ok(_) if str::from_utf8(text).is_ok() => ReadError::plain(format!(
                 "the value that ends at line {}, column {} does not have the form that is expected here",
                 error.line(),
@@ -54,7 +54,7 @@ pub fn read_exact_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError>
     Ok(read)
 }
 
-/// Reads a value that was JSON.
+/// Reads a parsed JSON value.
 pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
     let node = Node::from(&value);
     serde_json::from_value(value).map_err(|_| explain::<T>(&node, Format::Json))
@@ -103,7 +103,7 @@ pub fn locate(text: &str, path: &[Step]) -> Option<Range<usize>> {
     find(&DeValue::Table(table.into_inner()), path, 0..0, false)
 }
 
-/// `is_key`: the position of the last key instead of its value.
+/// Like [`locate`]. With `is_key`, the position of the last key instead of its value.
 fn find(
     value: &DeValue<'_>,
     path: &[Step],

@@ -29,7 +29,8 @@ pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
 pub const WEB_FOLDER: &str = "SVC_WEB_FOLDER";
 /// Log filter, in `tracing` syntax.
 pub const LOG: &str = "SVC_LOG";
-/// PEM file of certificate authorities that are trusted besides the machine's own, for [`URL`].
+/// PEM file of certificate authorities that are trusted in addition to the machine's own, for
+/// [`URL`].
 pub const CA_FILE: &str = "SVC_CA_FILE";
 /// Key that encrypts secrets at rest, shared by the servers of a zone: 32 bytes, base64 or hex.
 pub const SECRET_KEY: &str = "SVC_SECRET_KEY";

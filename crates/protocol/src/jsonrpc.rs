@@ -34,7 +34,7 @@ fn is_object(json: &[u8]) -> bool {
     json.trim_ascii_start().first() == Some(&b'{')
 }
 
-/// Reads a member that is present: `null` is `Some`.
+/// Reads a member such that a present `null` becomes `Some`, not `None`.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(value).map(Some)
 }
@@ -60,7 +60,7 @@ pub enum RpcError {
     AnswerTooLarge {
         limit_bytes: usize,
     },
-    /// JSON-RPC does not allow the method server's response.
+    /// The method server's response is not valid JSON-RPC.
     InvalidResponse(ResponseFault),
 }
 

@@ -75,8 +75,8 @@ pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<V
     conditions.add_some("action = ?", query.action.as_ref());
     conditions.add_some("target_type = ?", query.target_type.as_ref());
     conditions.add_some("target_id = ?", query.target_id.as_ref());
-    // Ids contain a time, which narrows the search to slightly more than the span. The time of the
-    // entry is exact: the clock was read separately for it.
+    // Ids contain a time, which limits the search to slightly more than the requested span. Only
+    // the time of the entry is exact, because the clock was read separately for the id.
     if let Some(since) = query.since {
         conditions.add("id >= ?", first_id_at(since.minus(ID_BEFORE)));
         conditions.add("at >= ?", since);

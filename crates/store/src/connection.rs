@@ -1,4 +1,5 @@
-//! The port to the database: what both engines implement, and the address that opens connections.
+//! The port to the database: the trait that both engines implement, and the address that opens
+//! connections.
 
 use std::sync::Arc;
 
@@ -37,8 +38,8 @@ impl Database {
     }
 }
 
-/// One connection. It stays on the thread that opened it. The defaults are for an engine that waits
-/// for every statement and has no other servers.
+/// One connection. It stays on the thread that opened it. The default methods are for an engine
+/// that waits for every statement and that one server uses alone.
 pub(super) trait Connection: Send {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
 

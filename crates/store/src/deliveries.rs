@@ -49,7 +49,7 @@ impl DeliveryPage {
     }
 }
 
-/// The oldest waiting delivery of a lane.
+/// A waiting delivery of a lane, with its event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueueHead {
     pub n: u64,
@@ -127,7 +127,7 @@ pub fn list_heads(
     )
 }
 
-/// Ends a waiting delivery. False if it is not waiting.
+/// Ends a waiting delivery. Returns false if the delivery is not waiting.
 pub fn finish(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -12,7 +12,7 @@ use super::{
     value::Value,
 };
 
-/// At most so many deliveries of one event are listed, and at most so many drops.
+/// The maximum number of listed deliveries of one event, and of listed drops.
 const DELIVERIES_MAX: u32 = 500;
 
 /// The maximum bytes of receivers' answers that are listed with an event. Further attempts are

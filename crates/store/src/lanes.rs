@@ -1,7 +1,8 @@
 //! Lanes: the queues of sinks and method subscriptions, and their leases.
 //!
-//! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] lets one
-//! server at a time work on a lane, [`refill`] lets a lane look at stored events again, [`declarations`] creates and removes the lanes of methods.
+//! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] ensures
+//! that one server at a time works on a lane, [`refill`] queues stored events in lanes that have
+//! fallen behind, [`declarations`] creates and removes the lanes of methods.
 
 mod declarations;
 mod due;
@@ -71,9 +72,9 @@ pub struct LaneRow {
     pub dropped: u64,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
-    /// Whether stored events wait that the lane has not looked at.
+    /// Whether there are stored events that the lane has not looked at.
     pub is_behind: bool,
-    /// Requests to send past events again that have not ended.
+    /// The number of unfinished requests to send past events again.
     pub feeds: u32,
     pub filter_errors: u64,
     /// The newest error of the filter.
@@ -155,10 +156,10 @@ pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
     })
 }
 
-/// The key of the counter of drops of removed lanes. It ensures that the total never decreases.
+/// The key of the counter that keeps the drops of removed lanes, so that the total never decreases.
 const KEPT_DROPS: &str = "drops_of_removed_lanes";
 
-/// Adds the drops of a lane that is about to be removed to the counter.
+/// Adds the drops of a removed lane to this counter.
 pub(super) fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
     if dropped > 0 {
         let kept = kept_drops(tx)? + dropped;

@@ -12,7 +12,7 @@ use super::error::StoreError;
 const READS_PER_USER_MAX: usize = 2;
 /// The maximum number of concurrent reads of all users.
 const READS_MAX: usize = 8;
-/// Users kept in the table before those without a read are removed.
+/// When the table has this many users, those without a read are removed.
 const USERS_MAX: usize = 1_000;
 
 pub(super) struct ListReads {
@@ -36,8 +36,9 @@ impl Default for ListReads {
 }
 
 impl ListReads {
-    /// Waits for a permit: first within the limit of the user, then within that of all users. So one
-    /// user has at most [`READS_PER_USER_MAX`] reads in the common queue.
+    /// Waits for a permit: first within the limit of the user, then within that of all users. So
+    /// one user never has more than [`READS_PER_USER_MAX`] reads that wait for the limit of all
+    /// users.
     pub(super) async fn enter(&self, user: UserId) -> Result<ListPermit, StoreError> {
         let of_user = acquire(self.semaphore_of(user)).await?;
         let total = acquire(self.total.clone()).await?;
@@ -74,7 +75,7 @@ mod tests {
     const SOON: Duration = Duration::from_millis(50);
 
     #[tokio::test]
-    async fn a_user_reads_two_lists_at_a_time_and_holds_up_no_other() {
+    async fn a_user_reads_two_lists_at_a_time_and_delays_no_other_user() {
         let reads = ListReads::default();
         let (ann, ben) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
         let first = reads.enter(ann).await.expect("open");
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_users_together_read_eight() {
+    async fn all_users_together_read_eight_lists_at_a_time() {
         let reads = ListReads::default();
         let mut held = Vec::new();
         for n in 0..READS_MAX as u128 {

@@ -86,8 +86,8 @@ fn ensure_applied(
     )
 }
 
-/// Returns the schema version, and inserts the built-in roles if it is that of this program. A newer
-/// svc may have other built-in roles.
+/// Returns the schema version, and inserts the built-in roles if this is the version of this
+/// program. A newer svc may have other built-in roles.
 fn finish(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     let found = schema_version(tx)?;
     if found == SCHEMA_VERSION {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_of_files_begin_with_the_version() {
+    fn the_name_of_each_migration_begins_with_its_version() {
         for (version, (file, _)) in (1..).zip(STEPS) {
             assert!(file.starts_with(&format!("{version:04}_")), "{file}");
         }

@@ -20,7 +20,7 @@ use super::{
 pub const PAGE_DEFAULT: u32 = 100;
 
 /// The maximum bytes of records on one page. A page of large records has fewer records: only rows
-/// that fit are read, so that no answer takes more memory than this or than one record.
+/// that fit are read, so that an answer takes at most this much memory, or that of one record.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;

@@ -75,7 +75,7 @@ pub(super) fn placeholders(count: usize) -> String {
 }
 
 impl Tx<'_> {
-    /// A value that must be unique but is not, is [`StoreError::Unique`].
+    /// Returns [`StoreError::Unique`] if a value that must be unique exists already.
     pub(super) fn insert<T: Record>(&mut self, record: &T) -> Result<(), StoreError> {
         let sql = format!(
             "INSERT INTO {} ({}) VALUES ({})",

@@ -88,7 +88,7 @@ impl Record for Script {
     }
 }
 
-/// A duplicate name of the same owner and kind is [`StoreError::Unique`].
+/// Returns [`StoreError::Unique`] if the owner has a script of the same kind and name.
 pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     tx.insert(script)
 }

@@ -30,9 +30,10 @@ pub struct SinkStatus {
     pub dropped: u64,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
-    /// Whether stored events wait that do not fit into the queue, or that were not filtered yet.
+    /// Whether stored events wait for the sink, because they do not fit into the queue or were not
+    /// filtered yet.
     pub held: bool,
-    /// Requests to send past events again that have not ended.
+    /// The number of unfinished requests to send past events again.
     pub feeds: u32,
     pub filter_errors: u64,
     /// The newest error of the filter.
@@ -40,8 +41,8 @@ pub struct SinkStatus {
     pub last_delivery: Option<LastDelivery>,
 }
 
-/// Inserts a sink, and its lane if its type has one. A duplicate name of the same owner is
-/// [`StoreError::Unique`].
+/// Inserts a sink, and its lane if its type has one. Returns [`StoreError::Unique`] if the owner
+/// has a sink of the same name.
 pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     tx.insert(sink)?;
     if sink.has_lane() {

@@ -55,7 +55,7 @@ pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
     tx.insert(space)
 }
 
-/// A space in any state, also if it is deleted.
+/// A space in any state, even deleted.
 pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
     tx.find_record("WHERE id = ?1", values![id])
 }

@@ -26,7 +26,7 @@ use super::{
 
 /// The maximum number of prepared statements that a connection keeps.
 const STATEMENT_CACHE: usize = 128;
-/// The size that the log is truncated to after a long read let it grow.
+/// The size to which the log is truncated after it has grown during a long read.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
 /// The file of the database, and the settings to open it.

@@ -119,7 +119,9 @@ async fn waiting_writes_share_one_commit(engine: &TestEngine) {
     assert_eq!(get(&store, "k49").await.as_deref(), Some("v"));
 }
 
-async fn a_failed_and_a_panicked_command_leave_their_neighbours(engine: &TestEngine) {
+async fn a_failed_and_a_panicked_command_do_not_affect_the_rest_of_their_batch(
+    engine: &TestEngine,
+) {
     let store = engine.open().await;
     let hold = Hold::writer(&store).await;
     let first = spawn_write(&store, |tx| meta::set(tx, "first", "v"));
@@ -155,7 +157,7 @@ async fn a_failed_and_a_panicked_command_leave_their_neighbours(engine: &TestEng
     }
 }
 
-async fn a_command_alone_is_undone_too(engine: &TestEngine) {
+async fn a_failed_command_that_is_alone_in_its_batch_is_rolled_back(engine: &TestEngine) {
     let store = engine.open().await;
     let failed: Result<(), _> = store
         .write(|tx| {
@@ -167,11 +169,11 @@ async fn a_command_alone_is_undone_too(engine: &TestEngine) {
     let panicked: Result<(), _> = store.write(|_| panic!("a bug")).await;
     assert_eq!(panicked, Err(StoreError::Panicked));
     assert_eq!(get(&store, "k").await, None);
-    set(&store, "k", "v").await.expect("the writer lives on");
+    set(&store, "k", "v").await.expect("the writer still works");
 }
 
 #[tokio::test]
-async fn a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works() {
+async fn a_failed_commit_fails_its_whole_batch_and_the_next_commit_works() {
     let folder = Folder::new();
     let store = folder.open();
     let hold = Hold::writer(&store).await;
@@ -197,7 +199,7 @@ async fn a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works() {
     set(&store, "next", "v").await.expect("reopened");
 }
 
-async fn many_writers_at_once_lose_nothing(engine: &TestEngine) {
+async fn many_concurrent_writers_lose_no_write(engine: &TestEngine) {
     let store = engine.open().await;
     let tasks: Vec<_> = (0..100)
         .map(|_| {
@@ -221,7 +223,7 @@ fn increment(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     meta::set(tx, "n", &(n + 1).to_string())
 }
 
-async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write(engine: &TestEngine) {
+async fn a_long_read_keeps_its_snapshot_and_delays_no_write(engine: &TestEngine) {
     let store = engine.open().await;
     set(&store, "k", "old").await.expect("committed");
     let (entered, has_entered) = tokio::sync::oneshot::channel();
@@ -240,7 +242,7 @@ async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write(engine: &TestEngin
     has_entered.await.expect("the read began");
     tokio::time::timeout(DEADLINE, set(&store, "k", "new"))
         .await
-        .expect("not held up")
+        .expect("the write does not wait")
         .expect("committed");
     assert_eq!(get(&store, "k").await.as_deref(), Some("new"));
     release.send(()).expect("the read waits");
@@ -273,10 +275,10 @@ async fn a_full_queue_makes_callers_wait_and_serves_them_all(engine: &TestEngine
 
 on_each_engine!(
     waiting_writes_share_one_commit,
-    a_failed_and_a_panicked_command_leave_their_neighbours,
-    a_command_alone_is_undone_too,
-    many_writers_at_once_lose_nothing,
-    a_long_read_keeps_its_snapshot_and_holds_up_no_write,
+    a_failed_and_a_panicked_command_do_not_affect_the_rest_of_their_batch,
+    a_failed_command_that_is_alone_in_its_batch_is_rolled_back,
+    many_concurrent_writers_lose_no_write,
+    a_long_read_keeps_its_snapshot_and_delays_no_write,
     reads_cannot_write,
     a_full_queue_makes_callers_wait_and_serves_them_all,
 );

@@ -107,7 +107,7 @@ pub struct Progress {
     pub step: Step,
     pub table: &'static str,
     pub rows: u64,
-    /// Rows of the table.
+    /// The number of all rows of the table.
     pub of: u64,
 }
 

@@ -94,7 +94,7 @@ pub fn oldest_at(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
     tx.find("SELECT at FROM zone_changes ORDER BY id LIMIT 1", &[])
 }
 
-/// Removes changes from before a time, except the newest: numbers continue from it.
+/// Removes changes from before a time. The newest change stays, so that numbers continue from it.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.count_changes(
         "DELETE FROM zone_changes WHERE at < ?1

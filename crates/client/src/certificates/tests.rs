@@ -29,7 +29,8 @@ fn certificate(name: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_file(fixture(name)).expect("a certificate")
 }
 
-/// Connects to a server with one certificate and trusts those of a CA file.
+/// Connects to a server that has the certificate `server`. The client trusts the certificates of
+/// `ca_file`.
 async fn connect_to(host: &str, server: &str, ca_file: Option<&str>) -> Result<(), String> {
     // All addresses: one test connects to 127.0.0.2.
     let listener = TcpListener::bind("0.0.0.0:0").await.expect("bound");
@@ -67,7 +68,7 @@ async fn a_self_signed_certificate_is_trusted_if_the_ca_file_holds_it() {
 }
 
 #[tokio::test]
-async fn an_untrusted_certificate_is_rejected_with_the_way_out() {
+async fn an_untrusted_certificate_is_rejected_with_a_remedy() {
     for (server, ca_file, why, remedy) in [
         (
             "self-signed.pem",
@@ -75,7 +76,7 @@ async fn an_untrusted_certificate_is_rejected_with_the_way_out() {
             "its certificate is self-signed and not trusted here",
             "--ca-file",
         ),
-        // The same key and the same subject are not the same certificate.
+        // Another certificate with the same key and the same subject does not count.
         (
             "self-signed.pem",
             Some("self-signed-no-name.pem"),
@@ -134,7 +135,7 @@ fn the_dates_of_a_self_signed_certificate_are_checked() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_recognised() {
+async fn a_server_without_tls_is_reported_as_such() {
     use tokio::io::AsyncWriteExt;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let port = listener.local_addr().expect("an address").port();

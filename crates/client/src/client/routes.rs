@@ -183,7 +183,7 @@ impl Client {
         self.get(&with_query(METHODS, query)).await
     }
 
-    /// The same document, unparsed.
+    /// The same document as [`methods`](Self::methods), unparsed.
     pub async fn methods_raw(&self, query: &api::MethodQuery) -> Result<Bytes, Error> {
         let path = with_query(METHODS, query);
         Ok(self.send(Method::GET, &path, None).await?.body)

@@ -1,4 +1,4 @@
-//! Requests about stored scripts, besides those of all resources.
+//! Requests about stored scripts, other than the operations that all resources share.
 
 use http::Method;
 use svc_core::ScriptId;

@@ -1,4 +1,4 @@
-//! Requests about event sinks, besides those of all resources.
+//! Requests about event sinks, other than the operations that all resources share.
 
 use http::Method;
 use serde::{Serialize, de::DeserializeOwned};
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_sinks_with_the_same_name_the_callers_own_is_chosen() {
+    fn the_callers_own_sink_is_chosen_before_a_global_sink_of_the_same_name() {
         let sinks = || vec![sink("a", "global"), sink("a", "user"), sink("b", "global")];
         let check = |reference, expected: Option<api::SinkOwner>| {
             let found = choose(sinks(), reference).map(|sink| sink.owner);

@@ -139,7 +139,7 @@ async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_cut_off() {
+async fn an_answer_that_is_too_large_is_rejected() {
     let fake = FakeServer::start(vec![answer("200 OK", "", &"x".repeat(5_000))]).await;
     let client = fake.client_with(Policy {
         answer_bytes_max: 1_000,
@@ -153,7 +153,7 @@ async fn an_answer_that_is_too_large_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_a_timeout() {
+async fn a_server_that_never_answers_causes_a_timeout() {
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_owned();
     // The second answer keeps the connection open; it is never requested.
     let fake = FakeServer::start(vec![half, String::new()]).await;

@@ -17,7 +17,7 @@ fn s6_5_the_default_is_the_policy_of_the_specification() {
 }
 
 #[test]
-fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {
+fn s6_5_s8_a_delivery_has_three_attempts_five_and_fifteen_seconds_apart() {
     let policy = DeliveryPolicy::default();
     let after = |failures, status| {
         let failed = FailedAttempt {
@@ -34,7 +34,7 @@ fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {
 }
 
 #[test]
-fn a_policy_decides_about_permanent_statuses_retry_after_and_pauses() {
+fn a_policy_can_change_permanent_statuses_retry_after_and_pauses() {
     let mut policy = DeliveryPolicy {
         attempts: 2,
         retry: Some(Retry::Waits(vec![30])),

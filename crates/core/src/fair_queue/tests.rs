@@ -99,7 +99,7 @@ fn an_empty_queue_keeps_little_memory() {
 }
 
 #[test]
-fn flows_that_come_and_go_take_no_turn_from_a_large_item() {
+fn a_flow_that_empties_and_refills_does_not_delay_a_large_item() {
     let mut queue = FairQueue::new(bytes(100));
     queue.push(1, 's', 10);
     queue.push(2, 'L', 250);

@@ -1,11 +1,11 @@
-//! Title and annotations: what clients show of a tool, and what they may know of it before a call.
+//! Title and annotations: the name that clients show for a tool, and hints about its effects.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Characters of a title.
+/// The maximum number of characters of a title.
 pub const TITLE_MAX: usize = 256;
 
 /// Hints of the publisher about what a tool does. `None` means that nothing is known.

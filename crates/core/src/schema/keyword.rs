@@ -21,7 +21,7 @@ pub(super) enum Form {
     Values,
     Types,
     Schema,
-    /// One schema, or before 2020-12 one for each position.
+    /// One schema or, before 2020-12, a list with one schema for each position.
     SchemaOrList,
     SchemaList,
     SchemaMap,
@@ -29,7 +29,7 @@ pub(super) enum Form {
     Dependencies,
 }
 
-/// The keywords whose values have a form; the others allow any value.
+/// The keywords whose values must have a form. All other keywords allow any value.
 const KEYWORDS: [(Form, &[&str]); 14] = [
     (
         Form::Text,
@@ -174,7 +174,7 @@ impl Form {
             Self::Text => json!({"type": "string"}),
             Self::Flag => json!({"type": "boolean"}),
             Self::List => json!({"type": "array"}),
-            // A flag in draft 4.
+            // In draft 4, `exclusiveMinimum` and `exclusiveMaximum` are booleans.
             Self::Number => json!({"type": ["number", "boolean"]}),
             Self::Positive => json!({"type": "number", "exclusiveMinimum": 0}),
             Self::Count => json!({"type": "integer", "minimum": 0}),
@@ -195,7 +195,7 @@ impl Form {
         }
     }
 
-    /// What to write, after "must be".
+    /// The expected value, as a phrase that follows "must be".
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Text => "a string",
@@ -277,7 +277,7 @@ pub(super) fn unknown_type(value: &Value) -> Option<&str> {
 }
 
 pub(super) fn first_repeated(values: &[Value]) -> Option<&Value> {
-    // Values of any size, from outside: comparing all pairs would take quadratic time.
+    // Users choose the number of values, and comparing all pairs would take quadratic time.
     let mut seen = std::collections::HashSet::new();
     values.iter().find(|value| !seen.insert(value.to_string()))
 }

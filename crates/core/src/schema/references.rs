@@ -21,15 +21,17 @@ pub(super) struct Scan<'a> {
     /// Every subschema that is an object, and its position.
     positions: Vec<Position<'a>>,
     by_address: HashMap<*const Value, usize>,
-    /// Schemas with an `$id`: pointers in references inside them begin there. The first is the root.
+    /// The root, then every schema with an `$id`: pointers in references inside it begin at that
+    /// schema.
     resources: Vec<Resource<'a>>,
     resource_ids: HashMap<&'a str, usize>,
-    /// Anchors by name and resource, and by name.
+    /// Anchors by name and resource.
     anchors: HashMap<(&'a str, usize), usize>,
+    /// Anchors by name only.
     anchor_names: HashMap<&'a str, usize>,
-    /// By the schema that has them.
+    /// References by the schema that contains them.
     references: HashMap<usize, Vec<Reference>>,
-    /// The schemas that have regular expressions, and these.
+    /// Regular expressions: the schema, the keyword and the expression.
     pub(super) patterns: Vec<(usize, &'static str, &'a str)>,
 }
 
@@ -167,7 +169,7 @@ impl<'a> Scan<'a> {
         self.by_address.insert(ptr::from_ref(schema), this);
         let text = |keyword: &str| object.get(keyword).and_then(Value::as_str);
         match text("$id").or_else(|| text("id")) {
-            // Before 2019-09 this was an anchor.
+            // Before 2019-09, an `$id` of this form was an anchor.
             Some(id) if id.len() > 1 && id.starts_with('#') => {
                 self.anchor(&id[1..], resource, this);
             }

@@ -9,7 +9,7 @@ use super::{
     references::{REFERENCES, Reference, Scan, percent_decode},
 };
 
-/// Keywords that change what pointers or keywords mean.
+/// Keywords that change the meaning of pointers or of other keywords.
 const IDENTIFIERS: [&str; 6] = [
     "$schema",
     "$id",
@@ -23,7 +23,7 @@ const IDENTIFIERS: [&str; 6] = [
 pub struct Relocated {
     /// Its references are pointers from the root of the larger document.
     pub schema: Value,
-    /// Whether it has references, which are valid only if it is stored at its place.
+    /// Whether the schema has references. They are valid only if the schema is stored at `place`.
     pub has_references: bool,
     place: String,
 }
@@ -36,14 +36,14 @@ impl Relocated {
     }
 }
 
-/// Rewrites a schema that passed [`check`](super::check()) for the place `place` (a pointer such as
-/// `/components/schemas/x`).
+/// Rewrites a schema that passed [`check`](super::check()), so that it can be stored at `place` (a
+/// pointer such as `/components/schemas/x`).
 ///
-/// Ids, anchors and `$schema` are removed. So are keywords whose values draft 7 does not allow: other drafts
-/// give them another meaning or none.
+/// Ids, anchors and `$schema` are removed. Keywords whose values draft 7 does not allow are removed
+/// too: they belong to other drafts.
 pub fn relocate(schema: &Value, place: &str) -> Relocated {
     let Ok(scan) = Scan::new(schema) else {
-        // A checked schema has no such error.
+        // Cannot happen: the schema has passed `check`.
         return Relocated {
             schema: Value::Bool(true),
             has_references: false,
@@ -56,7 +56,7 @@ pub fn relocate(schema: &Value, place: &str) -> Relocated {
         lost: BTreeSet::new(),
     };
     let mut moved = moving.copy(schema);
-    // Targets inside removed keywords.
+    // References may point into keywords that were removed.
     let targets = moving.scan.references().map(|reference| &reference.target);
     let lost: BTreeSet<_> = targets
         .filter(|target| moved.pointer(target).is_none())
@@ -76,7 +76,7 @@ pub fn relocate(schema: &Value, place: &str) -> Relocated {
 struct Move<'a> {
     scan: Scan<'a>,
     place: &'a str,
-    /// Targets of references that the copy does not have.
+    /// Targets of references that are missing in the copy.
     lost: BTreeSet<String>,
 }
 
@@ -109,13 +109,13 @@ impl Move<'_> {
             let is_reference = REFERENCES.contains(&keyword.as_str());
             let is_identifier = IDENTIFIERS.contains(&keyword.as_str());
             let fits = form(keyword).is_none_or(|form| form.accepts(value));
-            // Many programs follow every member named `$ref`, also in data.
+            // Many programs follow every member named `$ref`, even inside data.
             let misleads = subschemas(keyword, value).is_empty() && self.misleads(value);
             if !is_reference && !is_identifier && fits && !misleads {
                 copy.insert(keyword.clone(), self.copy(value));
             }
         }
-        // Draft 4 has a flag beside the bound.
+        // In draft 4, a boolean beside the bound makes the bound exclusive.
         for (exclusive, bound) in [
             ("exclusiveMinimum", "minimum"),
             ("exclusiveMaximum", "maximum"),

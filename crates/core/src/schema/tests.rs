@@ -104,7 +104,7 @@ fn s2_1_messages_say_what_to_write_without_the_words_of_a_library() {
 }
 
 #[test]
-fn s2_1_short_references_to_long_places_are_bounded() {
+fn s2_1_the_total_length_of_resolved_references_is_limited() {
     let references = vec![json!({"$ref": "#"}); 5_000];
     let schema = json!({"$defs": {"x".repeat(100_000): {"$id": "y", "allOf": references}}});
     assert_eq!(check(&schema), Err(SchemaError::TooManyReferences));
@@ -135,7 +135,7 @@ fn s2_1_schema_errors_name_the_position() {
 }
 
 #[test]
-fn s4_1_tools_take_objects() {
+fn s4_1_a_tool_whose_root_type_is_not_object_is_rejected() {
     assert_eq!(check_tool_root(&json!({"type": "object"})), Ok(()));
     assert_eq!(check_tool_root(&json!({"properties": {}})), Ok(()));
     for root in [

@@ -43,7 +43,7 @@ pub enum Probe {
 struct SerializedHealthCheck {
     #[schemars(with = "ProbeType")]
     r#type: String,
-    /// Of the loopback address, for `tcp`.
+    /// For `tcp`: a port of the loopback address.
     #[schemars(range(min = 1))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
@@ -69,7 +69,8 @@ const INTERVAL_SECONDS_MAX: u32 = 86_400;
 const TIMEOUT_SECONDS_MAX: u32 = 3_600;
 const FAILURES_MAX: u32 = 1_000;
 
-/// The kinds of [`Probe`], for the schema: a message of our own names an unknown one.
+/// The kinds of [`Probe`], only for the schema. The parser reads a string, so that it can report an
+/// unknown kind with its own message.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase", inline)]
 #[expect(dead_code, reason = "only a schema")]

@@ -116,7 +116,7 @@ impl Crate {
     }
 }
 
-/// `events` of `events/hub/feed.rs`.
+/// The top module of a path: `events` for `events/hub/feed.rs`.
 fn top_module(path: &Path) -> String {
     let first = path.iter().next().expect("a path has a first part");
     let name = Path::new(first).with_extension("");

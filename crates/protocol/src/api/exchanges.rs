@@ -53,8 +53,8 @@ pub struct HeaderField {
     pub value: String,
 }
 
-/// Parts of an attempt's time, in milliseconds. `dns`, `connect` and `tls` are absent if the
-/// connection was used before.
+/// Parts of an attempt's time, in milliseconds. `dns`, `connect` and `tls` are absent if an open
+/// connection was reused.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ExchangeTiming {
     #[serde(default, skip_serializing_if = "Option::is_none")]

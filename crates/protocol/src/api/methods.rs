@@ -24,7 +24,7 @@ pub struct Methods {
     pub next_cursor: Option<Option<String>>,
 }
 
-/// A method as one caller sees it. The last six fields are filled only for its owner.
+/// A method as one caller sees it. The fields from `local_name` on are filled only for its owner.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
     pub name: String,
@@ -49,8 +49,8 @@ pub struct Method {
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
-    /// Number of groups in the registration that were deleted later. Nobody sees the method because
-    /// of them.
+    /// Number of groups in the registration that were deleted later. A deleted group makes the
+    /// method visible to no user.
     #[serde(default)]
     pub deleted_groups: usize,
     pub events: Vec<String>,

@@ -1,4 +1,4 @@
-//! serde functions for merge patches and defaults.
+//! Functions for serde: members of merge patches, and defaults.
 
 use serde::{Deserialize, Deserializer};
 

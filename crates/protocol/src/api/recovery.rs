@@ -7,7 +7,8 @@ use svc_core::{EventId, Timestamp};
 
 use super::{PatternsInput, ScriptConfig};
 
-/// `POST /api/event-sinks/{id}/replay`: queues past events again that match the sink's patterns.
+/// `POST /api/event-sinks/{id}/replay`: queues again the past events that match the sink's
+/// patterns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z"}))]
@@ -72,7 +73,7 @@ pub struct Resend {
     pub dry_run: bool,
 }
 
-/// Deliveries that one request may name.
+/// The maximum number of deliveries that one request may name.
 pub const RESEND_MAX: usize = 1_000;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -84,8 +85,8 @@ pub struct ResendResult {
     pub skipped: Vec<u64>,
 }
 
-/// `POST /api/event-sinks/{id}/backtest`: compares what a changed sink would have done with past events
-/// with what the sink does now. Nothing is sent. Absent members are those of the sink.
+/// `POST /api/event-sinks/{id}/backtest`: applies the sink, and a changed version of the sink, to
+/// past events and compares the results. Nothing is sent. A member that is absent is not changed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z", "filter": "event.data.ok == false"}))]
@@ -98,13 +99,13 @@ pub struct Backtest {
     pub until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patterns: Option<PatternsInput>,
-    /// An empty text stands for no filter.
+    /// An empty text means no filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// An empty text stands for the default body.
+    /// An empty text means the default body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<String>,
-    /// Always refused: a script has effects, so it cannot be run without sending.
+    /// Always rejected: a script may have side effects, so a backtest cannot run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptConfig>,
 }
@@ -113,7 +114,7 @@ pub struct Backtest {
 pub struct BacktestResult {
     /// Past events that the old or the new patterns match.
     pub events: u32,
-    /// False if there were more events, or if they took too long. Continue from `through`.
+    /// False if there are more events, or if the backtest took too long. Continue from `through`.
     pub complete: bool,
     /// The time of the last event that was looked at.
     pub through: Option<Timestamp>,

@@ -40,7 +40,7 @@ pub enum ScriptOwner {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Script {
     pub id: ScriptId,
-    /// Unique per owner and kind. For a library a Python name.
+    /// Unique per owner and kind. The name of a library is a Python name.
     pub name: String,
     pub kind: ScriptKind,
     pub owner: ScriptOwner,
@@ -67,7 +67,7 @@ pub struct Script {
     "description": "Greets a person",
 }))]
 pub struct NewScript {
-    /// For a library a Python name.
+    /// The name of a library is a Python name.
     #[schemars(with = "FreeName")]
     pub name: String,
     pub kind: ScriptKind,

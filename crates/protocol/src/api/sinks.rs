@@ -48,7 +48,7 @@ pub struct Sink {
     /// How events are delivered. Without effect for json-rpc sinks.
     #[serde(default)]
     pub delivery: DeliveryPolicy,
-    /// Why and when the service paused the sink. Enabling the sink removes it.
+    /// Why and when the service paused the sink. Absent again after a user enables the sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<SinkPause>,
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
@@ -57,8 +57,8 @@ pub struct Sink {
     /// Failed attempts of the delivery that is being retried.
     #[serde(default)]
     pub failures: u32,
-    /// Whether stored events wait that do not fit into the queue, that matched while the sink was not
-    /// active, or that were not filtered yet.
+    /// Whether stored events wait for the sink: because they do not fit into the queue, because
+    /// they matched while the sink was not active, or because they were not filtered yet.
     #[serde(default)]
     pub held: bool,
     /// Resends and replays whose events are queued as the queue drains.
@@ -106,7 +106,7 @@ pub struct WebhookConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookFormat {
-    /// The default body, or what the template renders.
+    /// The default body, or the body that the template renders.
     #[default]
     Default,
     /// CloudEvents 1.0: the attributes and the data are in the body.
@@ -134,7 +134,7 @@ pub struct JsonRpcConfig {
     pub body_template: Option<String>,
 }
 
-/// A pause that the service made because deliveries failed.
+/// A pause of the sink by the service, because deliveries failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SinkPause {
     pub at: Timestamp,
@@ -187,7 +187,7 @@ pub struct NewSink {
     pub script: Option<ScriptConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json_rpc: Option<JsonRpcConfig>,
-    /// How events are delivered; what is left out has its default.
+    /// How events are delivered. Members that are absent have their defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryPolicy>,
 }
@@ -264,7 +264,8 @@ pub struct SinkPatch {
 struct WebhookPatch {
     #[schemars(with = "String", default)]
     url: Option<String>,
-    /// `null` removes a header, or all of them.
+    /// `null` in place of a value removes the header; `null` in place of the object removes all
+    /// headers.
     headers: Option<BTreeMap<String, Option<String>>>,
     body_template: Option<String>,
     format: Option<WebhookFormat>,

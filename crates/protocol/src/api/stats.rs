@@ -6,7 +6,8 @@ use svc_core::{SinkId, Timestamp};
 
 use super::{DeliveryState, SinkOwner};
 
-/// Statistics of the caller's calls, spaces and sinks; with `?scope=server` of all users'.
+/// Statistics of calls, spaces and sinks: those of the caller or, with `?scope=server`, of all
+/// users.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     /// `caller` or `server`.

@@ -36,7 +36,7 @@ impl ReadError {
         self
     }
 
-    /// The same error in the document below the first steps of its path.
+    /// The same error without the first `steps` steps of its path.
     pub fn below(&self, steps: usize) -> Self {
         Self {
             path: self.path.get(steps..).unwrap_or_default().to_vec(),
@@ -61,7 +61,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// The words of a format.
+/// The format of a document. Messages use the words of the format.
 #[derive(Clone, Copy)]
 pub(super) enum Format {
     Json,
@@ -222,7 +222,7 @@ impl Kind {
                     None => format!("unknown {member} `{found}`; expected {}", one_of(expected)),
                 }
             }
-            // Messages of types that are not of this program.
+            // Messages of types from other crates.
             Self::Message(message) if message.starts_with("UUID parsing failed") => {
                 "expected an id, such as `01a1dd5c-7e2f-7c3a-9b61-2f6d5a0c4e11`".to_owned()
             }
@@ -285,7 +285,7 @@ impl de::Error for Fault {
     }
 }
 
-/// What serde expects, in plain words. Types of this program describe themselves.
+/// The value that serde expects, in plain words. Types of this program describe themselves.
 fn plain(expected: &str, format: Format) -> String {
     let range = |low: &str, high: String| format!("a whole number from {low} to {high}");
     match expected {
@@ -318,7 +318,8 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Whether a name is probably a slip for another: they differ in one letter, in case or in `-`.
+/// Whether a name is probably a misspelling of another: they differ in one letter, in case or in
+/// `-`.
 fn is_similar(name: &str, found: &str) -> bool {
     let simple = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let (name, found) = (simple(name), simple(found));

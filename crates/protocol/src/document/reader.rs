@@ -14,7 +14,7 @@ use svc_core::registration::Step;
 
 use super::{error::Fault, node::Node};
 
-/// serde_json marks its own types by newtypes whose name begins like this.
+/// serde_json reads its own types as newtypes whose names have this prefix.
 const RAW_VALUE: &str = "$serde_json::private::";
 
 #[derive(Clone, Copy)]
@@ -101,7 +101,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if name.starts_with(RAW_VALUE) {
-            // Any value is allowed here; only the error counts.
+            // Any value is valid here, so its content does not matter for an error message.
             return visitor.visit_map(MapDeserializer::new(std::iter::once((name, "null"))));
         }
         visitor.visit_newtype_struct(self)
@@ -127,7 +127,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    // A struct as an array of its fields is an invention of serde.
+    // serde would also accept a struct as an array of its fields; no document format here allows
+    // that.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,

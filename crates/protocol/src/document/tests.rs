@@ -88,7 +88,7 @@ fn an_error_names_the_field_the_value_and_what_to_write() {
 }
 
 #[test]
-fn text_that_is_not_json_is_shown_where_it_goes_wrong() {
+fn the_error_for_invalid_json_shows_the_position_and_the_text() {
     let check = |text: &str, expected: &str| assert_eq!(json_error(text), expected, "{text}");
     check(" ", "there is no JSON: the text is empty");
     check(
@@ -154,7 +154,7 @@ fn no_error_contains_words_of_serde() {
 }
 
 #[test]
-fn a_query_is_text_that_may_stand_for_numbers() {
+fn values_of_a_query_are_text_that_is_read_as_a_number_where_expected() {
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "only read")]
     struct Page {

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_count_and_those_in_strings_do_not() {
+    fn brackets_count_as_levels_except_inside_strings() {
         let check = |json: &str, depth: usize| {
             assert!(!nests_deeper_than(json, depth), "{json}");
             assert!(depth == 0 || nests_deeper_than(json, depth - 1), "{json}");
@@ -108,7 +108,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
-        fn the_depth_is_that_of_the_value(value in json(), levels in 0_usize..14) {
+        fn nests_deeper_than_agrees_with_the_depth_of_the_parsed_value(value in json(), levels in 0_usize..14) {
             let text = value.to_string();
             prop_assert_eq!(nests_deeper_than(&text, levels), depth_of(&value) > levels);
         }

@@ -28,7 +28,7 @@ struct Notification<'a> {
     params: &'a RawValue,
 }
 
-/// The id of the call, which stands among the members of the report.
+/// The id of the call. It is in `params`, beside the members of the report.
 #[derive(Deserialize)]
 struct CallId<'a> {
     #[serde(borrow)]
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_method_servers() {
+    fn progress_lines_are_parsed_and_other_lines_are_not() {
         let check = |line: &str, expected: Option<(u64, &str)>| {
             let read = parse_progress_line(line.as_bytes());
             let read = read.map(|(id, progress)| (id, progress.to_bytes()));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_as_it_was_written() {
+    fn a_written_progress_line_is_parsed_back() {
         let json = r#"{"progress":3,"total":4,"message":"ü\n"}"#;
         let progress = Progress::parse(json.as_bytes()).expect("a report");
         let line = progress_line(&progress, "12");

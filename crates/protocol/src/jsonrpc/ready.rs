@@ -14,7 +14,7 @@ const METHOD: &str = "$/ready";
 /// A longer line is not parsed.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// An `id` would make it a request, which a method server cannot send.
+/// A message with an `id` is a request, which a method server cannot send.
 #[derive(Deserialize)]
 struct Notification<'a> {
     #[serde(borrow)]
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_notification_is_ready() {
+    fn only_the_ready_notification_is_recognised() {
         let padded = format!(
             r#"{{"jsonrpc":"2.0","method":"$/ready","x":"{:1000}"}}"#,
             ""

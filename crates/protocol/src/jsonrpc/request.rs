@@ -76,7 +76,8 @@ const MEMBERS: [&str; 4] = ["jsonrpc", "method", "params", "id"];
 
 /// The raw members of a request. `None` means absent; `null` is `Some("null")`.
 struct Members<'a> {
-    /// An upper bound of the nesting of the params, known without scanning them again.
+    /// An upper bound for the nesting of the params, so that shallow params need not be scanned
+    /// again.
     depth_max: usize,
     jsonrpc: Option<&'a str>,
     method: Option<&'a str>,
@@ -118,8 +119,8 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
             id: raw.id.map(RawValue::get),
         })),
         Ok(_) => Ok(Err(invalid(None, "a request must be an object"))),
-        // Only a failure parses the body a second time, to distinguish "not JSON" from "not a
-        // request".
+        // The body is parsed a second time only after a failure, to distinguish "not JSON" from
+        // "not a request".
         Err(_) if serde_json::from_slice::<&RawValue>(body).is_err() => Err(NotJson),
         Err(_) => Ok(Err(match serde_json::from_slice::<Repeated<'_>>(body) {
             Ok(Repeated { member, id }) => invalid(
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_params_stay_the_bytes_they_were() {
+    fn ids_and_params_keep_their_bytes() {
         let check = |body, id, params| {
             let request = single(body).expect("well-formed");
             assert_eq!((request.id, request.params), (id, params), "{body}");
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_bounded_and_their_items_judged_one_by_one() {
+    fn batches_are_limited_and_their_items_are_checked_one_by_one() {
         assert_eq!(parse_body(b"[]").expect_err("empty").code(), -32600);
         let item = r#"{"jsonrpc":"2.0","method":"m","id":1}"#;
         let batch = |n: usize| format!("[{}]", vec![item; n].join(","));

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn child_lines() {
+    fn results_and_errors_of_method_servers_are_parsed_and_other_lines_are_not() {
         let check = |line: &str, expected| {
             assert_eq!(parse_child_line(line.as_bytes()), expected, "{line}")
         };
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn child_lines_that_are_read_leniently() {
+    fn responses_with_harmless_deviations_are_accepted() {
         for (line, result) in [
             (r#"{"id":7.00,"result":1}"#, Some("1")),
             (r#"{"id":7e0,"result":1}"#, Some("1")),

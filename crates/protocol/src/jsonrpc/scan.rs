@@ -2,15 +2,15 @@
 //! end.
 //!
 //! For unusual text (unknown or repeated members, escaped names, deep nesting, anything that is not
-//! JSON) it returns `None`, and serde decides. It accepts less than serde, and whatever it accepts
-//! it reads like serde. A property test compares both.
+//! JSON) it returns `None`, and serde decides. This parser accepts less than serde, and reads every
+//! text that it accepts in the same way as serde. A property test compares both.
 
 /// Deepest nesting that this parser accepts: [`OPEN_MAX`] levels, and an empty object or array in
 /// the innermost.
 pub const DEPTH_MAX: usize = 1 + OPEN_MAX as usize;
-/// Most open levels: each has a bit in a word.
+/// The maximum number of open levels: each level has one bit of a 64-bit word.
 const OPEN_MAX: u32 = 64;
-/// Bytes of a long string that are tested at once.
+/// The number of bytes of a long string that are tested at once.
 const BLOCK: usize = 64;
 
 /// The values of an object's members, in the order of `names`, without the white space around them.

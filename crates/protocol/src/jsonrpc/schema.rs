@@ -15,7 +15,7 @@ pub enum CallBody {
     Batch(#[schemars(length(min = 1, max = BATCH_MAX))] Vec<JsonRpcRequest>),
 }
 
-/// Without an id it is a notification, which gets no response.
+/// A request without an id is a notification, which gets no response.
 #[derive(JsonSchema)]
 pub struct JsonRpcRequest {
     #[schemars(extend("const" = "2.0"))]
@@ -40,7 +40,7 @@ enum JsonRpcId {
     Number(f64),
 }
 
-/// One response, or those of a batch in the order of the requests.
+/// One response, or the responses of a batch in the order of the requests.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub enum CallResult {
@@ -62,8 +62,9 @@ pub struct JsonRpcResponse {
     id: Option<JsonRpcId>,
 }
 
-/// Codes of the server: -32700 not JSON, -32600 not a request, -32601 no such method, -32000 no
-/// provider, -32001 timeout, -32002 interrupted. Others come from the method itself.
+/// Codes of the server: -32700 not JSON, -32600 not a request, -32601 no such method, -32602 params
+/// nested too deeply, -32603 answer too large or not valid, -32000 no provider, -32001 timeout,
+/// -32002 interrupted. Other codes come from the method itself.
 #[derive(JsonSchema)]
 pub struct JsonRpcError {
     code: i64,

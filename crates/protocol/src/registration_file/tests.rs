@@ -27,7 +27,7 @@ fn check(text: &str) -> Result<CheckedRegistration, FileError> {
 }
 
 #[test]
-fn reads_the_specifications_fields() {
+fn the_fields_of_the_specification_are_read() {
     let checked = check(GOOD).expect("valid");
     assert_eq!(checked.methods[0].name.as_str(), "lab.search");
     let schema = checked.methods[0].params_schema.as_ref().expect("a schema");

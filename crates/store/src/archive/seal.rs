@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_under_the_seal() {
+    fn a_change_of_any_byte_breaks_the_seal() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("sealed");
         std::fs::write(&file, b"some content").expect("written");

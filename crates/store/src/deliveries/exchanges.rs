@@ -12,15 +12,15 @@ use crate::{
     value::Value,
 };
 
-/// Deliveries whose exchanges one call of [`remove_oldest`] removes at most. They are larger than any
-/// event, so an emit needs no second call.
+/// The maximum number of deliveries whose exchanges one call of [`remove_oldest`] removes. Together
+/// these exchanges are larger than any event, so an emit needs no second call.
 const REMOVED_MAX: u32 = 500;
 
 pub(super) fn to_text(exchange: &Exchange) -> String {
     serde_json::to_string(exchange).expect("an exchange is always JSON")
 }
 
-/// Counts the exchange of an attempt for its delivery and its owner.
+/// Adds the bytes of an exchange to the counters of its delivery and of the lane's owner.
 pub(super) fn count(tx: &mut Tx<'_>, lane: LaneId, n: u64, bytes: usize) -> Result<(), StoreError> {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     tx.send(
@@ -59,7 +59,7 @@ pub(super) fn count_removed(
     Ok(removed.len())
 }
 
-/// Removes the deliveries with exchanges of a lane that is about to be deleted.
+/// Removes the deliveries that have exchanges, of a lane that is about to be deleted.
 pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     // Waits for a worker that is recording an attempt.
     tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;

@@ -71,7 +71,7 @@ pub fn newest(tx: &mut Tx<'_>, lane: LaneId) -> Result<u64, StoreError> {
     Ok(tail.unwrap_or(0))
 }
 
-/// Links a delivery and the delivery that sends its event again.
+/// Links a delivery to the delivery that sends its event again, and the other way round.
 pub fn link_resend(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -129,7 +129,7 @@ async fn receivers_of_others_do_not_count_and_show_no_attempts(engine: &TestEngi
 }
 
 #[tokio::test]
-async fn drops_are_found_among_those_of_their_millisecond() {
+async fn the_drop_of_an_event_is_found_among_many_drops_of_the_same_millisecond() {
     with_store(&TestEngine::embedded(), |tx| {
         let sink = insert_sink(tx, 1, "ann")?;
         for number in 1..=u128::from(DELIVERIES_MAX) + 1 {

@@ -1,7 +1,8 @@
 //! Removal of old events, and the lanes that still needed them.
 //!
-//! A waiting delivery keeps its event. A lane that still has to look at an event (`refill_from`) keeps
-//! it longer than usual, but not for ever: what is removed nevertheless is reported as lost.
+//! A waiting delivery keeps its event. A lane that still has to look at an event (`refill_from`)
+//! keeps it longer than usual, but not forever. If such an event is removed, the event is reported
+//! as lost.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ pub(super) const RETURNED: &str =
 /// An event that was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct RemovedEvent {
-    /// The key of the counter of its bytes.
+    /// The key of the counter that its bytes count in.
     pub(super) charged_to: String,
     pub(super) owner_id: UserId,
     pub(super) id: EventId,
@@ -35,7 +36,7 @@ pub(super) struct RemovedEvent {
 
 row! { RemovedEvent: charged_to, owner_id, id, r#type as "type", seq, data_bytes }
 
-/// A lane that has not looked at all events.
+/// A lane that has not yet looked at every event.
 struct HeldLane {
     lane: LaneId,
     owner_key: String,
@@ -80,8 +81,9 @@ pub struct Pruned {
     pub next: Option<EventId>,
 }
 
-/// Looks at most at `limit` events after an id and from before a time, and removes those that no
-/// delivery and no lane needs. The lanes' needs count only for events since `held_since`.
+/// Looks at no more than `limit` events that are newer than `after` and older than `before`.
+/// Removes those that no delivery and no lane needs. Events before `held_since` are removed even if
+/// a lane still has to look at them.
 pub fn prune(
     tx: &mut Tx<'_>,
     after: EventId,
@@ -114,7 +116,7 @@ pub fn prune(
     })
 }
 
-/// Removes events and subtracts them from their counters. Returns what lanes lost.
+/// Removes events and subtracts them from their counters. Returns the events that lanes lost.
 pub(super) fn remove(tx: &mut Tx<'_>, events: &[EventId]) -> Result<Vec<LostEvents>, StoreError> {
     let sql = format!("DELETE FROM events WHERE id = ?1 RETURNING {RETURNED}");
     let mut removed = Vec::with_capacity(events.len());
@@ -124,7 +126,7 @@ pub(super) fn remove(tx: &mut Tx<'_>, events: &[EventId]) -> Result<Vec<LostEven
     settle(tx, &removed)
 }
 
-/// Subtracts removed events from their counters. Returns what lanes lost.
+/// Subtracts removed events from their counters. Returns the events that lanes lost.
 pub(super) fn settle(
     tx: &mut Tx<'_>,
     removed: &[RemovedEvent],
@@ -140,7 +142,8 @@ pub(super) fn settle(
     owner_keys.insert(GLOBAL.to_owned());
     let mut lost = Vec::new();
     for owner_key in owner_keys {
-        // Only the lanes that see these events, so that the cost does not grow with other users.
+        // Reads only the lanes that see these events, so that the lanes of other users cost
+        // nothing.
         let held: Vec<HeldLane> = tx.list(
             "SELECT id, owner_key, sink_id, method, patterns, refill_from FROM lanes
              WHERE owner_key = ?1 AND refilling = 1 AND refill_from IS NOT NULL ORDER BY id",

@@ -85,10 +85,10 @@ pub struct Room {
     pub lost: Vec<LostEvents>,
 }
 
-/// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that no
-/// lane needs, and charges the server for those that only global sinks need. Keeps the newest event.
-/// Events that a lane has not looked at yet are removed too and reported as lost: otherwise one receiver
-/// that is away would end all emits of its owner.
+/// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that
+/// no waiting delivery needs, and charges the server for those that only global sinks need. Keeps
+/// the newest event. Events that a lane has not looked at yet are removed too, and are reported as
+/// lost. Otherwise one unavailable receiver would block all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -144,8 +144,8 @@ const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) AS data_bytes,
          AND e.charged_to IS NULL
      ORDER BY e.id LIMIT ?3";
 
-/// Removes events of any owner that the server is charged for and that no lane needs. Otherwise the
-/// server's counter would stay full.
+/// Removes events of any owner that the server is charged for and that no waiting delivery needs.
+/// Otherwise the server's counter would stay full.
 fn prune_charged(tx: &mut Tx<'_>) -> Result<Vec<LostEvents>, StoreError> {
     let removed = tx.list(
         &format!(

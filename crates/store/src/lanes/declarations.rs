@@ -46,7 +46,7 @@ pub fn declare(
     for subscription in subscriptions {
         let lane = upsert(tx, owner, subscription)?;
         if !subscription.holds {
-            // Declarations of stopped spaces that held the lane before.
+            // Stopped spaces keep their declarations only while the lane holds events.
             tx.execute(
                 "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id IN (
                      SELECT id FROM spaces WHERE state = 'stopped')",
@@ -71,7 +71,7 @@ pub fn declare(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withdrawal {
     All,
-    /// Not those of lanes that hold events: the space may come back.
+    /// All except those of lanes that hold events, because the space may start again.
     ExceptHolding,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
 //! `lanes_due_by_owner` from its first due lane. Its cost does not depend on the number of lanes of
-//! any owner. The exception are methods in a zone: the statement may skip lanes of the same owner
-//! whose spaces are linked to other servers.
+//! any owner. Lanes of methods in a zone are an exception: the statement may skip lanes of the same
+//! owner whose spaces are linked to other servers.
 
 use svc_core::{ServerId, Timestamp};
 

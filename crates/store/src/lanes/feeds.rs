@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FeedSelection {
-    /// Deliveries by number. The position is the number of those that were looked at.
+    /// Deliveries by number. The position is how many of them were looked at.
     Deliveries { numbers: Vec<u64> },
     /// Deliveries that ended as dead since a time. The position is the last one.
     Dead { since: Timestamp, until_n: u64 },
@@ -28,7 +28,7 @@ pub enum FeedSelection {
 
 as_json!(FeedSelection);
 
-/// A feed of a lane that has not ended.
+/// An unfinished feed of a lane.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Feed {
     pub n: u64,
@@ -56,7 +56,7 @@ pub fn add_feed(
     )
 }
 
-/// The number of feeds of a lane that have not ended.
+/// The number of unfinished feeds of a lane.
 pub fn count_feeds(tx: &mut Tx<'_>, lane: LaneId) -> Result<u32, StoreError> {
     tx.get(
         "SELECT COUNT(*) FROM lane_feeds WHERE lane_id = ?1",

@@ -53,7 +53,7 @@ row! {
 pub struct LaneHealth {
     /// Failed attempts since the last success.
     pub failed_in_row: u32,
-    /// The first of them.
+    /// The time of the first of these failed attempts.
     pub failing_since: Option<Timestamp>,
     /// The state that the last `sink.*` event reported.
     pub reported: Option<ReportedState>,
@@ -70,7 +70,7 @@ pub enum ReportedState {
 
 as_word!(ReportedState);
 
-/// Renews a lease. `None` if another server holds the lane, or if the lane was removed.
+/// Renews a lease. `None` if the lane was claimed again, released or removed since.
 pub fn hold(
     tx: &mut Tx<'_>,
     held: LaneLease,
@@ -85,7 +85,8 @@ pub fn hold(
     )
 }
 
-/// Counts starts of the delivery at the head, before it is sent; 0 only writes `rate_until`.
+/// Counts starts of the delivery at the head, before it is sent. With `starts` 0, only writes
+/// `rate_until`.
 pub fn start(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -98,7 +99,7 @@ pub fn start(
     )
 }
 
-/// Undoes the count of a start that made no attempt.
+/// Subtracts a start that was counted but made no attempt.
 pub fn undo_start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET starts = CASE WHEN starts > 0 THEN starts - 1 ELSE 0 END WHERE id = ?1",
@@ -106,7 +107,8 @@ pub fn undo_start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     )
 }
 
-/// Removes deliveries at the head, which have ended, and resets the counters for the next one.
+/// Removes the `ended` finished deliveries at the head, and resets the counters for the next
+/// delivery.
 pub fn advance(tx: &mut Tx<'_>, lane: LaneId, ended: u32) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET depth = depth - ?2, failures = 0, starts = 0 WHERE id = ?1",
@@ -135,7 +137,8 @@ pub fn set_health(tx: &mut Tx<'_>, lane: LaneId, health: LaneHealth) -> Result<(
     )
 }
 
-/// Counts a failed attempt of the delivery at the head, which was started at least as often.
+/// Counts a failed attempt of the delivery at the head. The count of starts becomes at least the
+/// count of failures.
 pub fn retry(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET failures = failures + 1,
@@ -150,7 +153,7 @@ pub fn release(tx: &mut Tx<'_>, lane: LaneId, next_at: Timestamp) -> Result<(), 
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0, next_at = ?2 WHERE id = ?1",
         values![lane, next_at],
     )?;
-    // Another server may continue.
+    // Another server may claim the lane now.
     tx.hint();
     Ok(())
 }
@@ -169,15 +172,15 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
 pub struct DueLane {
     pub kind: DeliveryKind,
     pub owner_key: String,
-    /// The server that holds the lane; then nothing was changed.
+    /// The server that holds the lane. If there is one, the lane was not changed.
     pub holder: Option<ServerId>,
 }
 
 row! { DueLane: kind as "delivery_kind", owner_key, holder }
 
 /// Makes a lane due that was paused when the delivery at its head had failed `failures` times.
-/// `None` if the lane was removed, is empty, or waits for a retry: then the delivery has failed
-/// again since.
+/// `None` if the lane was removed or is empty, or if the delivery has failed again since and waits
+/// for its retry.
 pub fn make_due(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -31,7 +31,8 @@ pub struct Candidate {
     pub active: bool,
     pub holds: bool,
     pub has_filter: bool,
-    /// Whether the lane will look at all new events by itself, because earlier ones wait.
+    /// Whether earlier events still wait for the lane. If so, the lane reads new events from the
+    /// store later.
     pub is_behind: bool,
 }
 
@@ -99,7 +100,7 @@ pub fn count_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<bool, StoreError> {
     Ok(is_first)
 }
 
-/// The queue of a lane that dropped events is empty.
+/// Records that the queue of a lane that dropped events is empty again.
 pub fn end_dropping(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send("UPDATE lanes SET dropping = 0 WHERE id = ?1", values![lane])
 }

@@ -1,6 +1,6 @@
-//! Refilling: a lane that could not queue an event looks at the stored events again, from that event
-//! on and in the order of their numbers. Until it has looked at all of them, no new event is queued
-//! directly, so none overtakes.
+//! Refilling: a lane that could not queue an event looks at the stored events again, from that
+//! event on and in the order of their numbers. Until it has looked at all of them, no new event is
+//! queued directly, so that no event overtakes another.
 
 use svc_core::{
     EventId, LaneId, Timestamp, UserId,
@@ -17,7 +17,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// A lane as its refill needs it.
+/// The fields of a lane that its refill needs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RefillLane {
     pub id: LaneId,
@@ -50,9 +50,9 @@ impl RefillLane {
 const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filter, active, holds,
     depth, refill_from, feeds";
 
-/// Lanes that can look at stored events now: those with a half empty queue, and those that drop what
-/// does not fit. A lane that drops does not wait until it is active: it must not look at the events
-/// that follow.
+/// Lanes that can look at stored events now: those with a half empty queue, and those that drop
+/// what does not fit. A lane that drops is ready even while it is inactive. Otherwise it would
+/// later look at events that were emitted while it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})
@@ -102,7 +102,8 @@ pub fn find_refill(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<RefillLane>, 
     )
 }
 
-/// Lets a lane look at stored events, from the event on that this transaction has just inserted.
+/// Makes a lane look at stored events, beginning with the event that this transaction has just
+/// inserted.
 pub fn begin_refill(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         &format!(
@@ -128,8 +129,8 @@ pub fn move_refill(tx: &mut Tx<'_>, lane: LaneId, next: u64) -> Result<(), Store
     )
 }
 
-/// Adds events to the tail of a lane that has room for all of them. Returns the number of the first
-/// delivery; `None` if the lane has no room.
+/// Adds events to the tail of a lane. Returns the number of the first delivery; `None`, without
+/// adding any event, if the lane has no room for all of them.
 pub fn append(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -9,7 +9,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The task that drives a connection until it ends; without notifications.
+/// The task that drives a connection until it ends. It ignores notifications.
 pub(super) type ConnectionDriver = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug, Error)]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_is_reached_by_tls_unless_it_is_disabled() {
+    fn connections_to_other_machines_use_tls_unless_it_is_disabled() {
         for (url, encrypted) in [
             ("postgres://a@localhost/b", false),
             ("postgres://a@[::1]/b", false),

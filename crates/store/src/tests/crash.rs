@@ -10,13 +10,13 @@ use std::{
 
 use super::{Folder, Store, meta};
 
-/// Names the data folder to the child process.
+/// The environment variable that passes the data folder to the child process.
 const CHILD_FOLDER: &str = "SVC_TEST_STORE_FOLDER";
 const REPORTED: usize = 60;
 
 /// The test runs itself as a child process, with a folder to write to.
 #[tokio::test]
-async fn kill_nine_loses_nothing_that_was_acknowledged() {
+async fn kill_nine_loses_no_acknowledged_write() {
     if let Some(folder) = env::var_os(CHILD_FOLDER) {
         return write_until_killed(Path::new(&folder)).await;
     }
@@ -24,13 +24,10 @@ async fn kill_nine_loses_nothing_that_was_acknowledged() {
     let mut child = Command::new(env::current_exe().expect("a test binary"))
         .args(["--exact", "--nocapture"])
         .arg(
-            concat!(
-                module_path!(),
-                "::kill_nine_loses_nothing_that_was_acknowledged"
-            )
-            .split_once("::")
-            .expect("a crate")
-            .1,
+            concat!(module_path!(), "::kill_nine_loses_no_acknowledged_write")
+                .split_once("::")
+                .expect("a crate")
+                .1,
         )
         .env(CHILD_FOLDER, folder.path())
         .stdout(Stdio::piped())

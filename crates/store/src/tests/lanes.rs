@@ -90,7 +90,7 @@ impl Fixture {
     }
 }
 
-async fn a_subscription_lives_as_long_as_some_space_declares_it(engine: &TestEngine) {
+async fn a_subscription_exists_as_long_as_some_space_declares_it(engine: &TestEngine) {
     let fixture = Fixture::new(engine).await;
     let (one, two) = (SpaceId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
     let first = fixture.declare(one, &["a", "b"]).await;
@@ -174,7 +174,7 @@ async fn deliveries_are_paged_by_their_number(engine: &TestEngine) {
 }
 
 on_each_engine!(
-    a_subscription_lives_as_long_as_some_space_declares_it,
+    a_subscription_exists_as_long_as_some_space_declares_it,
     events_are_listed_newest_first_by_owner_and_pattern,
     deliveries_are_paged_by_their_number,
 );

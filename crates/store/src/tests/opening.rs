@@ -49,7 +49,7 @@ async fn only_the_owner_has_access_to_folder_and_database() {
     let store = Store::open(&data_dir).expect("opens");
     set(&store, "k", "v").await.expect("committed");
     let mode = |path: &Path| {
-        let metadata = fs::metadata(path).expect("it is there");
+        let metadata = fs::metadata(path).expect("the path exists");
         metadata.permissions().mode() & 0o777
     };
     assert_eq!(mode(&data_dir), 0o700);

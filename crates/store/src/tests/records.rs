@@ -148,7 +148,7 @@ async fn a_space_name_is_unique_per_owner_until_it_is_deleted(engine: &TestEngin
     .await;
 }
 
-async fn lists_go_page_by_page_in_the_order_of_time(engine: &TestEngine) {
+async fn lists_are_read_page_by_page_in_the_order_of_time(engine: &TestEngine) {
     with_store(engine, |tx| {
         let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
         let mut expected = Vec::new();
@@ -177,7 +177,7 @@ async fn lists_go_page_by_page_in_the_order_of_time(engine: &TestEngine) {
     .await;
 }
 
-async fn a_template_comes_back_whole_and_its_spaces_outlive_it(engine: &TestEngine) {
+async fn a_template_is_read_as_it_was_written_and_its_spaces_outlive_it(engine: &TestEngine) {
     with_store(engine, |tx| {
         let owner = insert_user(tx, "ann")?;
         let template = Template {
@@ -297,7 +297,7 @@ async fn audit_is_filtered_newest_first_and_pruned(engine: &TestEngine) {
     .await;
 }
 
-async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(engine: &TestEngine) {
+async fn audit_is_filtered_by_the_time_of_an_entry_not_by_that_of_its_id(engine: &TestEngine) {
     with_store(engine, |tx| {
         let now = svc_clock::now();
         let late = now.minus(Duration::from_secs(9 * 60));
@@ -352,11 +352,11 @@ async fn the_server_keeps_its_id(engine: &TestEngine) {
 on_each_engine!(
     a_space_goes_through_its_states,
     a_space_name_is_unique_per_owner_until_it_is_deleted,
-    lists_go_page_by_page_in_the_order_of_time,
-    a_template_comes_back_whole_and_its_spaces_outlive_it,
+    lists_are_read_page_by_page_in_the_order_of_time,
+    a_template_is_read_as_it_was_written_and_its_spaces_outlive_it,
     a_space_has_one_agent_token_of_each_kind,
     roles_give_a_user_the_union_of_their_permissions,
     audit_is_filtered_newest_first_and_pruned,
-    audit_is_narrowed_by_an_entrys_time_whenever_it_was_written,
+    audit_is_filtered_by_the_time_of_an_entry_not_by_that_of_its_id,
     the_server_keeps_its_id,
 );

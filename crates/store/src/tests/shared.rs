@@ -22,7 +22,7 @@ async fn two() -> Option<(Store, Store, TestEngine)> {
 }
 
 #[tokio::test]
-async fn writers_of_two_servers_take_turns_and_lose_nothing() {
+async fn writers_of_two_servers_take_turns_and_lose_no_write() {
     let Some((one, other, _engine)) = two().await else {
         return;
     };
@@ -56,34 +56,36 @@ async fn a_rejected_write_releases_the_lock() {
 }
 
 #[tokio::test]
-async fn a_server_that_lost_its_connections_notices_nothing() {
+async fn a_server_that_lost_its_connections_opens_new_ones() {
     let Some((one, other, engine)) = two().await else {
         return;
     };
     set(&one, "k", "v").await.expect("committed");
     assert_eq!(get(&other, "k").await.as_deref(), Some("v"));
     let (TestEngine::Postgres(database), Some(postgres)) = (&engine, TestPostgres::find()) else {
-        unreachable!("two stores need one");
+        unreachable!("two stores need PostgreSQL");
     };
     assert!(postgres.kill_connections(&database.name) >= 3);
-    set(&one, "k", "w").await.expect("committed on a new one");
+    set(&one, "k", "w")
+        .await
+        .expect("committed on a new connection");
     assert_eq!(get(&other, "k").await.as_deref(), Some("w"));
 }
 
 #[tokio::test]
-async fn a_commit_of_another_server_is_hinted_at() {
+async fn a_commit_notifies_the_other_servers() {
     let Some((one, other, _engine)) = two().await else {
         return;
     };
     // Listening begins with a hint, because earlier commits were not reported.
     timeout(SOON, other.wait_for_hint())
         .await
-        .expect("it listens");
+        .expect("the server listens");
     let telling = |tx: &mut crate::Tx<'_>| zone_changes::append(tx, &ZoneChange::Groups);
     one.write(telling).await.expect("committed");
     timeout(SOON, other.wait_for_hint())
         .await
-        .expect("it heard");
+        .expect("the server was notified");
     let found = other
         .read(|tx| zone_changes::list_after(tx, 0, 10))
         .await
@@ -92,7 +94,7 @@ async fn a_commit_of_another_server_is_hinted_at() {
 }
 
 #[tokio::test]
-async fn servers_that_start_at_once_make_the_tables_once() {
+async fn servers_that_start_at_the_same_time_create_the_tables_once() {
     let Some(engine) = TestEngine::postgres() else {
         return;
     };
@@ -103,7 +105,7 @@ async fn servers_that_start_at_once_make_the_tables_once() {
 }
 
 #[tokio::test]
-async fn the_clock_is_the_databases() {
+async fn the_time_comes_from_the_database() {
     let Some(engine) = TestEngine::postgres() else {
         return;
     };

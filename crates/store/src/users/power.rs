@@ -20,9 +20,9 @@ pub enum UserFilter {
     Id(UserId),
     Role(RoleId),
     Group(GroupId),
-    /// A space that was made from this template and is not deleted.
+    /// The owners of spaces that were created from this template and are not deleted.
     SpaceOf(TemplateId),
-    /// A space that starts with this script and is not deleted.
+    /// The owners of spaces that start with this script and are not deleted.
     StartupScript(ScriptId),
 }
 

@@ -1,4 +1,5 @@
-//! Compares the fast parser with serde: it may leave a text to serde, but never reads it differently.
+//! Compares the fast parser with serde: it may leave a text to serde, but must never read a text
+//! differently.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::Deserialize;
@@ -33,7 +34,7 @@ fn value_by_serde(json: &[u8]) -> Option<&str> {
         .map(RawValue::get)
 }
 
-/// Whatever the fast parser accepts, it reads like serde.
+/// Checks that the fast parser, if it accepts a text, reads it like serde.
 fn compare(json: &[u8]) {
     let shown = String::from_utf8_lossy(json);
     if let Some(found) = members(json, NAMES) {
@@ -204,7 +205,7 @@ proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn everything_is_read_like_serde_or_left_to_it(json in prop_oneof![pieces(), mutations()]) {
+    fn every_text_is_read_like_serde_or_left_to_serde(json in prop_oneof![pieces(), mutations()]) {
         compare(&json);
     }
 }

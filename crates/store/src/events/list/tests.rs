@@ -126,7 +126,7 @@ async fn filters_find_all_matching_events_however_old(engine: &TestEngine) {
     }
 }
 
-async fn a_page_ends_at_its_bytes_and_the_next_goes_on(engine: &TestEngine) {
+async fn a_page_ends_at_its_byte_limit_and_the_next_page_continues(engine: &TestEngine) {
     let store = engine.open().await;
     let large = |number| Event {
         data: JsonText::from(&json!({"text": "x".repeat(200 * 1024)})),
@@ -155,7 +155,7 @@ async fn a_page_ends_at_its_bytes_and_the_next_goes_on(engine: &TestEngine) {
 
 on_each_engine!(
     filters_find_all_matching_events_however_old,
-    a_page_ends_at_its_bytes_and_the_next_goes_on,
+    a_page_ends_at_its_byte_limit_and_the_next_page_continues,
 );
 
 async fn explain(store: &Store, sql: String, values: Vec<Value>) -> String {

@@ -107,7 +107,7 @@ async fn the_oldest_events_that_no_lane_needs_make_room(engine: &TestEngine) {
     assert!(!left.contains(&1), "{left:?}");
 }
 
-async fn what_lanes_of_the_owner_need_is_not_removed(engine: &TestEngine) {
+async fn events_that_lanes_of_the_owner_need_are_not_removed(engine: &TestEngine) {
     let store = engine.open().await;
     insert_some(&store, 0..11).await;
     for number in 0..10 {
@@ -117,7 +117,7 @@ async fn what_lanes_of_the_owner_need_is_not_removed(engine: &TestEngine) {
     assert_eq!(stored(&store).await.len(), 11);
 }
 
-async fn what_only_global_sinks_need_counts_for_the_server(engine: &TestEngine) {
+async fn events_that_only_global_sinks_need_count_for_the_server(engine: &TestEngine) {
     let store = engine.open().await;
     insert_some(&store, 0..12).await;
     for number in 0..12 {
@@ -152,7 +152,7 @@ async fn retention_counts_down(engine: &TestEngine) {
 
 on_each_engine!(
     the_oldest_events_that_no_lane_needs_make_room,
-    what_lanes_of_the_owner_need_is_not_removed,
-    what_only_global_sinks_need_counts_for_the_server,
+    events_that_lanes_of_the_owner_need_are_not_removed,
+    events_that_only_global_sinks_need_count_for_the_server,
     retention_counts_down,
 );

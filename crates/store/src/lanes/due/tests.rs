@@ -82,7 +82,7 @@ async fn due_owners(store: &Store, server: ServerId, now: Timestamp) -> Vec<(Str
     listing.await.expect("read")
 }
 
-async fn an_owners_many_lanes_hide_no_other_owner(engine: &TestEngine) {
+async fn many_lanes_of_one_owner_do_not_hide_other_owners(engine: &TestEngine) {
     let store = engine.open().await;
     methods_of(&store, 1, 300).await;
     methods_of(&store, 2, 1).await;
@@ -118,7 +118,7 @@ async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
 }
 
 /// A server of the previous version creates lanes without a kind.
-async fn the_kinds_of_lanes_are_corrected(engine: &TestEngine) {
+async fn kinds_of_lanes_that_an_older_server_created_are_corrected(engine: &TestEngine) {
     let store = engine.open().await;
     methods_of(&store, 1, 1).await;
     let forgetting =
@@ -130,8 +130,8 @@ async fn the_kinds_of_lanes_are_corrected(engine: &TestEngine) {
 }
 
 on_each_engine!(
-    the_kinds_of_lanes_are_corrected,
-    an_owners_many_lanes_hide_no_other_owner,
+    kinds_of_lanes_that_an_older_server_created_are_corrected,
+    many_lanes_of_one_owner_do_not_hide_other_owners,
     lanes_are_claimed_in_the_order_they_are_due,
 );
 

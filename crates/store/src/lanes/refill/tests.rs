@@ -95,7 +95,7 @@ async fn a_lane_is_ready_when_it_is_behind_and_has_room(engine: &TestEngine) {
     write(&store, move |tx| {
         events::insert(tx, &held)?;
         begin_refill(tx, lane)?;
-        // Only the first event counts.
+        // The second call has no effect: the lane begins with the first event.
         begin_refill(tx, lane)
     })
     .await;
@@ -104,7 +104,7 @@ async fn a_lane_is_ready_when_it_is_behind_and_has_room(engine: &TestEngine) {
     assert_eq!(owners().await, [ANN.to_string()]);
     let ready = move |tx: &mut Tx<'_>| find_ready(tx, &ANN.to_string(), LaneId::NIL);
     assert_eq!(write(&store, ready).await.map(|lane| lane.id), Some(lane));
-    // 51 wait: not half empty.
+    // 51 of 100 deliveries wait, so the queue is not half empty.
     let appended = ids.clone();
     let first = write(&store, move |tx| {
         let many = vec![(appended.0, appended.1.as_str()); 51];
@@ -138,7 +138,7 @@ async fn a_lane_is_ready_when_it_is_behind_and_has_room(engine: &TestEngine) {
     assert_eq!(errors, (3, "two".to_owned()));
 }
 
-async fn retention_spares_what_a_lane_needs_and_reports_what_it_loses(engine: &TestEngine) {
+async fn retention_keeps_the_events_that_a_lane_needs_and_reports_lost_events(engine: &TestEngine) {
     let store = engine.open().await;
     let lane = declare(&store, "a", true).await;
     insert(&store, 1, ANN).await;
@@ -164,7 +164,7 @@ async fn retention_spares_what_a_lane_needs_and_reports_what_it_loses(engine: &T
     assert_eq!(write(&store, hard).await.next, None);
 }
 
-async fn feeds_are_worked_off_in_turn(engine: &TestEngine) {
+async fn feeds_are_processed_one_after_the_other(engine: &TestEngine) {
     let store = engine.open().await;
     let lane = declare(&store, "a", false).await;
     let numbers = |n: u64| FeedSelection::Deliveries { numbers: vec![n] };
@@ -227,7 +227,7 @@ async fn dead_deliveries_are_found_once_and_linked(engine: &TestEngine) {
     assert_eq!(write(&store, list).await, [], "3 waits");
 }
 
-async fn a_lane_that_holds_stays_when_its_space_is_stopped(engine: &TestEngine) {
+async fn a_lane_that_holds_events_stays_when_its_space_is_stopped(engine: &TestEngine) {
     let store = engine.open().await;
     let lane = declare(&store, "a", true).await;
     let withdraw = |which| move |tx: &mut Tx<'_>| lanes::withdraw_space(tx, LAB, which);
@@ -241,8 +241,8 @@ async fn a_lane_that_holds_stays_when_its_space_is_stopped(engine: &TestEngine) 
 on_each_engine!(
     numbers_follow_commits_and_are_not_used_again,
     a_lane_is_ready_when_it_is_behind_and_has_room,
-    retention_spares_what_a_lane_needs_and_reports_what_it_loses,
-    feeds_are_worked_off_in_turn,
+    retention_keeps_the_events_that_a_lane_needs_and_reports_lost_events,
+    feeds_are_processed_one_after_the_other,
     dead_deliveries_are_found_once_and_linked,
-    a_lane_that_holds_stays_when_its_space_is_stopped,
+    a_lane_that_holds_events_stays_when_its_space_is_stopped,
 );

@@ -260,7 +260,7 @@ async fn s4_3_sink_list_and_get() {
     check(server.cli(&ann), &args, expect![[r#"
         $ svc sink create hook --url https://example.com/hook --patterns '*.created'
         --- stderr
-        error: invalid value '*.created' for '--patterns <PATTERNS>': pattern `*.created` has a `*` at character 1; a `*` may stand only once, at the end
+        error: invalid value '*.created' for '--patterns <PATTERNS>': pattern `*.created` has a `*` at character 1; a `*` is allowed only once, at the end
 
         For more information, try '--help'.
         --- exit 2
