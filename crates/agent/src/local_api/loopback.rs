@@ -62,7 +62,7 @@ fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
         return Err(Failure::new(
             StatusCode::FORBIDDEN,
             "foreign_origin",
-            "the agent rejects requests of web pages: send no `Origin` header",
+            "the agent rejects requests from web pages: send no `Origin` header",
         ));
     }
     Ok(())
