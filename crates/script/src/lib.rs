@@ -1,7 +1,7 @@
 //! The embedded Python: runs scripts in a fresh evaluator, with only the abilities that the host
 //! grants.
 //!
-//! Cast: an [`Evaluator`] runs scripts and calls handlers. It asks its [`Host`] for libraries, and
+//! Main types: an [`Evaluator`] runs scripts and calls handlers. It asks its [`Host`] for libraries, and
 //! to emit events, call the API or start processes. A [`Snapshot`] is an evaluator with its
 //! libraries loaded; a fresh evaluator is restored from it for every request. Scripts on the server
 //! and handlers of a space run in worker processes of this same binary ([`worker`]), one script at

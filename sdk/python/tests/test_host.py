@@ -261,7 +261,7 @@ class OutsideTest(HostTest):
 
     def test_without_an_agent_and_a_server_the_error_says_what_to_do(self) -> None:
         for name, attempt in [("svc.api", api.me), ("svc.event", lambda: event.emit("x"))]:
-            with self.refused(f"^{name} has nobody to ask: .* set SVC_URL and SVC_TOKEN$"):
+            with self.refused(f"^{name} has no server to ask: .* set SVC_URL and SVC_TOKEN$"):
                 attempt()
         os.environ["SVC_URL"], os.environ["SVC_TOKEN"] = "ftp://x", "svc_pat_x"
         with self.refused("SVC_URL `ftp://x` is not an http or https address"):

@@ -2,7 +2,7 @@
 //! format spends most of its time on the names of fields.
 //!
 //! Structs are written as their fields in order, variants as their number. Every value has a tag for
-//! its kind, because some types of the engine need one. Structs inside untagged enums are not
+//! its kind, because some types of the engine can only be read with a tag. Structs inside untagged enums are not
 //! supported; an idle engine has none. Only the same binary can read the format. Damaged bytes give
 //! an error or a wrong value, never a panic.
 

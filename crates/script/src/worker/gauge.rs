@@ -93,7 +93,7 @@ impl Gauge {
         self.meter.read()
     }
 
-    /// Does the work while the counters are updated. Memory in use before does not count.
+    /// Updates the counters while `work` runs. Memory that was in use before does not count.
     pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.usage().map_or(0, |usage| usage.resident);
         BASELINE_MEMORY.store(before, Ordering::Relaxed);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_meter_sees_memory_that_is_used() {
+    fn the_gauge_measures_memory_in_use() {
         let meter = Meter::open().expect("a /proc");
         let before = meter.read().expect("read");
         let block = vec![1_u8; 32 * 1024 * 1024];

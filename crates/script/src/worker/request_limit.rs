@@ -17,7 +17,7 @@ pub(super) enum ExchangeEnd {
     Unsendable(io::Error),
     /// The worker sent an invalid message. It may still be running.
     InvalidMessage(io::Error),
-    /// Its pipes are closed.
+    /// The worker's pipes are closed.
     Closed,
 }
 

@@ -269,7 +269,7 @@ def _server(module: str) -> _Peer:
     url, token = os.environ.get("SVC_URL"), os.environ.get("SVC_TOKEN")
     if not url or not token:
         raise RuntimeError(
-            f"{module} has nobody to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
+            f"{module} has no server to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
             " no server is known; run inside a space, or set SVC_URL and SVC_TOKEN"
         )
     # The variable may name several servers, as for an agent.

@@ -22,7 +22,7 @@ class StringIO:
             raise ValueError("I/O operation on closed file")
 
     def _flush(self):
-        """Puts what was written into the text."""
+        """Joins the written parts with the text."""
         self._check()
         if self._parts:
             new = "".join(self._parts)
