@@ -34,7 +34,7 @@ use crate::links;
 
 /// Folder for the results of a run.
 const FOLDER: &str = "target/bench";
-/// Numbers of idle links to measure. Gates and goals apply to the last one.
+/// Numbers of idle links to measure. Gates and goals apply to the last number.
 const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
 /// Length of each of the two measurements of the pipe alone.
 const STDIO_TIME: Duration = Duration::from_secs(1);

@@ -197,7 +197,7 @@ class HandlersTest(ServingTest):
         serving.send(_request("missing"), _request("leave"))
         out, err, code = serving.end()
         self.assertEqual((out, code), ("", 0))
-        self.assertIn("a line of more than 16777216 bytes is passed over", err)
+        self.assertIn("a line of more than 16777216 bytes is ignored", err)
         self.assertIn("notification `missing` failed: Method not found", err)
 
     def test_an_error_at_the_start_ends_the_process(self) -> None:

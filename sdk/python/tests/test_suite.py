@@ -37,7 +37,7 @@ class Suite(unittest.TestCase):
         self.assertGreaterEqual(count, 300)
 
     def test_the_guide_tells_what_this_python_prints(self) -> None:
-        """The tables of the embedded engine; the tests of `svc` check its side."""
+        """The guide's tables about the embedded engine, on CPython. Tests of `svc` check the engine."""
         guide = (SUITE / "../../../../docs/SCRIPTS.md").read_text(encoding="utf-8")
         before = "import re\nd, items, text = {'a': 1}, [3, 1, 2], 'abc'\n"
         count = 0

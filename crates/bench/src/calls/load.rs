@@ -1,7 +1,7 @@
 //! The load generator: connections that send a request, compare the answer and send the next one.
 //!
-//! It writes HTTP by hand on its own single-threaded runtime, so that it uses little CPU, and the
-//! same for every case.
+//! It writes HTTP by hand on its own single-threaded runtime, so that it uses little CPU time, and
+//! the same amount in every case.
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,5 @@
-//! The attacker: a separate process, so that its own CPU time is not counted as its effect.
+//! The attacker: a separate process, so that its own CPU time is measured separately from the
+//! server's.
 
 use std::{
     io::BufRead,

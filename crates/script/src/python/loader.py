@@ -90,7 +90,7 @@ def exception_texts(*values):
 
 
 def is_os(target):
-    """Compares the repr, because the engine's modules have no name and each import makes a new one."""
+    """Compares the repr: the engine's modules have no name, and each import creates a new one."""
     return target is None or (isinstance(target, type(json)) and repr(target) == "<module 'os'>")
 
 

@@ -1,8 +1,8 @@
 """Performs the operations of the library on CPython.
 
-The engine inside `svc` replaces this module by another one with the same `call`. This one sends
-requests to the space's agent over its Unix socket. Outside a space, it sends them to the server,
-with `SVC_URL` and `SVC_TOKEN`.
+The engine inside `svc` replaces this module with another one that has the same `call`. This module
+sends requests to the space's agent over its Unix socket. Outside a space, it sends them to the
+server, with `SVC_URL` and `SVC_TOKEN`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONNECT_SECONDS = 10
 # A registration waits for the new method server and for the server's decision.
 REGISTER_SECONDS = 120
 ANSWER_SECONDS = 30
-# A method may take an hour (spec 8).
+# A method may take an hour (spec 8). The 15 seconds are for the way.
 CALL_SECONDS = 3615
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
