@@ -2,8 +2,8 @@
 //!
 //! A killed agent cannot stop its children, and a method server that ignores the end of its stdin
 //! would run for ever. The guard is a small process of the same program. It reads a list of process
-//! groups from a pipe that only the agent can write to. The kernel closes the pipe when the agent ends,
-//! however it ends; the guard then ends every group that is still on the list.
+//! groups from a pipe that only the agent can write to. The kernel closes the pipe when the agent
+//! ends, however it ends; the guard then ends every group that is still on the list.
 //!
 //! The guard starts with the first child. An agent that never had a child has no guard.
 

@@ -126,8 +126,8 @@ impl MethodServer {
         })
     }
 
-    /// Queues a call (with a caller) or a notification (without). `user` is the number of the calling
-    /// user on this link. Users take turns.
+    /// Queues a call (with a caller) or a notification (without). `user` is the number of the
+    /// calling user on this link. Users take turns.
     pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.shared.with(|inner| {

@@ -177,8 +177,8 @@ impl Packages {
             return;
         }
         libraries.version += 1;
-        // A new file name for each version: a running Python reads an archive piece by piece, so the
-        // file must not change.
+        // A new file name for each version: a running Python reads an archive piece by piece, so
+        // the file must not change.
         let version = format!("-{}-{}.zip", std::process::id(), libraries.version);
         let path = self.folder.join(USER_LIBRARIES.replace(".zip", &version));
         libraries.package = Some(Arc::new(Package::new(bytes, path)));

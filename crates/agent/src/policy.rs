@@ -38,8 +38,8 @@ pub struct Policy {
     pub restart_reset: Duration,
     /// How long a new call waits for a restart.
     pub restart_wait: Duration,
-    /// If calls in flight are limited: the minimum time from the timeout of an unanswered call until
-    /// the call counts as lost. A method server whose slots all hold lost calls is restarted.
+    /// If calls in flight are limited: the minimum time from the timeout of an unanswered call
+    /// until the call counts as lost. A method server whose slots all hold lost calls is restarted.
     pub overdue_min: Duration,
     /// The maximum number of bytes that may wait for a method server.
     pub unwritten_bytes_max: usize,

@@ -133,8 +133,8 @@ impl Registrar {
         }
     }
 
-    /// Replaces the registration with that of a file or script. The change runs to its end even if the
-    /// caller drops this future.
+    /// Replaces the registration with that of a file or script. The change runs to its end even if
+    /// the caller drops this future.
     pub async fn register(
         self: &Arc<Self>,
         file: RegisterFile,

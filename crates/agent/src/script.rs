@@ -88,8 +88,8 @@ pub struct ScriptRunner {
 }
 
 impl ScriptRunner {
-    /// Runs `svc` with these arguments, which name a script. On return or when the future is dropped,
-    /// the process and its group have been killed.
+    /// Runs `svc` with these arguments, which name a script. On return or when the future is
+    /// dropped, the process and its group have been killed.
     pub async fn run(
         &self,
         args: &[&OsStr],

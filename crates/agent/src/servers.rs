@@ -18,8 +18,8 @@ use svc_client::{Target, TargetError};
 pub struct Servers {
     /// In the order of the settings. Shown in the status.
     urls: Vec<String>,
-    /// In random order, so that agents spread over all servers. If a server stops, its agents spread
-    /// over the other servers. Never empty.
+    /// In random order, so that agents spread over all servers. If a server stops, its agents
+    /// spread over the other servers. Never empty.
     targets: Vec<Target>,
     /// The target of the link, or of the current attempt.
     current: AtomicUsize,

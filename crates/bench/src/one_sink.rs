@@ -1,8 +1,8 @@
 //! The pace of one sink: how fast one webhook delivers to a receiver that answers at once. Compares
 //! an older build, this build, and a bare client that posts the same bodies.
 //!
-//! A replay fills the queue of the sink with each burst, so that nothing else runs at the same time. The pace
-//! is measured from the first arrival of a burst to its last.
+//! A replay fills the queue of the sink with each burst, so that nothing else runs at the same
+//! time. The pace is measured from the first arrival of a burst to its last.
 
 use std::{
     convert::Infallible,

@@ -1,10 +1,10 @@
 //! One interpreter: runs a script, calls a handler, becomes a snapshot and is restored from one.
 //!
-//! Modules: [`find`] finds the modules that scripts import; [`texts`] maps frames of tracebacks to source texts; [`drive`]
-//! steps the engine and answers its requests, within the limits that [`watch`] enforces;
-//! [`failure`] turns the engine's exceptions into [`ScriptError`]s; [`snapshot`] stores an idle
-//! evaluator as bytes, in the format of [`pack`]. An evaluator never keeps data of a host between
-//! two calls.
+//! Modules: [`find`] finds the modules that scripts import; [`texts`] maps frames of tracebacks to
+//! source texts; [`drive`] steps the engine and answers its requests, within the limits that
+//! [`watch`] enforces; [`failure`] turns the engine's exceptions into [`ScriptError`]s;
+//! [`snapshot`] stores an idle evaluator as bytes, in the format of [`pack`]. An evaluator never
+//! keeps data of a host between two calls.
 
 mod drive;
 mod failure;
@@ -200,8 +200,8 @@ impl Evaluator {
         }
     }
 
-    /// Calls `library.function`, or `__main__.function` of the script. Parameters and result are JSON
-    /// texts.
+    /// Calls `library.function`, or `__main__.function` of the script. Parameters and result are
+    /// JSON texts.
     pub fn call(
         &mut self,
         handler: &str,

@@ -9,7 +9,8 @@ pub const LOADER: &str = include_str!("python/loader.py");
 
 const SUBPROCESS: &str = include_str!("python/subprocess.py");
 
-/// Functions that `rewrite` inserts for parts of Python that the engine lacks or does differently.
+/// The module of the functions that replace parts of Python which the engine lacks or does
+/// differently. `rewrite` inserts calls of them.
 pub const LANGUAGE: &str = "svc._python";
 
 const LANGUAGE_TEXT: &str = include_str!("python/language.py");

@@ -1,4 +1,4 @@
-//! A minimal HTTP/1.1 client that does not change requests or responses.
+//! A minimal HTTP/1.1 client, without redirects, retries, cookies or kept connections.
 
 use std::{fmt::Display, net::SocketAddr, path::PathBuf, time::Duration};
 

@@ -148,8 +148,8 @@ impl Process {
         let _ = kill_process(pid, signal);
     }
 
-    /// Sends SIGINT, as Ctrl-C does. If this process ignores SIGINT, as in the background of a shell,
-    /// its children ignore SIGINT too. Then sends SIGTERM instead.
+    /// Sends SIGINT, as Ctrl-C does. If this process ignores SIGINT, as in the background of a
+    /// shell, its children ignore SIGINT too. Then sends SIGTERM instead.
     pub fn interrupt(&self) {
         self.signal(match ignores_interrupt() {
             true => Signal::TERM,

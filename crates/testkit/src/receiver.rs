@@ -79,7 +79,8 @@ impl Received {
 #[derive(Default)]
 struct Record {
     received: Vec<Received>,
-    /// For each path: the number of requests that are read and not yet answered, now and at its peak.
+    /// For each path: the number of requests that are read and not yet answered, now and at its
+    /// peak.
     in_flight: HashMap<String, (usize, usize)>,
     connections: usize,
 }
@@ -189,8 +190,8 @@ impl Shared {
         record.received.len() - 1
     }
 
-    /// Call this before the last bytes of the response are sent, because the client may then send the
-    /// next request.
+    /// Call this before the last bytes of the response are sent, because the client may then send
+    /// the next request.
     fn end(&self, index: usize) {
         let mut record = self.lock();
         let one = &mut record.received[index];

@@ -1,4 +1,5 @@
-//! A receiver of webhooks over HTTPS, with HTTP/1.1 and HTTP/2, that can ask for a client certificate.
+//! A receiver of webhooks over HTTPS, with HTTP/1.1 and HTTP/2, that can ask for a client
+//! certificate.
 
 use std::{
     convert::Infallible,

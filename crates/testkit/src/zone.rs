@@ -72,8 +72,8 @@ impl TestZone {
         self.server_mut(member).kill9();
     }
 
-    /// Starts a member again with its data folder and port. If the member still runs, frozen or not,
-    /// SIGTERM ends it first.
+    /// Starts a member again with its data folder and port. If the member still runs, frozen or
+    /// not, SIGTERM ends it first.
     pub async fn restart(&mut self, member: usize) {
         let server = self.server_mut(member);
         if server.process().exit_status().is_some() {

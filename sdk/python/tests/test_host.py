@@ -73,7 +73,7 @@ class AgentTest(HostTest):
         body = {"path": str(script), "registration": registration}
         self.assertEqual(agent.requests, [("POST", "/registration", body)])
 
-    def test_a_file_that_another_user_can_write_names_no_agent(self) -> None:
+    def test_a_discovery_file_that_another_user_can_write_is_ignored(self) -> None:
         agent = self.agent(by="file")
         agent.prepare(200, {"methods": [], "warnings": []})
         server = Server("cat")

@@ -59,7 +59,10 @@ async fn the_command_probe_must_exit_with_0_and_is_killed_after_its_timeout() {
     let pid = Pid::from_raw(pid.trim().parse().expect("a number")).expect("positive");
     let deadline = tokio::time::Instant::now() + Duration::from_secs(5);
     while rustix::process::test_kill_process_group(pid).is_ok() {
-        assert!(tokio::time::Instant::now() < deadline, "the process group still runs");
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "the process group still runs"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

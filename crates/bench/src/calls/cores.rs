@@ -59,8 +59,8 @@ impl Cores {
         }
     }
 
-    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of a
-    /// virtual machine is so slow that the results would mainly show how often a case sleeps.
+    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of
+    /// a virtual machine is so slow that the results would mainly show how often a case sleeps.
     pub fn keep_awake(&self) -> anyhow::Result<AwakeCores> {
         let mut awake = AwakeCores(Vec::new());
         if !self.keeps_awake {

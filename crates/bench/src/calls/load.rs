@@ -31,8 +31,8 @@ pub struct Slice {
     pub cpu: Vec<f64>,
 }
 
-/// Sends requests on several connections for some time. Returns the latency of each request, and the
-/// whole time.
+/// Sends requests on several connections for some time. Returns the latency of each request, and
+/// the whole time.
 pub fn run(
     address: SocketAddr,
     exchange: &Exchange,

@@ -1,5 +1,5 @@
-//! The attacker: a separate process, so that its own CPU time is measured separately from the
-//! server's.
+//! The attacker: a separate process, so that its own CPU time is not counted as an effect of
+//! the attack.
 
 use std::{
     io::BufRead,

@@ -28,8 +28,8 @@ const INPUT: &str = "the embedded engine has no `input()`: a handler or tool get
 
 const UNSUPPORTED_ON_SERVER: &str = "because there is no other engine on the server";
 
-/// The end of the engine's message when a function that the engine itself calls, such as a sort key,
-/// calls the host.
+/// The end of the engine's message when a function that the engine itself calls, such as a sort
+/// key, calls the host.
 const SYNCHRONOUS: &str = "cannot suspend in this synchronous context";
 
 const CALLED_BY_ENGINE: &str = "a function that the engine itself calls (`key=…`, `__str__`, `__next__`, \

@@ -40,10 +40,10 @@ impl Modules {
 }
 
 impl Evaluator {
-    /// The modules to load for `module`, in order: the name of each module, and the last part of that
-    /// name. With a `child`, `module` may be a folder that contains the child. Without `whole`,
-    /// `module` is the child of a `from` import, and a missing child is reported as a missing name of
-    /// its parent.
+    /// The modules to load for `module`, in order: the name of each module, and the last part of
+    /// that name. With a `child`, `module` may be a folder that contains the child. Without
+    /// `whole`, `module` is the child of a `from` import, and a missing child is reported as a
+    /// missing name of its parent.
     pub(super) fn path(
         &mut self,
         module: &str,
@@ -156,7 +156,8 @@ impl Evaluator {
         let text = normalize(&text);
         let role = if hidden { Role::Own } else { Role::Library };
         let checked = rewrite(&file, &text, role).and_then(|code| {
-            // Compile first, because the engine does not report the line of a compiler error in `exec`.
+            // Compile first, because the engine does not report the line of a compiler error in
+            // `exec`.
             if !hidden {
                 compile(&file, &text, code.clone())?;
             }

@@ -23,7 +23,8 @@ pub const PREFIX: &str = "__svc__.python.";
 
 /// The changes to make to the text.
 pub struct Edits {
-    /// Closing parts of replaced expressions. They come before all other edits at the same position.
+    /// Closing parts of replaced expressions. They come before all other edits at the same
+    /// position.
     pub closing: Vec<(TextRange, String)>,
     /// All other edits. They come after the start of a rewritten statement at the same position.
     pub others: Vec<(TextRange, String)>,

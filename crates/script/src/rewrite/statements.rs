@@ -135,8 +135,8 @@ impl<'a> Statements<'a> {
         self.replace(import.range, calls);
     }
 
-    /// Replaces a range with statements that have the same number of line breaks. The line breaks are
-    /// inside the last parentheses.
+    /// Replaces a range with statements that have the same number of line breaks. The line breaks
+    /// are inside the last parentheses.
     fn replace(&mut self, range: TextRange, statements: Vec<String>) {
         let newlines = self.text[range].matches('\n').count();
         let mut line = statements.join("; ");

@@ -245,7 +245,10 @@ fn only_the_refusal_of_the_last_registration_is_kept() {
     assert!(host.take_refusal().is_some());
     message(host.call("register", registration));
     message(host.call("register", "[]"));
-    assert!(host.take_refusal().is_none(), "the last registration was never sent");
+    assert!(
+        host.take_refusal().is_none(),
+        "the last registration was never sent"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The worker process itself.
 //!
-//! The worker reads one piece of work at a time from stdin and answers on stdout. It ends as soon as
-//! its parent ends, even in the middle of a script.
+//! The worker reads one piece of work at a time from stdin and answers on stdout. It ends as soon
+//! as its parent ends, even in the middle of a script.
 
 mod host;
 mod pipe;
@@ -26,9 +26,9 @@ use crate::{Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost, check_
 
 /// Stack of the thread for a user's handlers, for recursion in the engine.
 const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
-/// Stack of the thread for sandboxed scripts. Dropping a syntax tree recurses as deep as its longest
-/// chain (`1+1+1…`), so the stack has room for a source that is one chain. Unused stack costs no
-/// memory.
+/// Stack of the thread for sandboxed scripts. Dropping a syntax tree recurses as deep as its
+/// longest chain (`1+1+1…`), so the stack has room for a source that is one chain. Unused stack
+/// costs no memory.
 const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// What a worker may do besides running scripts.

@@ -1,9 +1,9 @@
 //! Measures the process's memory while a script runs, so that the script can be stopped with an
 //! exception that names the line.
 //!
-//! The evaluator's watch and the engine compare two counters with the limit. The engine requires the
-//! embedding program to update these counters. They are global to the process, which is why a worker
-//! runs one script at a time. A hard limit of the operating system is the second barrier.
+//! The evaluator's watch and the engine compare two counters with the limit. The engine requires
+//! the embedding program to update these counters. They are global to the process, which is why a
+//! worker runs one script at a time. A hard limit of the operating system is the second barrier.
 
 use std::{
     fs::File,

@@ -10,9 +10,9 @@ const PIECE_BYTES_MAX: usize = 4 * 1024;
 /// The number of messages of one run for which each line is sent at once. Later lines are collected
 /// into pieces, so that a million short lines are not a million messages.
 const MESSAGES_FREE: usize = 8 * 1024;
-/// After the first [`MESSAGES_FREE`] messages, each message counts this many bytes more. Otherwise
-/// output that alternates between the streams, which cannot be collected, could send any number of
-/// messages.
+/// After the first [`MESSAGES_FREE`] messages, a small message counts this many bytes more.
+/// Otherwise output that alternates between the streams, which cannot be collected, could send any
+/// number of messages.
 const MESSAGE_BYTES: usize = 128;
 /// Printed once, where the output was cut.
 const CUT: &str = "\n[further output is not shown]\n";

@@ -1,8 +1,8 @@
 //! A pool of sandboxed workers: started when needed, kept for a short time, never shared between
 //! owners.
 //!
-//! There are never more processes than `workers_max`, idle ones included: an idle worker is ended to
-//! make room for another owner. A worker that hit a limit is not used again.
+//! There are never more processes than `workers_max`, idle ones included: an idle worker is ended
+//! to make room for another owner. A worker that hit a limit is not used again.
 
 mod idle;
 

@@ -12,8 +12,8 @@ use crate::{Raise, ScriptError, Setting, Source, Stream};
 
 /// The maximum size of a frame of a worker for the user's own handlers. A snapshot is one frame.
 pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same for a sandboxed worker. Smaller, because the server holds a whole frame of each worker in
-/// memory.
+/// The same for a sandboxed worker. Smaller, because the server holds a whole frame of each worker
+/// in memory.
 pub const SANDBOX_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the length in front of a frame.
 pub const LENGTH_BYTES: usize = 4;

@@ -1,4 +1,5 @@
-//! Limits how many requests a worker may send in one piece of work, and how long an answer may take.
+//! Limits how many requests a worker may send in one piece of work, and how long an answer may
+//! take.
 
 use std::{future::Future, io};
 

@@ -47,8 +47,8 @@ impl Installation {
         bare(&self.programs.join(program))
     }
 
-    /// The command prefix that runs a program as [`USER`] if necessary, and kills the program when the
-    /// process that started it ends.
+    /// The command prefix that runs a program as [`USER`] if necessary, and kills the program when
+    /// the process that started it ends.
     pub fn runner(&self) -> Vec<String> {
         let mut words = vec!["setpriv".to_owned(), "--pdeathsig=KILL".to_owned()];
         if let Some((uid, gid)) = self.unprivileged {

@@ -1,5 +1,5 @@
-//! The keeper: a shell that runs a server. When the test process ends, even by `kill -9`, the keeper
-//! ends the server, removes its folder, and then ends itself.
+//! The keeper: a shell that runs a server. When the test process ends, even by `kill -9`, the
+//! keeper ends the server, removes its folder, and then ends itself.
 
 use std::{
     fs,
@@ -94,14 +94,15 @@ impl Keeper {
         self.order("stop");
     }
 
-    /// Kills the keeper itself. Nothing in this crate does that outside of tests.
+    /// Kills the keeper itself, as only another program could.
     #[cfg(test)]
     pub fn kill9(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
 
-    /// Reads the pid file of the server: its first line is the process id, its eighth line the state.
+    /// Reads the pid file of the server: its first line is the process id, its eighth line the
+    /// state.
     fn is_ready(&self, id: u32) -> bool {
         let note = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap_or_default();
         let mut lines = note.lines();

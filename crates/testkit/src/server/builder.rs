@@ -59,7 +59,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Allows webhooks to receivers on loopback addresses, as those of tests.
+    /// Allows webhooks to loopback addresses, where the receivers of tests listen.
     pub fn allow_loopback_webhooks(self) -> Self {
         self.config_table("webhooks", "allow = [\"127.0.0.0/8\"]")
     }

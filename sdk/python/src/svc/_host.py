@@ -21,7 +21,7 @@ CONNECT_SECONDS = 10
 # A registration waits for the new method server and for the server's decision.
 REGISTER_SECONDS = 120
 ANSWER_SECONDS = 30
-# A method may take an hour (spec 8). The 15 seconds are for the way.
+# A method may take an hour (spec 8). The request itself gets 15 seconds more.
 CALL_SECONDS = 3615
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 

@@ -63,7 +63,7 @@ fn an_evaluator_knows_its_routes_and_files_after_setup() {
 }
 
 #[test]
-fn values_survive_unchanged() {
+fn params_and_results_pass_through_unchanged() {
     let (mut evaluator, mut host) = served();
     let params = r#"{"z":1,"a":[12345678901234567890123,1.5,-0.0,1e300,null,true,"é\u0000\""]}"#;
     let answer = call(&mut evaluator, &mut host, "notes.add", params);
