@@ -1,5 +1,5 @@
-//! Writes the table of the files in `web/app`. Each file has its hash and, if that is smaller, its
-//! gzip form, so that the server never hashes or compresses a file.
+//! Writes the table of the files in `web/app`. Each entry has the hash of the file and, if it is
+//! smaller, the compressed file (gzip), so that the server never hashes or compresses a file.
 
 use std::{
     env, fs,

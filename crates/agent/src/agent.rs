@@ -36,19 +36,21 @@ pub struct Options {
     pub agent_token: String,
     /// PEM file of certificates, trusted in addition to the machine's roots.
     pub ca_file: Option<PathBuf>,
-    /// Loopback TCP. `None` is the default port, or a free port if the default is in use.
+    /// The loopback TCP address. `None` means the default port, or a free port if the default is in
+    /// use.
     pub listen: Option<SocketAddr>,
-    /// The Unix socket. `None` is `.svc/agent.sock` in the working folder, or a shorter path
+    /// The Unix socket. `None` means `.svc/agent.sock` in the working folder, or a shorter path
     /// elsewhere if that path is too long for a socket.
     pub socket: Option<PathBuf>,
-    /// Registered once, at the first link. TOML, or a Python script.
+    /// A TOML file or a Python script. The agent registers it once, at the first link.
     pub methods_file: Option<PathBuf>,
-    /// The methods file replaces conflicting methods of the owner's other spaces.
+    /// Whether the methods file replaces conflicting methods of the owner's other spaces.
     pub replace_conflicting: bool,
     pub working_folder: PathBuf,
     /// The `svc` program. It runs the agent's scripts and its guard.
     pub program: PathBuf,
-    /// Stop when stdin ends. The process that started the agent holds the other end.
+    /// Whether the agent stops when its stdin ends. The process that started the agent holds the
+    /// other end of the pipe.
     pub exit_on_stdin_eof: bool,
     pub policy: Policy,
 }
@@ -232,6 +234,6 @@ fn stop_at_stdin_end(shutdown: CancellationToken) {
             shutdown.cancel();
         });
     if let Err(error) = reading {
-        tracing::error!(%error, "cannot watch stdin: the agent will not stop when it ends");
+        tracing::error!(%error, "cannot watch stdin: the agent will not stop when stdin ends");
     }
 }

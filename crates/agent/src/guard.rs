@@ -2,8 +2,8 @@
 //!
 //! A killed agent cannot stop its children, and a method server that ignores the end of its stdin
 //! would run for ever. The guard is a small process of the same program. It reads a list of process
-//! groups from a pipe that only the agent can write. The kernel closes the pipe when the agent ends,
-//! however it ends; the guard then ends every group that is still on the list.
+//! groups from a pipe that only the agent can write to. The kernel closes the pipe when the agent
+//! ends, however it ends; the guard then ends every group that is still on the list.
 //!
 //! The guard starts with the first child. An agent that never had a child has no guard.
 
@@ -103,7 +103,7 @@ impl Guard {
 
         let mut process = Command::new(&self.program)
             .arg(COMMAND)
-            // The guard needs no variable, and must not see a credential.
+            // The guard needs no environment variable, and must not get a credential.
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -137,7 +137,7 @@ fn write(process: &mut Child, text: &str) -> io::Result<()> {
     }
 }
 
-/// Ends a guard, and collects its exit status: a child without that stays as a zombie.
+/// Ends a guard and collects its exit status, so that the guard does not stay as a zombie.
 fn end(mut process: Child) {
     let _ = process.kill();
     let _ = process.wait();
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_what_was_added_and_not_removed() {
+    fn the_list_holds_the_groups_that_were_added_and_not_removed() {
         let check = |input: &str, expected: &[i32]| {
             let groups = read_groups(input.as_bytes());
             let groups: Vec<_> = groups
@@ -237,7 +237,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_guard_that_does_not_take_the_list_is_ended() {
+    fn a_guard_that_does_not_read_the_list_is_ended() {
         // `yes` never reads its stdin, and the list is larger than a pipe.
         let guard = Guard::new("yes".into());
         let groups = (1..100_000).filter_map(NonZeroI32::new).collect();

@@ -75,7 +75,7 @@ impl HealthChecker {
         }
     }
 
-    /// Makes one check. Returns whether it changed the health.
+    /// Runs one check. Returns whether the health has changed.
     async fn check_once(&self, check: &HealthCheck, findings: &mut Findings) -> bool {
         let limit = Duration::from_secs(check.timeout_seconds.into());
         let succeeded = timeout(limit, probe::probe(&check.probe, &self.folder, &self.guard))

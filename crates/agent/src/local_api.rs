@@ -1,5 +1,5 @@
 //! The agent's two listeners for programs of the space: loopback TCP, which must reject requests
-//! of web pages, and a Unix socket, which only the user who runs the agent (or root) may use.
+//! from web pages, and a Unix socket, which only the user who runs the agent (or root) may use.
 
 mod bind;
 mod event;

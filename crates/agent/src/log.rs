@@ -18,11 +18,12 @@ use tokio::{sync::Notify, time::sleep};
 
 use crate::outbox::Outbox;
 
-/// Bytes of one line that are kept.
+/// The maximum number of bytes kept of one line.
 const LINE_BYTES_MAX: usize = 8 * 1024;
-/// Lines that wait for the link.
+/// The maximum number of lines that wait for the link.
 const WAITING_MAX: usize = 1_000;
-/// Lines of one message. With [`LINE_BYTES_MAX`], a batch is well below the limit of a message.
+/// The maximum number of lines in one message. Together with [`LINE_BYTES_MAX`], it keeps a batch
+/// well below the size limit of a message.
 const BATCH_MAX: usize = 200;
 
 pub struct SpaceLog {
@@ -88,8 +89,8 @@ impl SpaceLog {
         self.push_agent(text);
     }
 
-    /// A failure of a script, with the last lines of its output. They are in the space's log
-    /// already, so only the agent's own log gets them.
+    /// A failure of a script, with the last lines of its output. Those lines are already in the
+    /// space's log, so they are added only to the agent's own log.
     pub fn script_failure(&self, text: &str, output: &str) {
         print_error(text);
         print_error(output);
@@ -165,7 +166,8 @@ impl SpaceLog {
     }
 }
 
-/// One record per line: a record escapes line breaks, which would make a traceback unreadable.
+/// Logs one record per line. A record escapes line breaks, so a traceback in one record would be
+/// unreadable.
 fn print_error(text: &str) {
     for line in text.lines() {
         tracing::error!("{line}");

@@ -126,8 +126,8 @@ impl MethodServer {
         })
     }
 
-    /// Queues a call (with a caller) or a notification (without). `user` is the number of the calling
-    /// user on this link. Users take turns.
+    /// Queues a call (with a caller) or a notification (without). `user` is the number of the
+    /// calling user on this link. Users take turns.
     pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.shared.with(|inner| {
@@ -146,7 +146,7 @@ impl MethodServer {
         self.shared.with(|inner| inner.table.forget_link(link));
     }
 
-    /// Lets a held method server get calls.
+    /// Starts sending calls to a held method server.
     pub fn release(&self) {
         self.shared.with(|inner| inner.table.release());
         self.released.cancel();
@@ -165,7 +165,7 @@ impl MethodServer {
         self.shared.report();
     }
 
-    /// Reports its state to the server, for example after a reconnect.
+    /// Reports the method server's state to the server, for example after a reconnect.
     pub fn report(&self) {
         self.shared.report();
     }
@@ -198,7 +198,8 @@ impl MethodServer {
         self.shared.inner.lock().is_idle()
     }
 
-    /// Marks it as replaced: its state is no longer reported, and it is not restarted.
+    /// Marks the method server as replaced: its state is no longer reported, and it is not
+    /// restarted.
     pub fn mark_replaced(&self) {
         self.shared.with(|inner| {
             inner.current = false;
@@ -206,7 +207,7 @@ impl MethodServer {
         });
     }
 
-    /// Waits at most `limit` for its calls to finish, then closes it for new calls.
+    /// Waits at most `limit` for the calls to finish, then accepts no more calls.
     pub async fn drain(&self, limit: Duration) {
         self.mark_replaced();
         let policy = &self.shared.services.policy;

@@ -90,7 +90,7 @@ impl Packages {
         }
     }
 
-    /// Reads the libraries at each new link, until the agent links no more.
+    /// Reads the libraries at each new link, until the agent stops reconnecting.
     pub async fn refresh_on_each_link(&self) {
         let mut link = self.link.clone();
         loop {
@@ -177,8 +177,8 @@ impl Packages {
             return;
         }
         libraries.version += 1;
-        // A new file name for each version: a running Python reads an archive piece by piece, so the
-        // file must not change.
+        // A new file name for each version: a running Python reads an archive piece by piece, so
+        // the file must not change.
         let version = format!("-{}-{}.zip", std::process::id(), libraries.version);
         let path = self.folder.join(USER_LIBRARIES.replace(".zip", &version));
         libraries.package = Some(Arc::new(Package::new(bytes, path)));

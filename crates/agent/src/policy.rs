@@ -10,12 +10,13 @@ pub struct Policy {
     pub connect_timeout: Duration,
     /// Time for the WebSocket handshake and the answer to hello.
     pub handshake_timeout: Duration,
-    /// Delays between attempts to link, while the link has been away for less than
+    /// Delays between attempts to link, while the link has been down for less than
     /// `reconnect_soon_for`.
     pub reconnect_soon: Backoff,
-    /// Most absences are restarts of the server, which take seconds.
+    /// How long `reconnect_soon` applies. Most lost links are restarts of the server, which take
+    /// seconds.
     pub reconnect_soon_for: Duration,
-    /// Delays between attempts to link after that.
+    /// Delays between attempts to link after `reconnect_soon_for`.
     pub reconnect: Backoff,
     /// A link that was up this long resets the delays.
     pub reconnect_reset: Duration,
@@ -37,8 +38,8 @@ pub struct Policy {
     pub restart_reset: Duration,
     /// How long a new call waits for a restart.
     pub restart_wait: Duration,
-    /// Where calls in flight are limited: least time after its timeout until an unanswered call
-    /// counts as lost. A method server whose slots are all lost is restarted.
+    /// If calls in flight are limited: the minimum time from the timeout of an unanswered call
+    /// until the call counts as lost. A method server whose slots all hold lost calls is restarted.
     pub overdue_min: Duration,
     /// The maximum number of bytes that may wait for a method server.
     pub unwritten_bytes_max: usize,
@@ -69,9 +70,10 @@ pub struct Policy {
     pub startup_script_tries: u32,
     /// How long the start of a method server or script waits for an update of the libraries.
     pub packages_wait: Duration,
-    /// The same for a restart. Short, because calls are waiting.
+    /// How long a restart of a method server waits for such an update. Short, because calls are
+    /// waiting.
     pub packages_restart_wait: Duration,
-    /// The same for a request for the libraries.
+    /// How long a request for the libraries waits for such an update.
     pub packages_answer: Duration,
 
     /// The maximum number of log lines per second that are sent to the server.

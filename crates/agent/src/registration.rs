@@ -61,7 +61,8 @@ pub struct Registrar {
     services: Services,
     pub routes: Routes,
     link: watch::Receiver<LinkStatus>,
-    /// A notification makes the agent reconnect, which brings both ends to the same state.
+    /// A notification makes the agent reconnect. A new link brings the agent and the server to the
+    /// same state.
     pub reset_link: Notify,
     addresses: AgentAddresses,
     working_folder: PathBuf,
@@ -132,8 +133,8 @@ impl Registrar {
         }
     }
 
-    /// Replaces the registration by that of a file or script. The change runs to its end even if the
-    /// caller drops this future.
+    /// Replaces the registration with that of a file or script. The change runs to its end even if
+    /// the caller drops this future.
     pub async fn register(
         self: &Arc<Self>,
         file: RegisterFile,

@@ -25,11 +25,11 @@ use crate::{
     registration::AgentAddresses,
 };
 
-/// A longer line of output is not logged, only its size.
+/// Of a longer line of output, only the size is logged.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Last lines of output that are kept for a failure: a traceback, and its error at the end.
 const TAIL_LINES: usize = 40;
-/// Characters that are kept of such a line.
+/// The maximum number of characters kept of such a line.
 const TAIL_LINE_CHARS: usize = 500;
 
 /// Why a script failed, and the last lines of its output.
@@ -88,8 +88,8 @@ pub struct ScriptRunner {
 }
 
 impl ScriptRunner {
-    /// Runs `svc` with these arguments, which name a script. On return or when the future is dropped,
-    /// the process and its group have been killed.
+    /// Runs `svc` with these arguments, which name a script. On return or when the future is
+    /// dropped, the process and its group have been killed.
     pub async fn run(
         &self,
         args: &[&OsStr],

@@ -24,7 +24,7 @@ const LIBRARIES_MAX: usize = 1_000;
 pub enum ServerApiError {
     #[error("{0}")]
     Client(#[from] svc_client::Error),
-    /// The server answered with a status from 500 on.
+    /// The server answered with a status of 500 or higher.
     #[error("{0}")]
     ServerFailure(svc_client::Error),
     #[error("the server's answer to `{path}` is not what this version of svc knows: {source}")]

@@ -18,8 +18,8 @@ use svc_client::{Target, TargetError};
 pub struct Servers {
     /// In the order of the settings. Shown in the status.
     urls: Vec<String>,
-    /// In random order, so that agents spread over the servers, and the agents of a stopped server
-    /// over the others. Never empty.
+    /// In random order, so that agents spread over all servers. If a server stops, its agents
+    /// spread over the other servers. Never empty.
     targets: Vec<Target>,
     /// The target of the link, or of the current attempt.
     current: AtomicUsize,
@@ -46,7 +46,7 @@ impl Servers {
         self.targets.len() == 1
     }
 
-    /// The order of attempts to link, from the first target on.
+    /// The order of attempts to link, starting with the first target.
     pub fn turns(&self) -> Turns {
         Turns::new(self.targets.len())
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_tried_starting_with_the_current_one_and_shown_in_their_given_order() {
+    fn servers_are_tried_from_the_current_one_on_and_shown_in_the_given_order() {
         let servers = Servers::parse("http://c,http://a,http://b", None).expect("valid");
         assert_eq!(servers.urls(), ["http://c", "http://a", "http://b"]);
         let mut turns = servers.turns();

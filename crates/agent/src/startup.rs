@@ -34,7 +34,7 @@ const EXIT_UNREACHABLE: i32 = 7;
 
 pub struct Startup {
     pub methods_file: Option<PathBuf>,
-    /// Remove conflicting methods of the owner's other spaces.
+    /// Whether the registration removes conflicting methods of the owner's other spaces.
     pub replace_conflicting: bool,
     pub working_folder: PathBuf,
     pub server: Arc<ServerApi>,
@@ -76,7 +76,8 @@ impl Startup {
         }
     }
 
-    /// Waits for a link and returns its number and space. `None` if the agent links no more.
+    /// Waits for a link and returns its number and space. `None` if the agent has stopped
+    /// reconnecting.
     async fn linked(&mut self) -> Option<(u64, SpaceIdentity)> {
         let is_up = |status: &LinkStatus| status.link.is_some() && status.space.is_some();
         let status = self.link.wait_for(is_up).await.ok()?;
@@ -198,8 +199,8 @@ impl Startup {
             });
     }
 
-    /// A script may fail after its `register()`. Its methods then stay registered. Otherwise the
-    /// space's record shows the refusal.
+    /// Reports a failed methods file. If a script fails after its `register()`, its methods stay
+    /// registered. Otherwise the space's record shows the refusal.
     async fn report_failure(&self, file: &Path, error: &str, output: &str) {
         let name = file.display();
         let text = if self.registrar.is_from(file) {

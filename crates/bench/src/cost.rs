@@ -12,14 +12,14 @@ const BASELINE: &str = include_str!("../baseline.json");
 
 #[derive(Deserialize)]
 struct Baseline {
-    /// Of server, agent and method server together, with one call at a time.
+    /// The system calls of server, agent and method server together, with one call at a time.
     system_calls_per_call: f64,
     /// The tolerated difference, as a fraction.
     tolerance: f64,
 }
 
-/// Fails if a call costs more or less than the baseline; with `required`, also if it cannot
-/// be counted.
+/// Fails if a call costs clearly more or less than the baseline. With `required`, also fails if the
+/// system calls cannot be counted.
 pub async fn check(required: bool) -> anyhow::Result<()> {
     let baseline: Baseline = serde_json::from_str(BASELINE)?;
     let Some(counted) = serial_system_calls().await? else {
@@ -35,8 +35,8 @@ pub async fn check(required: bool) -> anyhow::Result<()> {
     compare(counted, &baseline)
 }
 
-/// Far fewer system calls fail too: either the counter missed a process, or the baseline must be
-/// lowered to protect the improvement.
+/// Also fails on far fewer system calls than the baseline: either the counter missed a process, or
+/// the baseline must be lowered to protect the improvement.
 fn compare(counted: f64, baseline: &Baseline) -> anyhow::Result<()> {
     let expected = baseline.system_calls_per_call;
     if counted > expected * (1.0 + baseline.tolerance) {

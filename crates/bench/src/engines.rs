@@ -1,5 +1,6 @@
-//! Compares the embedded database with PostgreSQL: emits and deliveries per second, in turns within
-//! one run on one machine. PostgreSQL runs with `fsync`, as durable as the embedded database.
+//! Compares the embedded database with PostgreSQL: emits and deliveries per second. The databases
+//! take turns within one run on one machine. PostgreSQL runs with `fsync`, as durable as the
+//! embedded database.
 
 use anyhow::Context;
 use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone};

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 
 const RUN: Duration = Duration::from_secs(5);
-/// Deliveries to each receiver: as many as a lane may hold.
+/// Deliveries to each receiver: the maximum that a lane may hold.
 const WAITING: usize = 100;
 const FIRST_ATTEMPTS: usize = 200;
 const DRAIN_LIMIT: Duration = Duration::from_secs(120);
@@ -94,8 +94,8 @@ async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures emits of many clients without a sink, each with one emit in flight. `users` is one user
-/// at each of the servers.
+/// Measures emits of many clients without a sink, each with one emit in flight. `users` has one
+/// user for each server.
 pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> {
     let mut running = JoinSet::new();
     let begun = Instant::now();

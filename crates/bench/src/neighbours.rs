@@ -1,10 +1,10 @@
 //! The effect of an attack by one user on another user.
 //!
-//! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in its own process,
-//! does one harmful thing at a fixed rate. Each attack is measured in three windows, one after the
-//! other: quiet, under attack, and beside a control that only burns as much CPU as the attack took
-//! (in the attacker and in the server). On two cores, the control shows the effect of the lost CPU
-//! alone.
+//! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in its own
+//! process, does one harmful thing at a fixed rate. Each attack is measured in three windows, one
+//! after the other: quiet, under attack, and with a control. The control only uses as much CPU time
+//! as the attack used (in the attacker and in the server). On two cores, it shows the effect of the
+//! lost CPU time alone.
 
 mod attacker;
 mod attacks;

@@ -1,8 +1,8 @@
-//! The pace of one sink: how fast one webhook delivers to a receiver that answers at once, for an
-//! older build and for this one, and how fast a bare client posts the same bodies.
+//! The pace of one sink: how fast one webhook delivers to a receiver that answers at once. Compares
+//! an older build, this build, and a bare client that posts the same bodies.
 //!
-//! Each burst fills the queue of the sink by a replay, so that nothing else runs meanwhile. The pace
-//! is measured from the first arrival of a burst to its last.
+//! A replay fills the queue of the sink with each burst, so that nothing else runs at the same
+//! time. The pace is measured from the first arrival of a burst to its last.
 
 use std::{
     convert::Infallible,
@@ -26,11 +26,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub const USAGE: &str = "events --one-sink [OLD_SVC] [ROUNDS]";
 
-/// As many as a queue holds.
+/// Deliveries in a burst: the maximum that a queue holds.
 const BURST: usize = 100;
 const BURSTS: usize = 10;
 const LIMIT: Duration = Duration::from_secs(120);
-/// The receiver of the cases with several deliveries in flight takes this long.
+/// How long the receiver takes to answer in the cases with several deliveries in flight.
 const SLOW_RECEIVER: Duration = Duration::from_millis(50);
 
 /// Makes every commit take 2 ms longer, for old and new builds alike.
@@ -51,7 +51,7 @@ int fsync(int fd) { return slow("fsync", fd); }
 #[derive(Clone)]
 struct Case {
     name: String,
-    /// `None`: a bare client.
+    /// `None` for the bare client.
     program: Option<PathBuf>,
     /// The sink's `delivery`; null for the defaults.
     delivery: Value,
@@ -105,7 +105,7 @@ pub async fn run(old: Option<&Path>, rounds: usize) -> anyhow::Result<()> {
     compare("receiver takes 50 ms", &keyed, rounds.min(3), None).await
 }
 
-/// Measures the cases in turns and prints medians, and their ratios to the first.
+/// Measures the cases in turns. Prints the medians, and their ratios to the first case.
 async fn compare(
     title: &str,
     cases: &[Case],

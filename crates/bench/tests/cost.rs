@@ -1,10 +1,11 @@
-//! The one measurement that decides a test, because it is a count and not a time.
+//! The only benchmark that is a test: its result is a count, which does not depend on the machine's
+//! speed.
 
 use std::process::Command;
 
-/// `svc-bench cost` prints the count and the baseline; without a counter it prints that.
+/// `svc-bench cost` prints the count and the baseline, or that the system calls cannot be counted.
 #[test]
-fn a_call_takes_no_more_system_calls_than_the_baseline() {
+fn the_system_calls_of_a_call_stay_near_the_baseline() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc-bench"));
     command.arg("cost");
     if std::env::var_os("SVC_REQUIRE_COUNTER").is_some() {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// End of the hints about code that only the embedded engine refuses.
+/// The end of hints about code that CPython runs and the embedded engine refuses.
 pub const UNSUPPORTED: &str =
     "or run it on CPython: `command = \"python3\"` for a method server, `python3` for a script";
 
@@ -84,7 +84,7 @@ impl RpcFault {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frame {
     pub file: String,
-    /// From 1.
+    /// The line number, counted from 1.
     pub line: u32,
     pub column: u32,
     /// `<module>` outside of functions.

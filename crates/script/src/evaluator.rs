@@ -1,10 +1,10 @@
 //! One interpreter: runs a script, calls a handler, becomes a snapshot and is restored from one.
 //!
-//! Cast: [`find`] finds modules; [`texts`] maps frames of tracebacks to source texts; [`drive`]
-//! steps the engine and answers its requests, within the limits that [`watch`] enforces;
-//! [`failure`] turns the engine's exceptions into [`ScriptError`]s; [`snapshot`] stores an idle
-//! evaluator as bytes, in the format of [`pack`]. An evaluator never keeps data of a host between
-//! two calls.
+//! Modules: [`find`] finds the modules that scripts import; [`texts`] maps frames of tracebacks to
+//! source texts; [`drive`] steps the engine and answers its requests, within the limits that
+//! [`watch`] enforces; [`failure`] turns the engine's exceptions into [`ScriptError`]s;
+//! [`snapshot`] stores an idle evaluator as bytes, in the format of [`pack`]. An evaluator never
+//! keeps data of a host between two calls.
 
 mod drive;
 mod failure;
@@ -98,13 +98,13 @@ fn compile(file: &str, text: &str, code: String) -> Result<(), ScriptError> {
 }
 
 pub struct Evaluator {
-    /// `None` while code runs, and for good if the engine failed.
+    /// `None` while code runs, and permanently after a failure of the engine.
     engine: Option<Box<MontyRepl>>,
     setting: Arc<Setting>,
     texts: Texts,
     routes: Arc<Vec<(String, String)>>,
     modules: Modules,
-    /// The evaluator was restored, and its scripts mention `random`.
+    /// Whether the evaluator was restored and its scripts mention `random`.
     reseed: bool,
     /// The deadline of all further code, after [`Self::share_time`].
     until: Option<Instant>,
@@ -189,8 +189,8 @@ impl Evaluator {
             Ok(_) => Ok(()),
             Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
             Err(error) => {
-                // The engine raises the same exceptions for code that it cannot compile. Compile
-                // again to get the better error.
+                // The engine raises the same kinds of exceptions for code that it cannot compile.
+                // Compile again, because that error names the line.
                 let mut refused = compile(&script.file, &text, code).err();
                 if let Some(refused) = &mut refused {
                     self.adapt_hint(refused);
@@ -200,8 +200,8 @@ impl Evaluator {
         }
     }
 
-    /// Calls `library.function`, or `__main__.function` of the script. Parameters and result are JSON
-    /// texts.
+    /// Calls `library.function`, or `__main__.function` of the script. Parameters and result are
+    /// JSON texts.
     pub fn call(
         &mut self,
         handler: &str,
@@ -271,7 +271,7 @@ fn find_handler(handler: &str) -> Result<String, ScriptError> {
     if !handler.split('.').all(is_name) || library.is_empty() {
         return Err(ScriptError::bare(
             ErrorKind::Exception,
-            format!("`{handler}` is no handler: it is written `library.function`"),
+            format!("`{handler}` is not a handler name: write `library.function`"),
         ));
     }
     Ok(if library == "__main__" {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// | `emit` | `{"type", "payload"}` | `{"event_id", "event_type"}` |
 /// | `api` | `{"method", "path", "body"?}` | `{"status", "body"}` (body: JSON, or text) |
 /// | `event` | `null` | the event a sink script runs for, with `space`, `actor`, `custom` |
-/// | `progress` | `{"progress", "total"?, "message"?}`: how far the request is | `null` |
+/// | `progress` | `{"progress", "total"?, "message"?}`: the progress of the request | `null` |
 /// | `process` | `{"args", "cwd"?, "env"?, "env_changes"?, "input"?, "timeout"?, "stdout"?, "stderr"?}` | `{"returncode", "stdout", "stderr"}` |
 ///
 /// The evaluator itself handles `route` (of `svc.jsonrpc.method`) and `rpc_error` (of

@@ -9,7 +9,8 @@ pub const LOADER: &str = include_str!("python/loader.py");
 
 const SUBPROCESS: &str = include_str!("python/subprocess.py");
 
-/// What `rewrite` puts in place of parts of Python that the engine lacks or does differently.
+/// The module of the functions that replace parts of Python which the engine lacks or does
+/// differently. `rewrite` inserts calls of them.
 pub const LANGUAGE: &str = "svc._python";
 
 const LANGUAGE_TEXT: &str = include_str!("python/language.py");
@@ -85,7 +86,7 @@ pub fn library(module: &str) -> Option<Source> {
     Some(source(&format!("lib/{}.py", name.replace('.', "/")), text))
 }
 
-/// Whether this name belongs to `svc`: the host is never asked for it.
+/// Whether this name belongs to `svc`. The host is never asked for such a module.
 pub fn is_own(module: &str) -> bool {
     module == "svc" || module.starts_with("svc.") || module == "subprocess"
 }

@@ -1,8 +1,8 @@
 //! System operations of scripts: files, environment, random bytes.
 //!
-//! The engine stops at such an operation and asks for its result. It reads clocks by itself, and the
-//! evaluator handles sleep, because it counts against the time limit. This module refuses every
-//! other operation, or performs it with the permissions of the process's user.
+//! The engine stops at such an operation and asks for its result. It reads clocks by itself, and
+//! the evaluator handles sleep, because sleeping counts against the time limit. This module refuses
+//! every other operation, or performs it with the permissions of the process's user.
 
 mod files;
 mod scan;

@@ -1,12 +1,12 @@
 //! Rewrites imports of modules that the engine does not have into calls of the loader.
 //!
-//! The engine runs a library's text in a dict and does not know that it is a module. Therefore these
-//! are rewritten: imports, assignments of a library's function to a `global` name, and assignments
-//! to attributes of an imported library. `os.environ` is rewritten because the engine makes a new
-//! dict at each use, and `raise` because an exception of the engine holds only one text. Lines keep
-//! their numbers, so tracebacks need no line map. This module looks only at the syntax tree and
-//! never runs anything. [`language`] replaces parts of Python that the engine lacks or does
-//! differently, and [`refuse`] names the code that cannot be mended.
+//! The engine runs a library's text in a dict and does not know that it is a module. Therefore
+//! these are rewritten: imports, assignments to a `global` name in a library's function, and
+//! assignments to attributes of an imported library. `os.environ` is rewritten because the engine
+//! makes a new dict at each use, and `raise` because an exception of the engine holds only one
+//! text. Lines keep their numbers, so tracebacks need no line map. This module looks only at the
+//! syntax tree and never runs anything. [`language`] replaces parts of Python that the engine lacks
+//! or does differently, and [`refuse`] finds the code that cannot be rewritten.
 
 mod environment;
 mod language;
@@ -28,8 +28,8 @@ use crate::{ErrorKind, Frame, ScriptError, error::UNSUPPORTED};
 /// The maximum size of a script or library.
 pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
-/// Longer sources are scanned for nesting before they are parsed. In shorter ones, the parser
-/// cannot recurse too deep.
+/// Longer sources are scanned for nesting before they are parsed. A shorter source cannot make the
+/// parser recurse too deep.
 const NESTING_SCAN_BYTES: usize = 4 * 1024;
 
 /// The role of a text.
@@ -39,7 +39,8 @@ pub enum Role<'a> {
     Main { path: &'a str },
     /// A library, which runs in a dict behind a module object.
     Library,
-    /// A library that is part of `svc`, and written for the engine as it is.
+    /// A library that is part of `svc`. It is written for the engine, so [`refuse`] and [`language`]
+    /// are not applied.
     Own,
 }
 

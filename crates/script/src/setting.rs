@@ -13,7 +13,7 @@ pub struct Setting {
     pub args: Vec<String>,
 }
 
-/// Which modules of `svc` a script finds.
+/// Determines which modules of `svc` a script finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flavour {

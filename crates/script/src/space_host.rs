@@ -1,8 +1,8 @@
 //! The host of scripts that run in a space, or on their user's own machine.
 //!
-//! Cast: [`libraries`] finds modules, [`server`] sends operations to the agent or the server,
-//! [`process`] starts programs. The host blocks on a runtime of its own, so it must never be used on
-//! a thread of another runtime.
+//! Modules: [`libraries`] finds libraries, [`server`] sends operations to the agent or the server,
+//! [`process`] starts programs. The host blocks on a runtime of its own, so it must never be used
+//! on a thread of another runtime.
 
 mod libraries;
 mod process;
@@ -29,7 +29,7 @@ use self::{libraries::Libraries, server::Servers};
 use crate::{Exception, Host, Raise, Source, Stream};
 
 /// Sends operations to the space's agent. Finds libraries beside the script and among the stored
-/// ones.
+/// libraries.
 pub struct SpaceHost {
     script: PathBuf,
     libraries: Libraries,
@@ -37,8 +37,8 @@ pub struct SpaceHost {
     replace_conflicting: bool,
     registered: Option<Registered>,
     refusal: Option<svc_client::Error>,
-    /// The process is a worker, whose stdout carries frames: output of the script's processes is
-    /// collected in `printed`.
+    /// Whether this process is a worker, whose stdout carries frames. The output of the script's
+    /// processes is then collected in `printed`.
     in_worker: bool,
     printed: Vec<(Stream, String)>,
     /// Created at the first request: many scripts make none.
@@ -165,7 +165,7 @@ impl SpaceHost {
         let request: process::ProcessRequest = read("process", argument)?;
         let runtime = get_runtime(&mut self.runtime)?;
         let mut done = runtime.block_on(process::run(&request, self.in_worker))?;
-        // In a worker, inherited streams were read and are printed later. See `printed`.
+        // In a worker, the inherited streams were read, and `printed` is sent later.
         if request.stdout == process::Output::Inherit {
             let text = done.stdout.take();
             self.printed.extend(text.map(|text| (Stream::Stdout, text)));

@@ -17,7 +17,7 @@ use svc_script::{ErrorKind, worker::NoHost};
 
 use support::{KILL_AFTER, TIME, job, pool, serves_an_honest_script};
 
-/// Name, script, kind of error.
+/// For each attack: its name, its script and the kind of error that ends it.
 fn attacks() -> Vec<(&'static str, String, ErrorKind)> {
     let time = || ErrorKind::TimeLimit;
     let memory = || ErrorKind::MemoryLimit;
@@ -65,7 +65,7 @@ fn attacks() -> Vec<(&'static str, String, ErrorKind)> {
             memory(),
         ),
         ("big power", text("x = 3 ** (10**9)"), memory()),
-        // One step of the interpreter that exceeds the time limit: the worker is killed.
+        // A single step of the interpreter exceeds the time limit, so the worker is killed.
         (
             "product of big integers",
             text("x = 3 ** (4 * 10**7)\ny = x * x * x"),
@@ -110,7 +110,7 @@ fn attacks() -> Vec<(&'static str, String, ErrorKind)> {
             ErrorKind::Syntax,
         ),
         (
-            "flood of questions",
+            "flood of requests to the host",
             text(
                 "from svc import api\nwhile True:\n    try:\n        api.me()\n    except Exception:\n        pass",
             ),

@@ -1,4 +1,4 @@
-//! Certificates that a test makes: a private authority, and certificates of servers and clients.
+//! Certificates that a test creates: a private authority, and certificates of servers and clients.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,

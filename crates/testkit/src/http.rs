@@ -1,4 +1,4 @@
-//! HTTP/1.1 without anything between the test and the wire.
+//! A minimal HTTP/1.1 client, without redirects, retries, cookies or kept connections.
 
 use std::{fmt::Display, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -41,7 +41,7 @@ impl Http {
         Self::Tcp(
             address
                 .parse()
-                .unwrap_or_else(|_| panic!("`{url}` is no plain address")),
+                .unwrap_or_else(|_| panic!("`{url}` is not a plain address")),
         )
     }
 

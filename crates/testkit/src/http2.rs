@@ -23,7 +23,7 @@ pub struct Http2 {
     address: SocketAddr,
     sender: SendRequest<BoxBody<Bytes, Infallible>>,
     connection: JoinHandle<()>,
-    /// The same socket: unfinished requests would keep the connection open.
+    /// The socket of the connection, to close it: unfinished requests would keep it open.
     socket: std::net::TcpStream,
 }
 
@@ -46,7 +46,7 @@ impl Http2 {
         }
     }
 
-    /// Whether the server closed it.
+    /// Whether the server has closed the connection.
     pub fn is_closed(&self) -> bool {
         self.connection.is_finished()
     }

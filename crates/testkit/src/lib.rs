@@ -1,6 +1,6 @@
-//! The vocabulary of the tests: a real server, real agents, real users, each with its own folder
-//! and port. Everything goes through the `svc` program, HTTP or the link, as it would
-//! for any user; nothing here uses internals of the product.
+//! Building blocks of the tests: a real server, real agents, real users, each with its own folder
+//! and port. Everything goes through the `svc` program, HTTP or the link, as for any user. This
+//! crate uses no internals of the product.
 //!
 //! Failures are panics that show the response or log.
 

@@ -33,8 +33,8 @@ pub const GUARDED_USER: &str = "guarded";
 /// The certificate for TLS connections; `ca.pem` is its authority.
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
-/// Ports that are tried. Linux assigns none of them automatically, so a stopped server
-/// finds its port free again.
+/// Ports to try. Linux assigns none of them automatically, so the port of a stopped server stays
+/// free until the server starts again.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
 /// Another process may take a port between our check and the start of the server.
 const START_ATTEMPTS: usize = 5;
@@ -55,15 +55,15 @@ pub struct TestPostgres {
 #[derive(Clone, Debug)]
 pub struct TestDatabase {
     pub name: String,
-    /// By TCP.
+    /// The URL over TCP.
     pub url: String,
-    /// By the Unix socket.
+    /// The URL over the Unix socket.
     pub socket_url: String,
 }
 
 impl TestPostgres {
-    /// The cluster that all tests of this process share. If PostgreSQL is not installed, prints
-    /// that and returns `None`; with `SVC_REQUIRE_POSTGRES=1`, fails the test instead.
+    /// The cluster that all tests of this process share. If PostgreSQL is not installed, prints a
+    /// message and returns `None`. With `SVC_REQUIRE_POSTGRES=1`, fails the test instead.
     pub fn find() -> Option<&'static Self> {
         SHARED.get_or_init(Self::own).as_ref()
     }
@@ -119,8 +119,8 @@ impl TestPostgres {
         panic!("PostgreSQL found no free port:\n{}", postgres.keeper.log());
     }
 
-    /// All settings: no file of this machine is used. Shared memory is in files of the folder, so
-    /// a killed server leaves none behind.
+    /// All settings: no file of this machine is used. Dynamic shared memory is in files of the
+    /// folder, so that a killed server leaves none of it behind.
     fn settings(&self) -> String {
         let folder = self.folder().display().to_string().replace('\'', "''");
         let sync = if self.durable { "on" } else { "off" };
@@ -166,7 +166,7 @@ impl TestPostgres {
             .unwrap_or_else(|said| panic!("{text}: {said}\n{}", self.keeper.log()))
     }
 
-    /// The same for SQL that may be refused: `Err` is the message.
+    /// Like [`sql`](Self::sql), but returns the message as `Err` if the SQL is refused.
     pub fn try_sql(&self, database: &str, text: &str) -> Result<String, String> {
         let said = self.psql(database, text);
         match said.status.success() {
@@ -191,7 +191,7 @@ impl TestPostgres {
 
     /// Closes all connections to a database, and returns their number.
     pub fn kill_connections(&self, database: &str) -> usize {
-        // The number: milliseconds to wait for each connection.
+        // 10000 is the number of milliseconds to wait for the end of each connection.
         let cut_off = format!(
             "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity \
              WHERE datname = '{database}'"
@@ -214,8 +214,8 @@ impl TestPostgres {
         self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
     }
 
-    /// SIGSTOP for all its processes: connections stay open without responses, as if a
-    /// network dropped all packets.
+    /// Sends SIGSTOP to all processes of the server. Connections stay open without responses, as if
+    /// the network dropped all packets.
     pub fn freeze(&self) {
         if let Some(id) = self.server {
             signal_all(id, Signal::STOP);
@@ -256,7 +256,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
 }
 
-/// Tests that run in parallel start their search at different ports.
+/// Finds a free port. Test processes that run in parallel start their search at different ports.
 fn free_port() -> u16 {
     static LOOKED: AtomicU32 = AtomicU32::new(0);
     let ports = PORTS.end - PORTS.start;

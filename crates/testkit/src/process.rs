@@ -54,7 +54,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Process {
-    /// Starts a command with the stdin that it sets.
+    /// Starts a command. Its stdin is the one that `command` sets.
     pub fn spawn(name: &str, mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
@@ -83,7 +83,7 @@ impl Process {
         self.stderr.lock().join("\n")
     }
 
-    /// Waits for a line on stderr that holds `text`, and returns it.
+    /// Waits for a line on stderr that contains `text`, and returns the line.
     pub async fn wait_for_log(&mut self, text: &str, limit: Duration) -> String {
         let begun = Instant::now();
         loop {
@@ -131,8 +131,8 @@ impl Process {
         }
     }
 
-    /// Its last output may not have been read yet. A process it left behind would hold its
-    /// output open, so the wait is limited.
+    /// Waits until the last output of the process has been read. The wait is limited, because a
+    /// process that it left behind would hold its output open.
     async fn wait_for_last_words(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1)
@@ -148,8 +148,8 @@ impl Process {
         let _ = kill_process(pid, signal);
     }
 
-    /// Ctrl-C, unless this process ignores SIGINT, as in the background of a shell: processes it
-    /// starts would ignore it too, and get SIGTERM instead.
+    /// Sends SIGINT, as Ctrl-C does. If this process ignores SIGINT, as in the background of a
+    /// shell, its children ignore SIGINT too. Then sends SIGTERM instead.
     pub fn interrupt(&self) {
         self.signal(match ignores_interrupt() {
             true => Signal::TERM,
@@ -169,7 +169,8 @@ impl Process {
         self.wait_for_exit(STOP_LIMIT).await
     }
 
-    /// SIGTERM from a `Drop`, which cannot await. `None`: the process had ended before.
+    /// Sends SIGTERM and waits, for `Drop`, which cannot await. Returns `None` if the process had
+    /// already ended.
     pub(crate) fn terminate_blocking(&mut self) -> Option<Result<ExitStatus, String>> {
         if self.exit_status().is_some() {
             return None;
@@ -202,7 +203,8 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal to a process and its descendants, parents first, so that they start no more.
+/// Sends a signal to a process and its descendants. Parents get it first, so that a stopped parent
+/// starts no more children.
 pub(crate) fn signal_all(id: u32, signal: Signal) {
     for id in std::iter::once(id).chain(descendants_of(id)) {
         // The process may have just ended by itself.
@@ -269,7 +271,7 @@ pub fn resident_bytes(id: u32) -> u64 {
     memory_bytes(id, "VmRSS:")
 }
 
-/// The most resident memory a process has ever had, in MiB.
+/// The peak of the resident memory of a process, in MiB.
 pub fn peak_resident_mib(id: u32) -> u64 {
     memory_bytes(id, "VmHWM:") >> 20
 }
@@ -285,7 +287,7 @@ fn ignores_interrupt() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // The first signal has the lowest bit.
+    // Signal 1 has the lowest bit.
     ignored.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
 }
 

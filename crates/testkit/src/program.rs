@@ -128,7 +128,7 @@ impl Cli {
         self
     }
 
-    /// The text on stdin; without it stdin is empty.
+    /// Sets the text on stdin, which is otherwise empty.
     pub fn input(mut self, text: &str) -> Self {
         self.input = Some(text.to_owned());
         self

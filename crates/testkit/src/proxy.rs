@@ -1,4 +1,4 @@
-//! An HTTP proxy in tests: tunnels with CONNECT and forwards requests in absolute form.
+//! An HTTP proxy for tests. It tunnels with CONNECT, and forwards requests in absolute form.
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,4 @@
-//! One link, frame by frame: for agents that misbehave.
+//! One link, frame by frame, for tests of agents that misbehave.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -104,7 +104,7 @@ impl RawLink {
         self.send_bytes(message.freeze()).await
     }
 
-    /// Any bytes, as one binary message.
+    /// Sends any bytes as one binary message.
     pub async fn send_bytes(&mut self, bytes: impl Into<Bytes>) -> Result<(), String> {
         self.send_message(Message::Binary(bytes.into())).await
     }
@@ -113,7 +113,7 @@ impl RawLink {
         self.send_message(Message::text(text)).await
     }
 
-    /// A ping of the WebSocket itself, not of the link.
+    /// Sends a ping of the WebSocket itself, not of the link.
     pub async fn send_websocket_ping(&mut self, payload: impl Into<Bytes>) -> Result<(), String> {
         self.send_message(Message::Ping(payload.into())).await
     }
@@ -125,7 +125,7 @@ impl RawLink {
             .map_err(|error| error.to_string())
     }
 
-    /// The next frame, or the reason of the end.
+    /// The next frame, or the reason why the link ended.
     pub async fn next(&mut self) -> Result<Frame, String> {
         loop {
             if let Some(frame) = self.frames.next() {
@@ -144,7 +144,7 @@ impl RawLink {
         }
     }
 
-    /// Sends a frame without a response, or whose response is read by [`next`](Self::next).
+    /// Sends a control message and does not wait. Read a response with [`next`](Self::next).
     pub async fn tell(&mut self, id: u64, control: &Control) -> Result<(), String> {
         self.send(&[control_frame(id, control)]).await
     }
@@ -164,7 +164,7 @@ impl RawLink {
     }
 }
 
-/// A registration as in a file; no process is started for it.
+/// A registration as in a file. No process is started for it.
 pub fn simulated_registration(methods: usize) -> Registration {
     let methods: Vec<Value> = (0..methods)
         .map(|n| {

@@ -1,5 +1,5 @@
-//! The receiver of webhooks in tests: a real HTTP server that records every request and sends,
-//! per path, the good or bad reply that the test sets.
+//! The receiver of webhooks in tests: a real HTTP server. It records every request, and sends the
+//! good or bad reply that the test sets for each path.
 
 mod reply;
 
@@ -34,7 +34,7 @@ pub enum Reply {
     After(Duration, u16),
     /// No response until the reply is changed; then the new reply.
     Hang,
-    /// A head that promises a body, and one byte of it at each interval.
+    /// A head with a content length, then one byte of the body at each interval.
     Drip(Duration),
     /// Closes the connection without a response.
     Close,
@@ -67,7 +67,7 @@ impl Received {
         })
     }
 
-    /// The value of a header, `""` without one.
+    /// The value of a header, `""` if the header is missing.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value
@@ -79,7 +79,8 @@ impl Received {
 #[derive(Default)]
 struct Record {
     received: Vec<Received>,
-    /// Requests read and not yet answered, now and at most, by path.
+    /// For each path: the number of requests that are read and not yet answered, now and at its
+    /// peak.
     in_flight: HashMap<String, (usize, usize)>,
     connections: usize,
 }
@@ -128,7 +129,7 @@ impl TestReceiver {
         self.address
     }
 
-    /// From now on, also for requests that hang.
+    /// Sets the reply of a path, also for requests that hang.
     pub fn set(&self, path: &str, reply: Reply) {
         self.shared
             .replies
@@ -189,7 +190,8 @@ impl Shared {
         record.received.len() - 1
     }
 
-    /// Called before the last bytes of the response leave: then the client may send the next one.
+    /// Call this before the last bytes of the response are sent, because the client may then send
+    /// the next request.
     fn end(&self, index: usize) {
         let mut record = self.lock();
         let one = &mut record.received[index];
@@ -229,7 +231,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// Resolves when the sender disconnects; it sends nothing while it waits for the response.
+/// Resolves when the sender disconnects. The sender sends nothing while it waits for the response.
 async fn gone(reader: &mut OwnedReadHalf) {
     let _ = reader.read(&mut [0; 1]).await;
 }

@@ -11,7 +11,7 @@ pub fn fixture() -> RegistrationToml {
     RegistrationToml::of(&fixture_method_server(), &[])
 }
 
-/// One method, private unless said otherwise.
+/// One method. It is private unless a builder function changes that.
 pub fn method(name: &str, local_name: &str) -> MethodToml {
     MethodToml {
         lines: vec![
@@ -104,7 +104,7 @@ impl MethodToml {
         self.line("mcp_tool", "true".to_owned())
     }
 
-    /// Any further line, its value in TOML.
+    /// Adds any other line. The value is TOML.
     pub fn line(mut self, key: &'static str, value: impl ToString) -> Self {
         self.lines.push((key, value.to_string()));
         self
@@ -130,7 +130,7 @@ fn write_lines(f: &mut fmt::Formatter<'_>, lines: &[(&str, String)]) -> fmt::Res
     Ok(())
 }
 
-/// A JSON string is a TOML string, for all the texts of these tests.
+/// For all texts of these tests, a JSON string is also a TOML string.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -115,8 +115,8 @@ impl TestServer {
         self.process.stderr()
     }
 
-    /// The command that starts a second server like this one, on another data folder or, to
-    /// check that it is refused, on the same.
+    /// The command that starts a second server like this one. `data_dir` is another data folder, or
+    /// the same folder to check that the second server is refused.
     pub fn second_server(&self, data_dir: &Path) -> Command {
         command(&self.builder, self.folder.path(), data_dir, "127.0.0.1:0")
     }
@@ -143,7 +143,7 @@ impl TestServer {
         self.user_with(name, &["user"], &[]).await
     }
 
-    /// A new user with these roles and groups, which exist.
+    /// A new user with these roles and groups, which must exist.
     pub async fn user_with(&self, name: &str, roles: &[&str], groups: &[&str]) -> TestUser {
         let admin = self.admin().await;
         let password = format!("password of {name}");
@@ -213,7 +213,7 @@ impl TestServer {
         self.process.kill9();
     }
 
-    /// SIGSTOP, like a machine that hangs: its connections stay open without responses.
+    /// Sends SIGSTOP. Connections stay open without responses, as if the machine hung.
     pub fn freeze(&self) {
         self.process.signal(Signal::STOP);
     }
@@ -223,7 +223,7 @@ impl TestServer {
         self.process.signal(Signal::CONT);
     }
 
-    /// Starts again after it ended, on the same address and data.
+    /// Starts the server again after its end, with the same address and data.
     pub async fn start_again(&mut self) {
         let listen = self.site.url.replace("http://", "");
         let (process, url) = launch(&self.builder, self.folder.path(), &listen).await;
@@ -231,15 +231,15 @@ impl TestServer {
         self.process = process;
     }
 
-    /// Starts again after it ended, on the same address, with a database of PostgreSQL in place of
-    /// the embedded one.
+    /// Starts the server again after its end, with the same address and a PostgreSQL database in
+    /// place of the embedded database.
     pub async fn start_again_on(&mut self, database_url: &str, secret_key: &str) {
         self.builder.use_database(database_url, secret_key);
         self.start_again().await;
     }
 
-    /// Changes the database between two runs of the server: for states that would take
-    /// days, or another version, to reach.
+    /// Changes the database between two runs of the server, for states that otherwise need days or
+    /// another version of the server.
     pub async fn edit_database(&mut self, sql: &str) {
         let status = self.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", self.log());

@@ -1,9 +1,10 @@
-//! Programs that a test needs besides `svc`: without them the test is skipped and prints so.
+//! Programs that a test needs besides `svc`. If one is missing, the test is skipped and prints a
+//! message.
 
 use std::process::{Command, Stdio};
 
-/// `None` if something is missing, which is printed; with `variable` set to `1` that fails the
-/// test. `what` begins the sentence that `found` ends.
+/// Returns the value of `found`. On an error, prints `what` and the error, and returns `None`. If
+/// `variable` is set to `1`, an error fails the test instead.
 pub fn found_or_skipped<T>(found: Result<T, String>, variable: &str, what: &str) -> Option<T> {
     found
         .inspect_err(|why| {
@@ -14,7 +15,7 @@ pub fn found_or_skipped<T>(found: Result<T, String>, variable: &str, what: &str)
         .ok()
 }
 
-/// Whether a program is installed that can tell its version.
+/// Fails if a program is not installed. The program must support `--version`.
 pub fn require(program: &str) -> Result<(), String> {
     let mut command = Command::new(program);
     command
@@ -23,6 +24,6 @@ pub fn require(program: &str) -> Result<(), String> {
         .stderr(Stdio::null());
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(format!("`{program}` is not here")),
+        _ => Err(format!("`{program}` is not installed")),
     }
 }

@@ -101,7 +101,7 @@ impl TestSpace {
             .collect()
     }
 
-    /// Waits for a line of its log that holds `text`.
+    /// Waits for a line of its log that contains `text`.
     pub async fn wait_for_log(&self, text: &str, limit: Duration) -> String {
         let what = format!("the log of `{}` holds `{text}`", self.name);
         get_eventually(&what, limit, || async {

@@ -1,4 +1,5 @@
-//! A receiver of webhooks over HTTPS, with HTTP/1.1 and HTTP/2, that can ask for a client certificate.
+//! A receiver of webhooks over HTTPS, with HTTP/1.1 and HTTP/2, that can ask for a client
+//! certificate.
 
 use std::{
     convert::Infallible,
@@ -47,7 +48,7 @@ pub struct TlsReceived {
     pub server_name: Option<String>,
     /// Whether the client showed a certificate of the expected authority.
     pub has_client_certificate: bool,
-    /// Counts from 1.
+    /// The number of the connection, counted from 1.
     pub connection: usize,
 }
 
@@ -128,7 +129,7 @@ impl TlsReceiver {
         lock(&self.record).received.clone()
     }
 
-    /// Number of all accepted connections, those without a handshake included.
+    /// The number of all accepted connections, including those without a completed handshake.
     pub fn connections(&self) -> usize {
         lock(&self.record).connections
     }

@@ -12,7 +12,7 @@ const SHAPES: [&str; 3] = [
     "127.0.0.1:99999",
 ];
 
-/// How secrets begin; each following character of a secret is replaced.
+/// The prefixes of secrets. Each character after the prefix is replaced.
 const SECRETS: [&str; 3] = ["svc_pat_", "svc_agt_", "whsec_"];
 
 impl Output {
@@ -64,7 +64,7 @@ fn has_shape(text: &str, shape: &str) -> bool {
     text.len() >= shape.len() && text.bytes().zip(shape.bytes()).all(same)
 }
 
-/// Hexadecimal, or base 64.
+/// Whether the byte can be part of a secret, which is hexadecimal or base 64.
 fn is_of_secret(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays() {
+    fn text_of_no_known_shape_is_unchanged() {
         for text in ["127.0.0.1:9", "2026-11-16", "01a1e1aa", "é ü", ""] {
             assert_eq!(stable(text), text);
         }

@@ -113,12 +113,12 @@ impl TestUser {
         tokens
     }
 
-    /// A call with exact bytes as its body; returns the exact response.
+    /// Makes a call with this exact body. Returns the exact response.
     pub async fn call_raw(&self, body: impl Display) -> Answer {
         self.post("/api/methods/call", body).await
     }
 
-    /// One call; the whole JSON-RPC response.
+    /// Makes one call. Returns the whole JSON-RPC response.
     pub async fn call(&self, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
         self.call_raw(request).await.expect(200).json()
@@ -130,7 +130,8 @@ impl TestUser {
         tokio::spawn(async move { user.call(&method, params).await })
     }
 
-    /// Waits until this many calls of an own method are in flight, at all its providers together.
+    /// Waits until this many calls of a method of this user are in flight, at all its providers
+    /// together.
     pub async fn wait_for_in_flight(&self, method: &str, expected: u64) {
         let what = format!("{expected} calls of `{method}` are in flight");
         eventually(&what, IN_FLIGHT_LIMIT, || async {
@@ -233,7 +234,7 @@ pub fn result(response: &Value) -> &Value {
         .unwrap_or_else(|| panic!("no result: {response}"))
 }
 
-/// The error code of a response that must be one.
+/// The error code of a response that must be an error.
 #[track_caller]
 pub fn error_code(response: &Value) -> i64 {
     response["error"]["code"]

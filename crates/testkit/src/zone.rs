@@ -22,8 +22,8 @@ impl TestZone {
         Self::start_with(postgres, servers, |builder| builder).await
     }
 
-    /// The same, each configured by `configure`. They start in sequence: the first creates the
-    /// administrator, and the others find it.
+    /// Like [`start`](Self::start), with servers that `configure` has configured. The servers start
+    /// one after the other: the first creates the administrator, and the others find it.
     pub async fn start_with(
         postgres: &TestPostgres,
         servers: usize,
@@ -72,8 +72,8 @@ impl TestZone {
         self.server_mut(member).kill9();
     }
 
-    /// Starts a member again with its data folder and port. One that still runs, frozen or not, is
-    /// ended by SIGTERM before.
+    /// Starts a member again with its data folder and port. If the member still runs, frozen or
+    /// not, SIGTERM ends it first.
     pub async fn restart(&mut self, member: usize) {
         let server = self.server_mut(member);
         if server.process().exit_status().is_some() {

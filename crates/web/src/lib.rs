@@ -1,5 +1,6 @@
 //! The files of the web interface, `web/app`, as a table inside the binary. `build.rs` writes the
-//! table. This is a separate crate, so that a change to a page rebuilds only it and the binary.
+//! table. This is a separate crate, so that a change to a page rebuilds only this crate and the
+//! binary.
 
 use svc_server::web::WebFile;
 

@@ -14,7 +14,7 @@ import svc._host as host
 
 try:
     import tomllib
-except ImportError:  # Before Python 3.11. A test of `svc` compares the two as well.
+except ImportError:  # Before Python 3.11. A test of `svc` compares both forms, too.
     tomllib = None  # type: ignore[assignment]
 
 

@@ -73,7 +73,7 @@ class AgentTest(HostTest):
         body = {"path": str(script), "registration": registration}
         self.assertEqual(agent.requests, [("POST", "/registration", body)])
 
-    def test_a_file_that_another_user_can_write_names_no_agent(self) -> None:
+    def test_a_discovery_file_that_another_user_can_write_is_ignored(self) -> None:
         agent = self.agent(by="file")
         agent.prepare(200, {"methods": [], "warnings": []})
         server = Server("cat")
@@ -261,7 +261,7 @@ class OutsideTest(HostTest):
 
     def test_without_an_agent_and_a_server_the_error_says_what_to_do(self) -> None:
         for name, attempt in [("svc.api", api.me), ("svc.event", lambda: event.emit("x"))]:
-            with self.refused(f"^{name} has nobody to ask: .* set SVC_URL and SVC_TOKEN$"):
+            with self.refused(f"^{name} has no server to ask: .* set SVC_URL and SVC_TOKEN$"):
                 attempt()
         os.environ["SVC_URL"], os.environ["SVC_TOKEN"] = "ftp://x", "svc_pat_x"
         with self.refused("SVC_URL `ftp://x` is not an http or https address"):

@@ -125,7 +125,7 @@ class ServingTest(unittest.TestCase):
 
 
 class ReadyTest(ServingTest):
-    def test_only_an_agent_hears_that_the_method_server_is_ready(self) -> None:
+    def test_only_an_agent_gets_the_ready_notification(self) -> None:
         (self.folder / "setup.py").write_text(SETUP)
         (self.folder / "handlers.py").write_text(HANDLERS)
         serve = ["-m", "svc.jsonrpc", "setup.py"]
@@ -177,7 +177,7 @@ class HandlersTest(ServingTest):
         self.assertEqual(serving.call("half")["result"], "\ud800")
         self.assertEqual(serving.end()[2], 0)
 
-    def test_lines_that_are_not_requests(self) -> None:
+    def test_invalid_lines_are_refused_or_ignored(self) -> None:
         serving = self.serve()
         for line, id in [
             ("null", None),
@@ -197,7 +197,7 @@ class HandlersTest(ServingTest):
         serving.send(_request("missing"), _request("leave"))
         out, err, code = serving.end()
         self.assertEqual((out, code), ("", 0))
-        self.assertIn("a line of more than 16777216 bytes is passed over", err)
+        self.assertIn("a line of more than 16777216 bytes is ignored", err)
         self.assertIn("notification `missing` failed: Method not found", err)
 
     def test_an_error_at_the_start_ends_the_process(self) -> None:

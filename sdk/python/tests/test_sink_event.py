@@ -12,7 +12,7 @@ from svc import _sink_event as sink
 
 
 class SinkEventTest(unittest.TestCase):
-    def test_accessors(self) -> None:
+    def test_accessors_return_the_values_of_the_event(self) -> None:
         data: Dict[str, Any] = {
             "text": "t", "n": 3, "whole": 4.0, "half": 4.5, "yes": True, "no": False,
             "list": [1], "dict": {"a": 1}, "null": None, "empty": "", "zero": 0,

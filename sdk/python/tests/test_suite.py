@@ -36,8 +36,8 @@ class Suite(unittest.TestCase):
                     self.assertEqual(programs.run(program.text), program.output)
         self.assertGreaterEqual(count, 300)
 
-    def test_the_guide_tells_what_this_python_prints(self) -> None:
-        """The tables of the embedded engine; the tests of `svc` check its side."""
+    def test_this_python_prints_the_output_in_the_guide(self) -> None:
+        """Checks the tables of the guide on CPython. Tests of `svc` check them on the engine."""
         guide = (SUITE / "../../../../docs/SCRIPTS.md").read_text(encoding="utf-8")
         before = "import re\nd, items, text = {'a': 1}, [3, 1, 2], 'abc'\n"
         count = 0

@@ -45,7 +45,7 @@ async fn get(url: &str) -> Option<http::StatusCode> {
     tokio::pin!(answering, connection);
     let response = tokio::select! {
         response = &mut answering => response,
-        // The connection may end at once after its response. Then the response is ready, too.
+        // The connection may end directly after its response. The response is then ready, too.
         _ = &mut connection => answering.await,
     };
     Some(response.ok()?.status())

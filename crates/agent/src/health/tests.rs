@@ -14,7 +14,7 @@ async fn looks_well(probe: Probe) -> bool {
 }
 
 #[tokio::test]
-async fn tcp_needs_a_listener() {
+async fn the_tcp_probe_needs_a_listener() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let port = listener.local_addr().expect("bound").port();
     assert!(looks_well(Probe::Tcp { port }).await);
@@ -23,7 +23,7 @@ async fn tcp_needs_a_listener() {
 }
 
 #[tokio::test]
-async fn http_needs_a_2xx() {
+async fn the_http_probe_needs_a_2xx_status() {
     for (answer, well) in [("204 No Content", true), ("503 Busy", false)] {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let address = listener.local_addr().expect("bound");
@@ -43,7 +43,7 @@ async fn http_needs_a_2xx() {
 }
 
 #[tokio::test]
-async fn a_command_must_exit_with_0_and_is_killed_after_its_timeout() {
+async fn the_command_probe_must_exit_with_0_and_is_killed_after_its_timeout() {
     let run = |command: &str| {
         let command = command.to_owned();
         looks_well(Probe::Command { command })
@@ -59,7 +59,10 @@ async fn a_command_must_exit_with_0_and_is_killed_after_its_timeout() {
     let pid = Pid::from_raw(pid.trim().parse().expect("a number")).expect("positive");
     let deadline = tokio::time::Instant::now() + Duration::from_secs(5);
     while rustix::process::test_kill_process_group(pid).is_ok() {
-        assert!(tokio::time::Instant::now() < deadline, "the group lives");
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "the process group still runs"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -79,7 +82,7 @@ async fn next_health(frames: &mut OutboxReader) -> (Health, u32) {
 }
 
 #[tokio::test]
-async fn only_transitions_are_reported_and_again_on_a_new_link() {
+async fn health_is_reported_after_each_transition_and_on_each_new_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let outbox = Arc::new(Outbox::new(1_000_000));
     let mut frames = outbox.open(1);

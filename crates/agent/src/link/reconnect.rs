@@ -1,5 +1,5 @@
-//! Delays between attempts to link: short in the first minute, because most servers that go away
-//! are being restarted, then longer.
+//! Delays between attempts to link. They are short in the first minute, because a server that
+//! disconnects is usually restarting, and longer afterwards.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! The routes on loopback TCP, which need no credential.
 //!
 //! Any page in a browser on this machine can send requests here. Therefore the `Host` must be a
-//! loopback name (against DNS rebinding), a request with an `Origin` is rejected, and a body must be
-//! declared as JSON, which a form cannot do.
+//! loopback name (against DNS rebinding), a request with an `Origin` is rejected, and a body must
+//! be declared as JSON, which a form cannot do.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
@@ -62,7 +62,7 @@ fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
         return Err(Failure::new(
             StatusCode::FORBIDDEN,
             "foreign_origin",
-            "the agent rejects requests of web pages: send no `Origin` header",
+            "the agent rejects requests from web pages: send no `Origin` header",
         ));
     }
     Ok(())

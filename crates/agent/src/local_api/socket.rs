@@ -61,7 +61,8 @@ pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError
     Ok(folder.join(socket_name(working_folder)))
 }
 
-/// A short name for the socket of a folder. The same in every version of svc.
+/// A short name for the socket of a folder. It must be the same in every version of svc, so that an
+/// agent of another version in the same folder is detected.
 pub fn socket_name(working_folder: &Path) -> String {
     let digest = Sha256::digest(working_folder.as_os_str().as_bytes());
     let start = digest.first_chunk().expect("a digest has 32 bytes");

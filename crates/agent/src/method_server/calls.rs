@@ -32,8 +32,8 @@ use crate::outbox::Caller;
 /// Memory of a waiting line in addition to its JSON.
 const WAITING_BYTES: usize = 128;
 
-/// The next id of a request to a method server. Ids are unique while the agent runs; counted from 0,
-/// they stay below 2^53.
+/// The next id of a request to a method server. Ids are unique while the agent runs. They count up
+/// from 0 and so stay below 2^53, the limit for exact integers in many JSON parsers.
 pub type CallIds = Arc<AtomicU64>;
 
 /// One line for the method server. The JSON of a call lacks its id and closing brace.
@@ -97,10 +97,11 @@ pub struct Limits {
     /// The maximum number of calls in flight: 1 in serial mode, `max_in_flight` otherwise.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
-    /// An unanswered call counts as lost this long after its timeout, if calls in flight are
-    /// limited.
+    /// If calls in flight are limited, an unanswered call counts as lost this long after its
+    /// timeout.
     pub overdue_after: Duration,
-    /// The maximum number of bytes that may wait. A user may occupy as many bytes as remain free.
+    /// The maximum number of bytes that may wait. One user may occupy as many bytes as remain free,
+    /// that is, at most half if no other user waits.
     pub waiting_bytes_max: usize,
 }
 
@@ -119,7 +120,7 @@ pub struct CallTable {
     limits: Limits,
     ids: CallIds,
     process: Process,
-    /// Send nothing until the replaced method server is idle.
+    /// Whether nothing is sent until the replaced method server is idle.
     held: bool,
     waiting: FairQueue<Waiting>,
     users: Users,
@@ -299,9 +300,9 @@ impl CallTable {
         }
     }
 
-    /// Whether the method server hangs: each slot is occupied by a call that was unanswered for too
-    /// long. Call this regularly: the time of a call that was sent after its timeout starts at the
-    /// first check.
+    /// Whether the method server hangs: every slot is occupied by a call that has been unanswered
+    /// for too long. Call this function regularly: for a call that was sent after its timeout, the
+    /// time counts from the first check that sees the call.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(slots) = self.limits.in_flight_max else {
             return false;

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_server_gets_no_credential_and_its_own_env_wins() {
+    fn the_method_server_gets_no_credential_and_its_own_variables_take_precedence() {
         let server: ServerDefinition =
             serde_json::from_str(r#"{"command":"sh","env":{"A":"theirs"}}"#).expect("a definition");
         let ours = BTreeMap::from([("A".to_owned(), "ours".to_owned())]);

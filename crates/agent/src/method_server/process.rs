@@ -33,7 +33,7 @@ use crate::{child::ProcessGroup, packages::PythonPath, policy::Policy};
 
 /// Lines of stderr shown after a failed start.
 const TAIL_LINES: usize = 20;
-/// A longer line of stderr is not logged, only its size.
+/// Of a longer line of stderr, only the size is logged.
 const STDERR_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Error)]
@@ -80,7 +80,7 @@ impl Process {
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
-        // Must precede the start of the writer: a writer ends if its stdin is not the current one.
+        // Do this before the writer starts: a writer ends if its stdin is not the current one.
         shared.process_up(
             id,
             Stdin {

@@ -36,9 +36,10 @@ pub struct Inner {
     pub state: MethodServerState,
     pub pid: Option<u32>,
     pub restarts: u64,
-    /// The current method server of the space. Only its state is reported.
+    /// Whether this is the current method server of the space. Only the current one reports its
+    /// state.
     pub current: bool,
-    /// Replaced: it finishes its calls and is not restarted.
+    /// Whether the method server was replaced. It then finishes its calls and is not restarted.
     pub retired: bool,
 }
 
@@ -46,9 +47,9 @@ pub struct Inner {
 pub struct Stdin {
     /// Wakes the writer.
     pub work: Arc<Notify>,
-    /// The writer waits for work.
+    /// Whether the writer waits for work.
     pub is_parked: bool,
-    /// The writer has taken lines and has not written all of them to the pipe.
+    /// Whether the writer has taken lines that are not all in the pipe yet.
     pub is_writing: bool,
 }
 
@@ -74,8 +75,8 @@ impl Shared {
         TakeLines::Open(take)
     }
 
-    /// Handles a line of the process's stdout. For a progress report that comes too early, returns
-    /// until when it is held.
+    /// Handles a line of the process's stdout. If the line is a progress report that comes too
+    /// early, returns the time until which it is held.
     pub fn handle_line(&self, line: &Bytes) -> Option<Instant> {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
@@ -164,7 +165,8 @@ impl Shared {
         });
     }
 
-    /// From now on calls wait. The writer writes the lines it has taken, then closes stdin.
+    /// Makes all further calls wait. The writer writes the lines that it has taken, then closes
+    /// stdin.
     pub fn process_down(&self) {
         let now = Instant::now();
         self.with(|inner| {
@@ -221,7 +223,7 @@ impl Shared {
 }
 
 impl Inner {
-    /// No call waits or is in flight, and no line is being written.
+    /// Whether no call waits or is in flight, and no line is being written.
     pub fn is_idle(&self) -> bool {
         self.table.is_idle() && !self.stdin.as_ref().is_some_and(|stdin| stdin.is_writing)
     }

@@ -33,12 +33,13 @@ const LARGE_PIPE_BYTES: usize = 64 * 1024;
 const LOOK: Duration = Duration::from_millis(1);
 /// A larger write buffer is shrunk to this size after use.
 const BUFFER_KEPT: usize = 1024 * 1024;
-/// While several users call, the pipe holds about as much as is read within this time.
+/// While several users call, the pipe holds about as many bytes as the method server reads in this
+/// time.
 const READ_TARGET: Duration = Duration::from_millis(2);
 /// The pipe holds at least this much, unless the method server is slow. With fewer bytes, the
 /// wake-ups would cost more time than they save.
 const SHARED_BYTES_MIN: usize = 512;
-/// A method server that needs this long for a line gets one line at a time.
+/// A method server that takes at least this long to read a line gets one line at a time.
 const SLOW_LINE: Duration = Duration::from_millis(2);
 
 /// Writes the lines of the call table until the process is no longer the current one.
@@ -159,7 +160,7 @@ impl StdinPipe {
         Ok(())
     }
 
-    /// Waits until the method server has read everything, and adapts how much the pipe may hold.
+    /// Waits until the method server has read everything, and adapts the limit of the pipe.
     async fn wait_until_read(&mut self) -> io::Result<()> {
         if unread_bytes(&self.fd)? > 0 {
             let began = Instant::now();
@@ -195,7 +196,7 @@ impl StdinPipe {
         let waiter = self.waiter.insert(waiter);
         let mut ready = waiter.writable().await?;
         let is_closed = ready.ready().is_write_closed();
-        // The event may be an old one. The next wait is for the next event in any case.
+        // The event may be out of date. Clear it, so that the next wait needs a new event.
         ready.clear_ready();
         if is_closed {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -212,9 +213,10 @@ fn register(fd: &Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(Arc::clone(fd), Interest::WRITABLE)
 }
 
-/// How much the pipe may hold while several users call, after reading `written` bytes in `lines`
-/// lines took `took`. A slow method server gets one line at a time. A fast one that only waits for
-/// a processor must get enough, or it would wait again after every few lines.
+/// The number of bytes that the pipe may hold while several users call. `took` is the time in which
+/// the method server has read `written` bytes in `lines` lines. A slow method server gets one line
+/// at a time. A fast method server that only waits for a processor must get enough lines, because
+/// otherwise it would wait again after every few lines.
 fn next_bytes_max(current: usize, written: usize, lines: usize, took: Duration) -> usize {
     let per_line = took / u32::try_from(lines.max(1)).unwrap_or(u32::MAX);
     if per_line >= SLOW_LINE {
@@ -258,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pipe_holds_as_much_as_is_read_in_time() {
+    fn the_pipe_limit_follows_the_reading_speed() {
         let check = |current, written, lines, micros, expected| {
             let took = Duration::from_micros(micros);
             let next = next_bytes_max(current, written, lines, took);
@@ -271,7 +273,7 @@ mod tests {
         // 1 ms for each line: two lines would be enough, but the minimum applies.
         check(4_096, 4_000, 40, 40_000, SHARED_BYTES_MIN);
         check(2_048, 2_000, 20, 4_000, 1_000);
-        // 20 ms for each line: one at a time.
+        // 20 ms for each line: one line at a time.
         check(4_096, 4_000, 40, 800_000, 1);
         check(1, 100, 1, 20_000, 1);
         // Read in no measurable time.

@@ -5,7 +5,7 @@ use tokio::time::sleep;
 use super::{Registrar, RegistrationError};
 
 impl Registrar {
-    /// Registers again on every new link, until the agent links no more.
+    /// Registers again on every new link, until the agent stops reconnecting.
     pub async fn restore_on_each_link(&self) {
         let mut link = self.link.clone();
         loop {
@@ -25,7 +25,7 @@ impl Registrar {
         }
     }
 
-    /// Retries until the server accepts the registration, with its old generation and place.
+    /// Retries until the server accepts the registration, with its old generation and position.
     async fn restore(&self, link: u64) {
         let mut delays = self.services.policy.reregister.delays();
         loop {

@@ -106,7 +106,7 @@ echo "$SVC_AGENT_URL ${SVC_AGENT_TOKEN-none}"; echo "$PYTHONPATH" >&2; read x ||
 }
 
 #[tokio::test]
-async fn a_failure_names_its_exit_code() {
+async fn a_failure_contains_the_exit_code() {
     let bench = Bench::new("sh", "exit 6");
     let failure = bench.run(LONG).await.expect_err("fails");
     assert_eq!(failure.exit_code(), Some(6));

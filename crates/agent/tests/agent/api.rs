@@ -40,7 +40,7 @@ impl Api {
         self.state.lock().startup_script = Some(script("boot", kind, "user", source));
     }
 
-    /// Owner, name and source of each.
+    /// Each library is its owner, name and source.
     pub fn set_libraries(&self, libraries: &[(&str, &str, &str)]) {
         self.state.lock().libraries = libraries
             .iter()

@@ -57,7 +57,7 @@ impl FakeServer {
         format!("http://{}", self.address)
     }
 
-    /// The next connection for a link. Nothing of it has been read.
+    /// The next connection for a link. No byte of it has been read.
     pub async fn accept_tcp(&self) -> TcpStream {
         let mut links = self.links.lock().await;
         let accepted = timeout(LIMIT, links.recv()).await;
@@ -276,7 +276,7 @@ impl FakeLink {
         }
     }
 
-    /// Accepts the next registration at a place.
+    /// Accepts the next registration and assigns `place` as its position.
     pub async fn accept_registration(&mut self, place: u64) -> Register {
         let (id, register) = self.register().await;
         self.accept(id, place, &register).await;

@@ -41,7 +41,7 @@ async fn an_agent_says_hello_and_goodbye() {
 }
 
 #[tokio::test]
-async fn a_lost_link_is_made_again_by_the_same_instance() {
+async fn a_lost_link_is_replaced_by_a_link_of_the_same_instance() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let (link, first) = server.accept().await;
@@ -59,7 +59,7 @@ async fn a_lost_link_is_made_again_by_the_same_instance() {
 }
 
 #[tokio::test]
-async fn the_agent_of_a_deactivated_user_says_so_and_links_after_the_reactivation() {
+async fn the_agent_of_a_deactivated_user_shows_the_reason_and_links_after_the_reactivation() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let client = agent.client();
@@ -150,9 +150,9 @@ async fn pings_are_answered_and_the_link_to_a_silent_server_is_closed() {
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;
     link.send(&[Frame::empty(0, FrameKind::Ping)]).await;
-    // Three heartbeats of a second, during which this end says nothing at all.
+    // Three heartbeat intervals of one second each, during which the server sends nothing.
     let next = tokio::time::timeout(Duration::from_secs(8), server.accept());
-    next.await.expect("the agent comes again");
+    next.await.expect("the agent reconnects");
     agent.stop().await;
 }
 

@@ -1,4 +1,5 @@
-//! The Python packages of the space: served locally, importable by processes of the agent.
+//! The Python packages of the space: the agent serves them locally, and its processes can import
+//! them.
 
 use std::process::Command;
 
@@ -89,7 +90,7 @@ async fn both_archives_are_served_and_sent_again_only_when_they_have_changed() {
     let (status, ..) = get(&client, "other.zip", None).await;
     assert_eq!(status, 404);
 
-    // With a failing server or none, the last known libraries are served.
+    // If the server fails or cannot be reached, the agent serves the last known libraries.
     server.api.fail_with(Some(500));
     let known = get(&client, "user-libraries.zip", None).await;
     assert_eq!((known.0, known.1), (200, second.clone()));
@@ -120,7 +121,7 @@ async fn libraries_that_were_never_read_are_unavailable() {
 }
 
 #[tokio::test]
-async fn a_method_server_in_python_imports_them_without_installation() {
+async fn a_method_server_in_python_imports_libraries_without_installation() {
     let has_python = Command::new("python3").arg("--version").output();
     if !has_python.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: there is no python3");

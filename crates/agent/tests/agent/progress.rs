@@ -11,7 +11,8 @@ use crate::{
     test_agent::TestAgent,
 };
 
-/// `steps` reports three times, `flood` as often as it can, and `noise` without a request.
+/// `steps` reports three times, `flood` reports as often as possible, and `noise` sends reports
+/// that belong to no request.
 const METHODS: &str = r#"
 [server]
 command = "sh"
@@ -81,7 +82,7 @@ async fn a_flood_of_reports_is_reduced() {
 }
 
 #[tokio::test]
-async fn malformed_reports_and_those_of_unknown_calls_are_logged() {
+async fn malformed_reports_and_reports_of_unknown_calls_are_logged() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server).await;
     link.call(5, 1, "noise").await;

@@ -43,7 +43,7 @@ fn file(agent: &TestAgent, text: &str) -> RegisterFile {
     }
 }
 
-/// An agent with a registration from its startup, at place 7.
+/// An agent that has registered its methods file at startup, with position 7.
 async fn registered(server: &FakeServer) -> (TestAgent, FakeLink) {
     let agent = TestAgent::start(&server.url(), Some(&methods("1", "concurrent")));
     let mut link = server.link().await;

@@ -11,7 +11,7 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Longer than any test: a test fails if the agent waits once.
+/// Longer than any test may take: a test fails if the agent waits even once.
 const NEVER: Backoff = Backoff::from_millis(600_000, 600_000);
 /// Long enough for an agent to connect.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -78,7 +78,7 @@ fn start(urls: &str) -> TestAgent {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_hands_its_agent_over_with_its_methods() {
+async fn the_agent_of_a_stopping_server_moves_to_the_other_server_with_its_methods() {
     let zone = Zone::start().await;
     let (first, mut link) = zone.next().await;
     link.welcome(Default::default()).await;
@@ -144,7 +144,7 @@ async fn the_agent_backs_off_when_every_server_has_failed() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_all_servers_share_is_final() {
+async fn a_refusal_that_holds_on_every_server_is_final() {
     let zone = Zone::start().await;
     let (_, mut link) = zone.next().await;
     link.control(0, &refused("unauthorized", false)).await;
@@ -159,7 +159,7 @@ async fn a_refusal_that_all_servers_share_is_final() {
 }
 
 #[tokio::test]
-async fn a_stopped_space_waits_and_asks_the_same_server_again() {
+async fn the_agent_of_a_stopped_space_waits_and_asks_the_same_server_again() {
     let zone = Zone::start().await;
     let (first, mut link) = zone.next().await;
     link.control(0, &refused("space_stopped", true)).await;
@@ -179,7 +179,8 @@ async fn api_requests_go_to_a_server_that_responds() {
     let Zone { servers, agent } = zone;
     let [a, b] = servers;
     let (gone, left) = if first == 0 { (a, b) } else { (b, a) };
-    // The server ends without a goodbye and without closing the link: the agent counts as linked.
+    // The server ends without a goodbye and without closing the link, so the agent still considers
+    // itself linked.
     drop(gone);
     let path = "/api/scripts/x";
     let api = agent.client().into_api();

@@ -100,7 +100,7 @@ async fn failures_of_the_startup_script_are_logged_and_the_agent_keeps_running()
 }
 
 #[tokio::test]
-async fn a_failing_server_is_asked_again_and_a_refusing_one_is_not() {
+async fn a_failing_server_is_asked_again_and_a_refusing_server_is_not() {
     let server = FakeServer::start().await;
     server.api.set_startup_script("startup", "");
     server.api.fail_with(Some(503));

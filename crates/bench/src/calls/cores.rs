@@ -1,7 +1,7 @@
 //! Assigns cores to processes while calls are measured, with `taskset` and `chrt` of util-linux.
 //!
-//! Without it, the scheduler often puts two processes on one core that could run in parallel, and
-//! the result of a case with several processes depends on luck. So in every case the process that
+//! Otherwise the scheduler often puts two processes that could run in parallel on one core, and the
+//! result of a case with several processes depends on chance. So in every case the process that
 //! serves HTTP has its own core, and all others share another core: the agent, the method servers,
 //! and the load generator with its simulated agents.
 
@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 
 use super::cases::Case;
 
-/// The assignment of cores, and notes on what was not possible.
+/// The assignment of cores, and notes about assignments that were not possible.
 pub struct Cores {
     pinned: Option<PinnedCores>,
     keeps_awake: bool,
@@ -59,8 +59,8 @@ impl Cores {
         }
     }
 
-    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of a
-    /// virtual machine is so slow that the results would mainly show how often a case sleeps.
+    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of
+    /// a virtual machine is so slow that the results would mainly show how often a case sleeps.
     pub fn keep_awake(&self) -> anyhow::Result<AwakeCores> {
         let mut awake = AwakeCores(Vec::new());
         if !self.keeps_awake {
@@ -83,7 +83,7 @@ impl Cores {
         Ok(awake)
     }
 
-    /// The command prefix of each spinning process, which pins it to its core. Without it, a child
+    /// The command prefix that pins each spinning process to its core. Without the prefix, a child
     /// inherits the core of its parent.
     fn spinners(&self) -> Vec<Vec<String>> {
         match &self.pinned {
@@ -110,7 +110,7 @@ impl Cores {
     }
 }
 
-/// The processes that keep the cores awake; dropping it kills them.
+/// The processes that keep the cores awake. Dropping this value kills them.
 pub struct AwakeCores(Vec<Child>);
 
 impl Drop for AwakeCores {
@@ -198,7 +198,7 @@ mod tests {
     use super::parse_core_list;
 
     #[test]
-    fn cores_are_read_as_the_kernel_lists_them() {
+    fn a_core_list_is_parsed_in_the_notation_of_the_kernel() {
         assert_eq!(parse_core_list("0"), Some(vec![0]));
         assert_eq!(parse_core_list("0-1"), Some(vec![0, 1]));
         assert_eq!(parse_core_list("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));

@@ -1,5 +1,5 @@
-//! Counts instructions per call with callgrind: other work on the machine does not change the
-//! result. It is slow, so it runs only with `--instructions`.
+//! Counts instructions per call with callgrind. Other work on the machine does not change this
+//! count. Counting is slow, so it runs only with `--instructions`.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::{
     load,
 };
 
-/// Numbers of calls of two runs. The difference of the runs is the cost of the calls alone.
+/// Numbers of calls in two runs. The difference between the runs is the cost of the calls alone.
 const FEW: usize = 500;
 const MANY: usize = 2_500;
 

@@ -1,7 +1,7 @@
 //! The load generator: connections that send a request, compare the answer and send the next one.
 //!
-//! It writes HTTP by hand on its own single-threaded runtime, so that it uses little CPU, and the
-//! same for every case.
+//! It writes HTTP by hand on its own single-threaded runtime, so that it uses little CPU time, and
+//! the same amount in every case.
 
 use std::{
     net::SocketAddr,
@@ -31,8 +31,8 @@ pub struct Slice {
     pub cpu: Vec<f64>,
 }
 
-/// Sends requests on several connections for some time. Returns the latency of each request, and the
-/// whole time.
+/// Sends requests on several connections for some time. Returns the latency of each request, and
+/// the whole time.
 pub fn run(
     address: SocketAddr,
     exchange: &Exchange,

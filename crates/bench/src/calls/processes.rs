@@ -30,7 +30,7 @@ fn cpu_time(id: u32) -> anyhow::Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// Counts the system calls of processes from its start to its stop.
+/// Counts the system calls of processes, from the start to the stop of this counter.
 pub struct Counter {
     tool: Child,
     report: PathBuf,
@@ -107,7 +107,7 @@ impl Counter {
 /// Waits until the tool has attached to the processes; false if it is not allowed.
 async fn is_counting(tool: &str, child: &mut Child, processes: usize) -> bool {
     if tool == "perf" {
-        // `perf` prints nothing when it starts. It works if it is still running after a while.
+        // `perf` prints nothing when it starts. It works if it is still running after 300 ms.
         let ended = tokio::time::timeout(Duration::from_millis(300), child.wait()).await;
         return ended.is_err();
     }

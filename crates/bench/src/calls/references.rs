@@ -36,7 +36,7 @@ use tokio::{
 
 const PATH: &str = "/api/methods/call";
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest number of lines in one write.
+/// The maximum number of lines in one write.
 const LINES_PER_WRITE: usize = 256;
 
 /// A running reference.

@@ -1,7 +1,7 @@
 //! A different order of the cases for every round.
 
-/// A small generator (xorshift). Its orders are the same in every run, so that two runs differ only
-/// by the machine.
+/// A small generator (xorshift). It generates the same orders in every run, so that only the
+/// machine causes differences between two runs.
 pub struct Shuffle(u64);
 
 impl Shuffle {

@@ -15,7 +15,7 @@ use super::{
 
 pub const SMALL: usize = 100;
 const LARGE: usize = 16 * 1024;
-/// More methods need larger quotas than the default.
+/// A service with more methods than this needs larger quotas than the default.
 const FEW_METHODS: usize = 10_000;
 /// Methods of one simulated agent.
 const METHODS_PER_LINK: usize = 1_000;
@@ -23,9 +23,9 @@ const METHODS_PER_LINK: usize = 1_000;
 pub struct Stage {
     bare: Reference,
     stdio: Reference,
-    /// With the measured methods and 1,000 others.
+    /// A service with the measured methods and 1,000 others.
     few: Service,
-    /// With the measured methods and 100,000 others.
+    /// A service with the measured methods and 100,000 others.
     many: Option<Service>,
 }
 

@@ -1,4 +1,5 @@
-//! The attacker: a separate process, so that its own CPU time is not counted as its effect.
+//! The attacker: a separate process, so that its own CPU time is not counted as an effect of
+//! the attack.
 
 use std::{
     io::BufRead,

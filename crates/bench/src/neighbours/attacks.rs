@@ -1,7 +1,7 @@
 //! The attacks: what an ordinary user, or a client without a credential, can do to a server.
 //!
-//! Each attack runs at a fixed rate until its process ends. No attack waits for answers: a slow
-//! server gets as many requests as a fast one.
+//! Each attack runs at a fixed rate until its process ends. No attack waits for answers, so a
+//! slow server gets as many requests as a fast server.
 
 mod connections;
 mod links;
@@ -56,7 +56,7 @@ attacks! {
 }
 
 impl Attack {
-    /// Spaces the attacker has.
+    /// The number of spaces that the attacker has.
     pub fn spaces(self) -> usize {
         match self {
             Self::StuckMethods | Self::LargeBodies | Self::Registrations | Self::HealthFlaps => 1,

@@ -14,7 +14,7 @@ const SLICE: Duration = Duration::from_millis(10);
 pub struct Burner(Vec<Child>);
 
 impl Burner {
-    /// Burns this many cores, with one process for each core or part of one.
+    /// Keeps this many cores busy, with one process for each core or part of a core.
     pub fn start(cores: f64) -> anyhow::Result<Self> {
         let mut children = Vec::new();
         let mut left = cores;

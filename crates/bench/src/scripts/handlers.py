@@ -1,4 +1,4 @@
-"""What is measured: a handler that does some work, and one that does none."""
+"""The measured handlers: one does some work, the other does none."""
 
 import json
 import re

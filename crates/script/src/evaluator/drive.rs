@@ -199,7 +199,7 @@ impl Evaluator {
         if super::find_handler(&handler).is_err() {
             return raise(
                 ExcType::ValueError,
-                format!("`{handler}` is no handler: it is written `library.function`"),
+                format!("`{handler}` is not a handler name: write `library.function`"),
             );
         }
         let routes = Arc::make_mut(&mut self.routes);
@@ -247,7 +247,7 @@ fn resume(
     match progress {
         ReplProgress::FunctionCall(call) => call.resume(result, print),
         ReplProgress::OsCall(call) => call.resume(result, print),
-        // No names exist besides those that a script binds. `Undefined` becomes a `NameError`.
+        // A script has only the names that it binds itself. `Undefined` becomes a `NameError`.
         ReplProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print),
         done @ (ReplProgress::ResolveFutures(_) | ReplProgress::Complete { .. }) => Ok(done),
     }

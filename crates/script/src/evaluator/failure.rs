@@ -13,10 +13,11 @@ use crate::{
 /// Frames kept at each end of a long traceback.
 const FRAMES_KEPT: usize = 10;
 
-/// Bytes of a message that are kept. Scripts choose the text of their exceptions.
+/// The maximum number of bytes kept of a message. Scripts choose the texts of their exceptions, so
+/// they can be large.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// Bytes of a source line that are kept.
+/// The maximum number of bytes kept of a source line.
 const LINE_BYTES_MAX: usize = 400;
 
 /// The engine's error for a call of `input()`.
@@ -27,7 +28,8 @@ const INPUT: &str = "the embedded engine has no `input()`: a handler or tool get
 
 const UNSUPPORTED_ON_SERVER: &str = "because there is no other engine on the server";
 
-/// End of the engine's message about a call of the host by a function that the engine itself calls.
+/// The end of the engine's message when a function that the engine itself calls, such as a sort
+/// key, calls the host.
 const SYNCHRONOUS: &str = "cannot suspend in this synchronous context";
 
 const CALLED_BY_ENGINE: &str = "a function that the engine itself calls (`key=…`, `__str__`, `__next__`, \
@@ -224,7 +226,8 @@ const PARSER: &str = "The monty syntax parser does not yet support";
 /// Start of the engine's messages about internal errors.
 const INTERNAL: &str = "Internal error in monty";
 
-/// Whether the message is about a missing `emit`. Only the module `svc.event` has one elsewhere.
+/// Whether the message is about a missing `emit`. Outside of sinks, only the module `svc.event` has
+/// an `emit`.
 fn names_emit(message: &str) -> bool {
     message == "'module' object has no attribute 'emit'"
         || message == "cannot import name 'emit' from 'svc.event'"

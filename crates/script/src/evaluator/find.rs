@@ -40,9 +40,10 @@ impl Modules {
 }
 
 impl Evaluator {
-    /// The modules to load for `module`, in order: each one's name and the last part of it. With a
-    /// `child`, `module` may be a folder that contains the child. Without `whole`, `module` is the
-    /// child of a `from` import, and a missing one is reported as a missing name of its parent.
+    /// The modules to load for `module`, in order: the name of each module, and the last part of
+    /// that name. With a `child`, `module` may be a folder that contains the child. Without
+    /// `whole`, `module` is the child of a `from` import, and a missing child is reported as a
+    /// missing name of its parent.
     pub(super) fn path(
         &mut self,
         module: &str,
@@ -133,7 +134,7 @@ impl Evaluator {
         if self.modules.kind(module) == Some(Kind::Folder) {
             return return_source(String::new(), String::new(), false);
         }
-        // Not among the found modules: an import that failed is tried again.
+        // If an import has failed and is tried again, its source is no longer in `found`.
         let found = match self.pending.found.remove(module) {
             Some(source) => Ok(Some(source)),
             None => self.source(module, host),
@@ -155,7 +156,8 @@ impl Evaluator {
         let text = normalize(&text);
         let role = if hidden { Role::Own } else { Role::Library };
         let checked = rewrite(&file, &text, role).and_then(|code| {
-            // Compile first: inside `exec`, the engine would not name the line of an error.
+            // Compile first, because the engine does not report the line of a compiler error in
+            // `exec`.
             if !hidden {
                 compile(&file, &text, code.clone())?;
             }

@@ -1,10 +1,10 @@
-//! A serde format for fast reading: an evaluator is restored for every request, and the engine's own
-//! format spends most of its time on the names of fields.
+//! A serde format for fast reading: an evaluator is restored for every request, and the engine's
+//! own format spends most of its time on the names of fields.
 //!
-//! Structs are written as their fields in order, variants as their number. Every value has a tag for
-//! its kind, because some types of the engine need one. Structs inside untagged enums are not
-//! supported; an idle engine has none. Only the same binary can read the format. Damaged bytes give
-//! an error or a wrong value, never a panic.
+//! Structs are written as their fields in order, variants as their number. Every value has a tag
+//! for its kind, because some types of the engine can only be read with a tag. Structs inside
+//! untagged enums are not supported; an idle engine has none. Only the same binary can read the
+//! format. Damaged bytes give an error or a wrong value, never a panic.
 
 mod read;
 mod write;

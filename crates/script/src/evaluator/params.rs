@@ -1,8 +1,9 @@
 //! Parses a handler's parameters: turns small JSON texts into values of the engine.
 //!
 //! `json.loads` in the engine uses the same parser, but creates a cache of strings for the whole
-//! run, which costs more than most handlers. Large texts are left to the engine, within its limits of
-//! time and memory: here, values are moved once for each level of nesting.
+//! run, which costs more than most handlers. Large texts are left to the engine, which has limits
+//! of time and memory. This module has no such limits, and moves a value once for each level of
+//! nesting.
 
 use jiter::JsonValue;
 use monty_types::MontyObject;

@@ -1,4 +1,4 @@
-//! Scripts in, results and errors out.
+//! Runs scripts and checks their results and errors.
 
 mod calls;
 mod documented;

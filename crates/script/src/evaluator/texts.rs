@@ -1,6 +1,6 @@
 //! Maps a frame of a traceback to its source text.
 //!
-//! The engine names code that it is fed `<python-input-N>`, and all code in `exec` `<string>`.
+//! The engine calls the code that it is fed `<python-input-N>`, and all code in `exec` `<string>`.
 //! Therefore every library is executed with enough leading newlines to have unique line numbers.
 
 use std::sync::Arc;
@@ -20,18 +20,18 @@ pub struct Texts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Text {
     pub file: String,
-    /// As its author wrote it.
+    /// The text as its author wrote it.
     text: String,
     origin: TextOrigin,
-    /// Part of `svc`, and hidden from the script's author.
+    /// Whether the text is part of `svc`, and its frames are hidden from the script's author.
     pub hidden: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum TextOrigin {
-    /// Fed under this name.
+    /// Fed to the engine, which calls it by this name.
     Fed(String),
-    /// Executed, with this many lines before its first line.
+    /// Run by `exec`, with this many empty lines before its first line.
     Executed(u32),
 }
 
@@ -49,7 +49,7 @@ impl Texts {
         self.add(file, text, TextOrigin::Fed(name), false);
     }
 
-    /// Returns the text to execute: `code`, moved down to unique line numbers.
+    /// Returns the text for `exec`: `code`, moved down to unique line numbers.
     pub fn add_executed(&mut self, file: &str, text: &str, code: &str, hidden: bool) -> String {
         let before = self.next_line;
         let lines = u32::try_from(code.matches('\n').count()).unwrap_or(u32::MAX);

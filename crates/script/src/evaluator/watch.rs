@@ -1,9 +1,9 @@
 //! Stops a script at its limits of time and memory, and reports the line.
 //!
-//! The engine has such limits too, and no script can catch them. But the engine checks them again at
-//! the end of a run, and that error replaces the exception that has the line. Therefore these limits
-//! are a little lower. They raise an ordinary exception with a traceback, and the run fails even if
-//! the script catches it.
+//! The engine has such limits too, and no script can catch their errors. But the engine checks its
+//! limits again at the end of a run, and the error of that check replaces the exception that has
+//! the line. Therefore the limits of this module are a little lower. They raise an ordinary
+//! exception with a traceback, and the run fails even if the script catches the exception.
 
 use std::{
     sync::atomic::Ordering,
@@ -23,7 +23,7 @@ pub const MEMORY_MARGIN: usize = 16 * 1024 * 1024;
 pub struct Watch {
     until: Option<Instant>,
     memory_bytes: Option<usize>,
-    /// Whether waiting for the host counts.
+    /// Whether the time of waiting for the host counts.
     counts_waiting: bool,
     reached: Option<ErrorKind>,
 }

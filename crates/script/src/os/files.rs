@@ -85,7 +85,7 @@ fn count(number: usize) -> MontyObject {
 
 fn read(path: &str) -> Result<Vec<u8>, MontyException> {
     let failed = |error: io::Error| io_exception(&error, path);
-    // Reading a pipe could block, and no time limit applies meanwhile.
+    // Reading a pipe could block, and no time limit ends a blocked read.
     if fs::metadata(path).map_err(failed)?.file_type().is_fifo() {
         return Err(exception(
             ExcType::OSError,

@@ -12,10 +12,11 @@ use monty_types::{
 
 use super::{exception, io_exception};
 
-/// The maximum number of visits of entries in one scan. A pattern can visit the same entry many times.
+/// The maximum number of visits of entries in one scan. A pattern can visit the same entry many
+/// times.
 const VISITS_MAX: usize = 1_000_000;
 
-/// The maximum size of the states of a pattern.
+/// The maximum size of the states of a pattern together.
 const STATE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 pub fn answer(args: &ScanArgs) -> Result<MontyObject, MontyException> {

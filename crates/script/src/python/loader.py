@@ -17,7 +17,7 @@ class module:
 
 
 loaded = {}
-# Newer Pythons append the number, which is cut off.
+# Newer versions of Python append the number, which is cut off.
 not_finite = "Out of range float values are not JSON compliant"
 tools = module()
 # Holds `os.environ` after its first use.
@@ -46,7 +46,7 @@ def load(name):
 
 
 def load_language():
-    """Loads the functions by which `rewrite` replaces parts of Python."""
+    """Loads the functions with which `rewrite` replaces parts of Python."""
     if tools.python is None:
         tools.python = walk("svc._python", None)
 
@@ -85,12 +85,12 @@ def exception_text(*values):
 
 
 def exception_texts(*values):
-    """The same for arguments that may be none at all."""
+    """The text as a tuple, or an empty tuple if there are no arguments."""
     return (exception_text(*values),) if values else ()
 
 
 def is_os(target):
-    """Compares the repr: the engine's modules have no name and are new objects at each import."""
+    """Compares the repr: the engine's modules have no name, and each import creates a new one."""
     return target is None or (isinstance(target, type(json)) and repr(target) == "<module 'os'>")
 
 

@@ -1,4 +1,4 @@
-//! Replaces `os.environ` and `os.getenv` by those of the loader, which keep a script's changes.
+//! Replaces `os.environ` and `os.getenv` with those of the loader, which keep a script's changes.
 
 use ruff_python_ast::{
     Expr, ExprAttribute, Stmt,
@@ -33,8 +33,8 @@ impl<'a> Visitor<'a> for Environment<'_> {
 }
 
 impl Environment<'_> {
-    /// Turns `os.environ` into `__svc__.environ(os)`. Without quotes, because it may be inside an
-    /// f-string.
+    /// Turns `os.environ` into `__svc__.environ(os)`. The new code has no quotes, because it may be
+    /// inside an f-string.
     fn attribute(&mut self, attribute: &ExprAttribute) {
         let member = attribute.attr.as_str();
         let Expr::Name(name) = &*attribute.value else {

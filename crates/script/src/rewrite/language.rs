@@ -17,14 +17,16 @@ use super::{
     scopes::Scopes,
 };
 
-/// Start of every name that this module inserts. The evaluator loads the functions if code has it.
+/// Start of every name that this module inserts. The evaluator loads the functions if the code
+/// contains this text.
 pub const PREFIX: &str = "__svc__.python.";
 
-/// What to put into the text.
+/// The changes to make to the text.
 pub struct Edits {
-    /// Closing parts of replaced expressions: they come before anything else at the same place.
+    /// Closing parts of replaced expressions. They come before all other edits at the same
+    /// position.
     pub closing: Vec<(TextRange, String)>,
-    /// All others: they come after the start of a rewritten statement at the same place.
+    /// All other edits. They come after the start of a rewritten statement at the same position.
     pub others: Vec<(TextRange, String)>,
 }
 
@@ -63,7 +65,7 @@ struct Language<'a> {
     scopes: Scopes<'a>,
     /// Expressions whose iterator is read completely where it is made.
     read_at_once: HashSet<TextRange>,
-    /// Inside `{…=}` of an f-string, which shows its own text.
+    /// Whether the position is inside `{…=}` of an f-string, which shows its own text.
     shown: bool,
     refused: Option<Refusal>,
 }
@@ -188,8 +190,8 @@ impl<'a> Language<'a> {
         }
     }
 
-    /// The engine reads the target of a comprehension as a built-in function of the same name:
-    /// `[id for id in ids]`. Such targets get another name.
+    /// Whether the engine mistakes this target of a comprehension for a built-in function of the
+    /// same name, as in `[id for id in ids]`. Such targets get another name.
     fn is_misread_target(&self, name: &str) -> bool {
         has(BUILT_IN, name) && self.scopes.is_target(name)
     }
@@ -279,7 +281,7 @@ impl<'a> Language<'a> {
             return false;
         }
         match name {
-            // The engine replaces with a text by itself.
+            // If the replacement is a text, the engine's own `sub` works.
             "sub" => {
                 let module = matches!(&*method.value, Expr::Name(name) if name.id == "re");
                 let replacement = match &*arguments.args {

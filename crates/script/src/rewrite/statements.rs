@@ -29,7 +29,7 @@ struct Statements<'a> {
     text: &'a str,
     role: Role<'a>,
     edits: Vec<(TextRange, String)>,
-    /// Names each enclosing function declares `global`.
+    /// The names that each enclosing function declares `global`.
     globals: Vec<HashSet<&'a str>>,
     /// Names that imports of libraries bound to modules.
     modules: HashSet<&'a str>,
@@ -135,8 +135,8 @@ impl<'a> Statements<'a> {
         self.replace(import.range, calls);
     }
 
-    /// Replaces a range by statements with the same number of line breaks. These go inside the last
-    /// parentheses.
+    /// Replaces a range with statements that have the same number of line breaks. The line breaks
+    /// are inside the last parentheses.
     fn replace(&mut self, range: TextRange, statements: Vec<String>) {
         let newlines = self.text[range].matches('\n').count();
         let mut line = statements.join("; ");
@@ -235,7 +235,7 @@ impl<'a> StatementVisitor<'a> for GlobalNames<'a> {
     }
 }
 
-/// The value of a member of a built-in module that is ours.
+/// The value of a member of a built-in module, if `svc` replaces this member.
 fn replaced_member(module: &str, member: &str) -> Option<String> {
     match (module, member) {
         ("os", member) if environment::is_ours(member) => Some(format!("__svc__.{member}()")),

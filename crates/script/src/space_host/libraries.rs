@@ -1,4 +1,4 @@
-//! Finds libraries: beside the script, then among the stored ones.
+//! Finds libraries: beside the script, then among the stored libraries.
 
 use std::{
     collections::HashMap,

@@ -147,7 +147,7 @@ fn command(
     command
 }
 
-/// Redirects both output streams. Returns the pipe to read if they share one.
+/// Redirects both output streams. If they share a pipe, returns the pipe to read.
 fn redirect(
     command: &mut Command,
     request: &ProcessRequest,

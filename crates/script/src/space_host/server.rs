@@ -12,7 +12,7 @@ use crate::{Exception, Raise};
 
 /// The maximum size of a response.
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Has a longer timeout, because a call may take as long as its method.
+/// Requests to this path have a longer timeout, because a call may take as long as its method.
 const CALL_PATH: &str = "/api/methods/call";
 /// An endless response, which a script cannot read.
 const STREAM_PATH: &str = "/api/events/stream";
@@ -67,7 +67,7 @@ impl Servers {
         })
     }
 
-    /// The outer error means that there is no server, the inner one is the result of the request.
+    /// The outer error means that there is no server. The inner result is that of the request.
     pub(super) async fn emit(
         &self,
         emit: &api::Emit,
@@ -148,7 +148,7 @@ fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
 fn no_server(module: &str) -> Raise {
     let (socket, url, token) = (env::AGENT_SOCKET, env::URL, env::TOKEN);
     Raise::runtime(format!(
-        "{module} has nobody to ask: no agent was found ({socket} is not set), and no server is \
+        "{module} has no server to ask: no agent was found ({socket} is not set), and no server is \
          known; run inside a space, log in with `svc login`, or set {url} and {token}"
     ))
 }

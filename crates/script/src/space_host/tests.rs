@@ -30,7 +30,8 @@ fn alone(folder: &Path) -> SpaceHost {
     SpaceHost::new(folder.join("main.py"), None)
 }
 
-/// A host whose agent returns these answers (status, body) in turn, and the requests of the agent.
+/// A host whose agent returns these answers (status and body) one after the other. Also returns the
+/// requests that the agent receives.
 fn with_agent(
     folder: &Path,
     answers: Vec<(u16, String)>,
@@ -122,7 +123,7 @@ fn a_link_out_of_the_folder_is_refused() {
 }
 
 #[test]
-fn stored_libraries_are_read_once_and_those_of_the_owner_win() {
+fn stored_libraries_are_read_once_and_those_of_the_owner_take_precedence() {
     let script = |name: &str, owner: &str, source: &str| {
         json!({
             "id": uuid::Uuid::nil(), "name": name, "kind": "library", "owner": owner,
@@ -244,7 +245,10 @@ fn only_the_refusal_of_the_last_registration_is_kept() {
     assert!(host.take_refusal().is_some());
     message(host.call("register", registration));
     message(host.call("register", "[]"));
-    assert!(host.take_refusal().is_none(), "this one was never sent");
+    assert!(
+        host.take_refusal().is_none(),
+        "the last registration was never sent"
+    );
 }
 
 #[test]
@@ -305,7 +309,7 @@ fn only_paths_of_the_api_are_requested() {
 }
 
 #[test]
-fn without_an_agent_and_a_server_the_error_says_what_to_do() {
+fn without_an_agent_or_a_server_the_error_says_what_to_do() {
     let folder = folder(&[]);
     let mut host = alone(folder.path());
     let registration = r#"{"server":{"command":"x"},"methods":[]}"#;
@@ -319,12 +323,12 @@ fn without_an_agent_and_a_server_the_error_says_what_to_do() {
         (
             "emit",
             r#"{"type":"x","payload":{}}"#,
-            "svc.event has nobody to ask",
+            "svc.event has no server to ask",
         ),
         (
             "api",
             r#"{"method":"GET","path":"/api/x"}"#,
-            "svc.api has nobody to ask",
+            "svc.api has no server to ask",
         ),
         ("event", "null", "event accessors are for sink scripts"),
         ("nonsense", "null", "there is no operation `nonsense`"),

@@ -1,7 +1,7 @@
 //! The worker process itself.
 //!
-//! The worker reads one piece of work at a time from stdin and answers on stdout. It ends as soon as
-//! its parent ends, even in the middle of a script.
+//! The worker reads one piece of work at a time from stdin and answers on stdout. It ends as soon
+//! as its parent ends, even in the middle of a script.
 
 mod host;
 mod pipe;
@@ -26,8 +26,9 @@ use crate::{Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost, check_
 
 /// Stack of the thread for a user's handlers, for recursion in the engine.
 const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
-/// The same for sandboxed scripts. Dropping a syntax tree recurses as deep as its longest chain
-/// (`1+1+1…`), so this has room for a source that is one chain. Unused stack costs no memory.
+/// Stack of the thread for sandboxed scripts. Dropping a syntax tree recurses as deep as its
+/// longest chain (`1+1+1…`), so the stack has room for a source that is one chain. Unused stack
+/// costs no memory.
 const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// What a worker may do besides running scripts.
@@ -84,8 +85,8 @@ struct Child {
 struct LoadedSnapshot {
     snapshot: Snapshot,
     host: SpaceHost,
-    /// Restored between requests, so that no request waits for it. Each evaluator serves one
-    /// request.
+    /// The evaluator of the next request. It is restored between requests, so that no request waits
+    /// for the restore. Each evaluator serves one request.
     next: Option<Evaluator>,
     /// The evaluator of the last request. Dropped after the answer was sent.
     spent: Option<Evaluator>,
@@ -94,7 +95,7 @@ struct LoadedSnapshot {
 impl LoadedSnapshot {
     fn prepare(&mut self) {
         self.spent = None;
-        // The next request reports an error.
+        // On an error, the next request restores again and reports the error.
         self.next = Evaluator::restore(&self.snapshot).ok();
     }
 }

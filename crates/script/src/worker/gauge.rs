@@ -1,9 +1,9 @@
 //! Measures the process's memory while a script runs, so that the script can be stopped with an
 //! exception that names the line.
 //!
-//! The evaluator's watch and the engine compare two counters with the limit. The engine requires the
-//! embedding program to update these counters. They are global to the process, which is why a worker
-//! runs one script at a time. A hard limit of the operating system is the second barrier.
+//! The evaluator's watch and the engine compare two counters with the limit. The engine requires
+//! the embedding program to update these counters. They are global to the process, which is why a
+//! worker runs one script at a time. A hard limit of the operating system is the second barrier.
 
 use std::{
     fs::File,
@@ -93,7 +93,7 @@ impl Gauge {
         self.meter.read()
     }
 
-    /// Does the work while the counters are updated. Memory in use before does not count.
+    /// Updates the counters while `work` runs. Memory that was in use before does not count.
     pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.usage().map_or(0, |usage| usage.resident);
         BASELINE_MEMORY.store(before, Ordering::Relaxed);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_meter_sees_memory_that_is_used() {
+    fn the_gauge_measures_memory_in_use() {
         let meter = Meter::open().expect("a /proc");
         let before = meter.read().expect("read");
         let block = vec![1_u8; 32 * 1024 * 1024];

@@ -7,11 +7,12 @@ use crate::Stream;
 pub(super) const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// The maximum size of an unfinished line that is held back.
 const PIECE_BYTES_MAX: usize = 4 * 1024;
-/// Lines that are sent at once. Later lines are collected into pieces, so that a million short lines
-/// are not a million messages.
+/// The number of messages of one run for which each line is sent at once. Later lines are collected
+/// into pieces, so that a million short lines are not a million messages.
 const MESSAGES_FREE: usize = 8 * 1024;
-/// Later small messages count this many bytes more, because output that alternates between streams
-/// cannot be collected.
+/// After the first [`MESSAGES_FREE`] messages, a small message counts this many bytes more.
+/// Otherwise output that alternates between the streams, which cannot be collected, could send any
+/// number of messages.
 const MESSAGE_BYTES: usize = 128;
 /// Printed once, where the output was cut.
 const CUT: &str = "\n[further output is not shown]\n";
@@ -22,7 +23,7 @@ pub(super) struct Output {
     stream: Stream,
     waiting: String,
     left: usize,
-    /// Messages left that do not count [`MESSAGE_BYTES`].
+    /// The number of remaining messages that do not count [`MESSAGE_BYTES`].
     free: usize,
     cut: bool,
 }
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_output_is_cut_once_and_then_sends_no_messages() {
+    fn output_over_the_limit_is_cut_once_and_then_sends_no_messages() {
         use Stream::{Stderr, Stdout};
         for (piece, second) in [
             ("\n".to_owned(), Stdout),

@@ -1,8 +1,8 @@
 //! A pool of sandboxed workers: started when needed, kept for a short time, never shared between
 //! owners.
 //!
-//! There are never more processes than `workers_max`, idle ones included: an idle worker is ended to
-//! make room for another owner. A worker that hit a limit is not used again.
+//! There are never more processes than `workers_max`, idle ones included: an idle worker is ended
+//! to make room for another owner. A worker that hit a limit is not used again.
 
 mod idle;
 
@@ -31,7 +31,7 @@ pub struct PoolOptions {
     pub workers_max: usize,
     /// How long an idle worker waits for the next script of its owner.
     pub idle: Duration,
-    /// A script that does not stop at its time limit is killed this much later.
+    /// How long after its time limit a script that does not stop is killed.
     pub kill_after: Duration,
     /// The maximum size of the output that is kept.
     pub output_max: usize,
@@ -96,7 +96,8 @@ impl Pool {
         }
     }
 
-    /// Checks in real workers that the limits are enforced. An error names the limit that is not.
+    /// Checks in real workers that the limits are enforced. An error names a limit that is not
+    /// enforced.
     pub async fn self_test(&self) -> Result<(), String> {
         let _slot = self.slots.acquire().await.map_err(|_| closed().message)?;
         self.idle.make_room(self.options.workers_max - 1).await;

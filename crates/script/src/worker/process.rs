@@ -1,4 +1,4 @@
-//! The parent's handle of one worker process.
+//! The parent's handle for one worker process.
 //!
 //! Every failure of the process becomes an error of its script. Dropping the handle kills the
 //! process, even in the middle of its work.
@@ -50,7 +50,7 @@ pub struct Program {
 pub enum WorkerEnvironment {
     /// No variables, and the root folder: for sandboxed work.
     Nothing,
-    /// Those of the parent: for the user's own handlers.
+    /// The variables and the folder of the parent: for the user's own handlers.
     Inherited,
 }
 
@@ -59,7 +59,7 @@ pub enum WorkerEnvironment {
 pub struct WorkTimeout {
     /// Wall-clock time, including waiting for the host.
     pub time: Option<Duration>,
-    /// A worker that does not stop by itself is killed this much later.
+    /// How long after its time limit a worker that does not stop is killed.
     pub kill_after: Duration,
 }
 
@@ -89,7 +89,8 @@ pub struct Worker {
     bytes_max: usize,
     stderr: StderrTail,
     warning: Option<String>,
-    /// The last piece of work did not end properly: its next frame may belong to that work.
+    /// Whether the last piece of work did not end properly. The worker's next frame may then belong
+    /// to that work.
     busy: bool,
 }
 
@@ -145,7 +146,7 @@ impl Worker {
         self.child.id()
     }
 
-    /// Which part of its confinement this machine lacks.
+    /// The part of its confinement that this machine does not support.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -289,7 +290,7 @@ impl Worker {
 
     /// The reason why the process ended.
     async fn explain_end(&mut self, memory_bytes: Option<usize>) -> ScriptError {
-        // Its pipes are closed, so it should end by itself. Otherwise it is killed.
+        // The worker's pipes are closed, so it should end by itself. If it does not, it is killed.
         let status = match timeout(END_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) => Some(status),
             _ => self.kill().await,

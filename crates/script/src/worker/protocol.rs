@@ -12,7 +12,8 @@ use crate::{Raise, ScriptError, Setting, Source, Stream};
 
 /// The maximum size of a frame of a worker for the user's own handlers. A snapshot is one frame.
 pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same for a sandboxed worker. The server holds a whole frame of each in memory.
+/// The same for a sandboxed worker. Smaller, because the server holds a whole frame of each worker
+/// in memory.
 pub const SANDBOX_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the length in front of a frame.
 pub const LENGTH_BYTES: usize = 4;
@@ -28,7 +29,7 @@ pub enum ToWorker {
         function: Option<String>,
         params: String,
     },
-    /// Check that this script can be compiled. Nothing of it runs.
+    /// Check that this script can be compiled. The script does not run.
     Check {
         script: Source,
     },
@@ -57,7 +58,7 @@ pub enum ToWorker {
 pub enum FromWorker {
     /// The limits are set, and the worker accepts work.
     Ready {
-        /// Which part of the confinement this machine lacks.
+        /// The part of the confinement that this machine does not support.
         warning: Option<String>,
     },
     Call {

@@ -1,4 +1,5 @@
-//! Limits how many requests a worker may send in one piece of work, and how long an answer may take.
+//! Limits how many requests a worker may send in one piece of work, and how long an answer may
+//! take.
 
 use std::{future::Future, io};
 
@@ -17,7 +18,7 @@ pub(super) enum ExchangeEnd {
     Unsendable(io::Error),
     /// The worker sent an invalid message. It may still be running.
     InvalidMessage(io::Error),
-    /// Its pipes are closed.
+    /// The worker's pipes are closed.
     Closed,
 }
 

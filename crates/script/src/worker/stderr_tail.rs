@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::{io::AsyncReadExt, process::ChildStderr, task::JoinHandle, time::timeout};
 
-/// Bytes that are kept.
+/// The maximum number of bytes kept.
 const KEPT_BYTES_MAX: usize = 4 * 1024;
 /// Rust prints this before it aborts for lack of memory.
 const OUT_OF_MEMORY: &str = "memory allocation of ";

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::support::{KILL_AFTER, SOON, TIME, pool, serves_an_honest_script};
 
-/// Most bytes of a stored source.
+/// The maximum size of a stored source.
 const SOURCE_BYTES_MAX: usize = 256 * 1024;
 
 async fn check(pool: &Pool, text: &str, time: Duration) -> Result<(), ScriptError> {
@@ -79,8 +79,8 @@ async fn a_source_over_the_compiler_limits_ends_with_its_worker() {
     pool.close().await;
 }
 
-/// The longest allowed source, all nesting or chaining: it is refused or accepted, and the worker
-/// that checked it survives.
+/// Sources of the maximum size that consist only of nesting or chaining. They may be refused or
+/// accepted, but the worker that checks them must survive.
 #[tokio::test]
 async fn a_deeply_nested_source_leaves_its_worker_alive() {
     let many = |piece: &str| piece.repeat(SOURCE_BYTES_MAX / piece.len() - 16);

@@ -12,7 +12,7 @@ use svc_script::{
 
 use crate::support::{KILL_AFTER, OUTPUT_MAX, TIME, job, pool};
 
-/// A worker that starts correctly, then sends this and keeps running.
+/// A pool whose worker starts correctly, then sends this frame and keeps running.
 fn babbling(frame: &str) -> Pool {
     let ready = r#"\032\000\000\000{"ready":{"warning":null}}"#;
     let script = format!("printf '{ready}{frame}'; exec sleep 60");
@@ -50,7 +50,7 @@ async fn a_worker_that_sends_invalid_frames_is_ended_at_once() {
     }
 }
 
-/// An error's data is nested in the frame that carries it, and may be as deep as a result.
+/// The data of an error is nested in its frame, and may be nested as deeply as a result.
 #[tokio::test]
 async fn the_data_of_an_error_may_be_nested_deeply() {
     let pool = pool(1, Duration::from_secs(60));

@@ -1,4 +1,5 @@
-//! The pool: which scripts share a process, what a run leaves behind, and operations of the host.
+//! The pool: which scripts share a process, which state a run leaves behind, and operations of the
+//! host.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -26,7 +27,7 @@ fn children() -> Vec<u32> {
         .collect()
 }
 
-/// Each test runs on one thread, and starts its workers on it.
+/// Each test runs on its own thread and starts its workers on that thread.
 fn own_thread() -> String {
     let path = std::fs::read_link("/proc/thread-self").expect("a /proc");
     let name = path.file_name().expect("ends in the id");
@@ -34,7 +35,7 @@ fn own_thread() -> String {
 }
 
 #[tokio::test]
-async fn limits_are_enforced() {
+async fn the_self_test_passes_and_leaves_no_worker() {
     let pool = pool(1, LONG);
     assert_eq!(pool.self_test().await, Ok(()));
     assert!(children().is_empty());
@@ -43,7 +44,7 @@ async fn limits_are_enforced() {
 }
 
 #[tokio::test]
-async fn one_owner_keeps_a_process_and_two_never_share_one() {
+async fn an_owner_keeps_a_process_and_two_owners_never_share_one() {
     let pool = pool(2, LONG);
     serves_an_honest_script(&pool, 1).await;
     let [first] = children()[..] else {
@@ -153,10 +154,10 @@ async fn a_script_without_a_worker_has_not_run() {
 }
 
 #[tokio::test]
-async fn the_hard_memory_limit_applies_when_the_soft_one_does_not() {
+async fn the_hard_memory_limit_applies_when_the_soft_limit_does_not() {
     let pool = pool(1, LONG);
     let mut bomb = job(1, "l = []\nwhile True: l.append('x' * 100000)", None);
-    // As if the engine did not check.
+    // Switches the soft limit off.
     bomb.setting.limits.memory_bytes = None;
     bomb.setting.limits.time = Some(SOON);
     let outcome = pool.run(bomb, &NoHost).await;
@@ -179,13 +180,13 @@ async fn memory_below_the_limit_may_be_used() {
 }
 
 #[tokio::test]
-async fn a_loop_that_passes_a_limit_is_named() {
+async fn the_error_of_a_limit_names_the_line_of_the_loop() {
     let pool = pool(1, LONG);
     let text = "text = 'a'\nwhile True:\n    text = text + text\n";
     let error = pool.run(job(1, text, None), &NoHost).await.result;
     let error = error.expect_err("too much");
     assert_eq!(error.kind, ErrorKind::MemoryLimit);
-    // A single step can exceed the memory before the engine checks; then no line is known.
+    // A single step can exceed the memory before the engine checks. The line is then unknown.
     if let Some(place) = error.place() {
         assert_eq!((place.file.as_str(), place.line), ("tool.py", 3));
     }

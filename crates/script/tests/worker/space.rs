@@ -57,8 +57,8 @@ fn patience(time: Duration) -> WorkTimeout {
     }
 }
 
-/// The message that loads a worker. As a supervisor does, runs the setup once and takes a snapshot;
-/// on another thread, because the host has its own runtime.
+/// The message that loads a snapshot into a worker. Runs the setup once and takes the snapshot, as
+/// a supervisor does. Uses another thread, because the host has its own runtime.
 fn load(folder: &Path) -> ToWorker {
     std::fs::write(folder.join("handlers.py"), HANDLERS).expect("written");
     let path = folder.join("setup.py");

@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use crate::skip::require;
 
-/// Names a folder with `initdb`, `postgres` and `psql` to use instead of the one found.
+/// Names a folder with `initdb`, `postgres` and `psql`, to use instead of the installed programs.
 const BIN_VARIABLE: &str = "SVC_POSTGRES_BIN";
-/// Where Debian keeps them, in a folder for each version.
+/// The folder in which Debian has these programs, in a subfolder for each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "psql"];
 /// The user that runs the server when tests run as root: PostgreSQL refuses to run as root.
@@ -23,7 +23,7 @@ const USER: &str = "postgres";
 #[derive(Clone)]
 pub(super) struct Installation {
     pub programs: PathBuf,
-    /// Uid and gid of [`USER`], where this process is root.
+    /// Uid and gid of [`USER`], if this process runs as root.
     unprivileged: Option<(u32, u32)>,
 }
 
@@ -47,7 +47,8 @@ impl Installation {
         bare(&self.programs.join(program))
     }
 
-    /// Command that runs a program as [`USER`], and ends it with the process that started it.
+    /// The command prefix that runs a program as [`USER`] if necessary, and kills the program when
+    /// the process that started it ends.
     pub fn runner(&self) -> Vec<String> {
         let mut words = vec!["setpriv".to_owned(), "--pdeathsig=KILL".to_owned()];
         if let Some((uid, gid)) = self.unprivileged {
@@ -141,7 +142,7 @@ fn has_programs(folder: &Path) -> bool {
     PROGRAMS.iter().all(|name| folder.join(name).is_file())
 }
 
-/// The newest first.
+/// The folders of all versions, newest first.
 fn debian_folders() -> Vec<PathBuf> {
     let versions = fs::read_dir(DEBIAN).into_iter().flatten().flatten();
     let mut versions: Vec<u32> = versions

@@ -1,12 +1,13 @@
-# Keeps one PostgreSQL in the folder $1, from the programs in $2; what follows runs a program as the
-# user who may. Orders come on stdin, one a line, and each is answered by one line. Where stdin
-# ends, whoever gave them is gone, however that came about: server and folder go too.
+# Runs one PostgreSQL in the folder $1 with the programs in $2. The other arguments are a command
+# prefix that runs a program as the right user. Each line of stdin is an order, and is answered with
+# one line. Stdin ends when the test process ends, even after a crash. Then this script ends the
+# server and removes the folder.
 folder=$1
 programs=$2
 shift 2
 server=
 
-# Not KILL: only a server that ends by itself gives back the memory it shares.
+# Signal $1 must not be KILL, because a killed server does not free its shared memory.
 end() {
   if [ -n "$server" ]; then
     kill "-$1" "$server"
@@ -39,7 +40,7 @@ while read -r order; do
 done
 end QUIT
 
-# What the server started may still be ending, and write.
+# Child processes of the server may still be running and write files, so try again.
 tries=0
 until rm -rf "$folder" 2>/dev/null || [ "$tries" -ge 100 ]; do
   tries=$((tries + 1))

@@ -1,5 +1,5 @@
-//! The shell that keeps a server: it outlives the test process by the moment it takes to end the
-//! server and to remove its folder, and so does both even after `kill -9`.
+//! The keeper: a shell that runs a server. When the test process ends, even by `kill -9`, the
+//! keeper ends the server, removes its folder, and then ends itself.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use std::{
 use super::install::{Installation, bare};
 use crate::process::is_running;
 
-/// A machine that is busy with other tests starts slowly.
+/// Long, because a server starts slowly on a machine that is busy with other tests.
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) struct Keeper {
     shell: Child,
-    /// Closing it tells the keeper to end.
+    /// The keeper's stdin. Closing it ends the keeper.
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     folder: PathBuf,
@@ -69,7 +69,8 @@ impl Keeper {
         assert_eq!(done, "done", "initdb: {}", self.log());
     }
 
-    /// Starts the server and waits until it accepts connections. `Err`: the server ended instead.
+    /// Starts the server and waits until it accepts connections. Returns `Err` if the server ends
+    /// instead.
     pub fn start_server(&mut self) -> Result<u32, String> {
         let answer = self.order("start");
         let id = answer.parse().expect("the shell answers with a process id");
@@ -93,14 +94,15 @@ impl Keeper {
         self.order("stop");
     }
 
-    /// Kills the keeper itself, as only another program would.
+    /// Kills the keeper itself, as only another program could.
     #[cfg(test)]
     pub fn kill9(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
 
-    /// The pid file of the server: the process id first, its state in the eighth line.
+    /// Reads the pid file of the server: its first line is the process id, its eighth line the
+    /// state.
     fn is_ready(&self, id: u32) -> bool {
         let note = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap_or_default();
         let mut lines = note.lines();

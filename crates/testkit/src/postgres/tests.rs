@@ -1,4 +1,4 @@
-// A failing test shows its position.
+// A failed `unwrap` shows its position, which is enough in these tests.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -133,7 +133,8 @@ fn run_again(test: &str) -> Command {
     command
 }
 
-/// For [`nothing_is_left_after_kill_9_of_the_test_process`]: a process with it holds a cluster.
+/// For [`nothing_is_left_after_kill_9_of_the_test_process`]: a process with this variable starts a
+/// cluster and waits.
 const HOLD: &str = "SVC_TESTKIT_HOLD";
 
 #[tokio::test]
@@ -176,7 +177,8 @@ async fn a_server_whose_keeper_is_killed_ends_too() {
     let note = std::fs::read_to_string(postgres.folder().join("data/postmaster.pid")).unwrap();
     postgres.keeper.kill9();
     Process::wait_until_gone(id, SOON).await;
-    // No process is left to remove the folder, and the shared memory that locked it.
+    // No process is left that would remove the folder and the shared memory that locks it, so the
+    // test removes both.
     crate::eventually("its folder is removed", SOON, || async {
         std::fs::remove_dir_all(postgres.folder()).is_ok()
     })

@@ -12,7 +12,7 @@ use crate::{
 };
 
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// A server that a profiler runs is slow.
+/// Long, because a server is slow under a profiler.
 const START_LIMIT_UNDER_A_TOOL: Duration = Duration::from_secs(90);
 
 /// 32 bytes in base64, for tests only.
@@ -59,7 +59,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Lets webhooks go to receivers of the test.
+    /// Allows webhooks to loopback addresses, where the receivers of tests listen.
     pub fn allow_loopback_webhooks(self) -> Self {
         self.config_table("webhooks", "allow = [\"127.0.0.0/8\"]")
     }
@@ -71,7 +71,7 @@ impl TestServerBuilder {
         self.config_table("quotas", &lines)
     }
 
-    /// Waits between attempts, in seconds.
+    /// Sets the delays between attempts, in seconds.
     pub fn retries(self, after_first: f64, after_second: f64) -> Self {
         let lines = format!(
             "retry_first_seconds = {after_first:?}\nretry_second_seconds = {after_second:?}"
@@ -114,13 +114,13 @@ impl TestServerBuilder {
             .push(("SVC_SECRET_KEY".to_owned(), secret_key.to_owned()));
     }
 
-    /// Uses the embedded database, whichever engine the tests run on.
+    /// Uses the embedded database, even with `SVC_TEST_DATABASE=postgres`.
     pub fn embedded(mut self) -> Self {
         self.embedded = true;
         self
     }
 
-    /// Runs the server by another program such as a profiler.
+    /// Runs the server under another program such as a profiler.
     pub fn under(mut self, tool: &[&str]) -> Self {
         self.tool = tool.iter().map(|&word| word.to_owned()).collect();
         self

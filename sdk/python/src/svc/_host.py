@@ -1,8 +1,8 @@
 """Performs the operations of the library on CPython.
 
-The engine inside `svc` replaces this module by another one with the same `call`. This one sends
-requests to the space's agent over its Unix socket. Outside a space, it sends them to the server,
-with `SVC_URL` and `SVC_TOKEN`.
+The engine inside `svc` replaces this module with another one that has the same `call`. This module
+sends requests to the space's agent over its Unix socket. Outside a space, it sends them to the
+server, with `SVC_URL` and `SVC_TOKEN`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONNECT_SECONDS = 10
 # A registration waits for the new method server and for the server's decision.
 REGISTER_SECONDS = 120
 ANSWER_SECONDS = 30
-# A method may take an hour (spec 8).
+# A method may take an hour (spec 8). The request itself gets 15 seconds more.
 CALL_SECONDS = 3615
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
@@ -269,7 +269,7 @@ def _server(module: str) -> _Peer:
     url, token = os.environ.get("SVC_URL"), os.environ.get("SVC_TOKEN")
     if not url or not token:
         raise RuntimeError(
-            f"{module} has nobody to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
+            f"{module} has no server to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
             " no server is known; run inside a space, or set SVC_URL and SVC_TOKEN"
         )
     # The variable may name several servers, as for an agent.

@@ -24,14 +24,14 @@ from svc import _host
 LINE_BYTES_MAX = 16 * 1024 * 1024
 # The maximum size of the text around a result in its line.
 ENVELOPE_BYTES = 1024
-# Handlers mostly wait: for files, for other services.
+# More threads than cores, because handlers mostly wait for files and other services.
 THREADS = 32
 # The maximum number of requests that are read but not answered. Further requests wait in the
 # agent, where users take turns.
 WAITING_MAX = 2 * THREADS
-# Every batch is refused. A larger one than this is refused for its size.
+# Every batch is refused. If it is larger than this, the error names its size.
 BATCH_MAX = 1_000
-# Newer Pythons append the number, which is cut off.
+# Newer versions of Python append the number, which is cut off.
 NOT_FINITE = "Out of range float values are not JSON compliant"
 
 # Tells the agent that the start has succeeded.
@@ -78,7 +78,7 @@ def _take_streams() -> Tuple[BinaryIO, BinaryIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    # Printed lines then reach the log at once, in order with stderr.
+    # So printed lines reach the log at once, and in order with the other lines of stderr.
     sys.stdout = sys.stderr
     return requests, answers
 
@@ -99,14 +99,14 @@ class _Server:
         with ThreadPoolExecutor(THREADS, thread_name_prefix="svc-handler") as threads:
             for line in iter(lambda: self._requests.readline(LINE_BYTES_MAX + 1), b""):
                 if len(line) > LINE_BYTES_MAX:
-                    _log(f"a line of more than {LINE_BYTES_MAX} bytes is passed over")
+                    _log(f"a line of more than {LINE_BYTES_MAX} bytes is ignored")
                     while line and not line.endswith(b"\n"):
                         line = self._requests.readline(LINE_BYTES_MAX)
                     continue
                 try:
                     request = json.loads(line, parse_constant=_no_constant)
                 except (ValueError, RecursionError) as error:
-                    _log(f"a line that is not JSON is passed over: {error}")
+                    _log(f"a line that is not JSON is ignored: {error}")
                     continue
                 self._waiting.acquire()
                 threads.submit(self._handle, request)

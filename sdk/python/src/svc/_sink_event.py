@@ -73,7 +73,7 @@ def get_string(name: str, default: str = "") -> str:
 
 
 def get_int(name: str, default: int = 0) -> int:
-    """A whole number of the payload; `default` if the value is missing or not one."""
+    """An integer of the payload; `default` if the value is missing or not an integer."""
     value = get(name)
     if isinstance(value, float) and value == value // 1:
         return int(value)
@@ -81,13 +81,13 @@ def get_int(name: str, default: int = 0) -> int:
 
 
 def get_bool(name: str, default: bool = False) -> bool:
-    """A boolean of the payload; `default` if the value is missing or not one."""
+    """A boolean of the payload; `default` if the value is missing or not a boolean."""
     value = get(name)
     return value if isinstance(value, bool) else default
 
 
 def get_list(name: str, default: Optional[List[Any]] = None) -> List[Any]:
-    """A list of the payload; `default`, or an empty list, if the value is missing or not one."""
+    """A list of the payload; `default`, or an empty list, if the value is missing or not a list."""
     value = get(name)
     if isinstance(value, list):
         return value
@@ -95,7 +95,7 @@ def get_list(name: str, default: Optional[List[Any]] = None) -> List[Any]:
 
 
 def get_dict(name: str, default: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-    """An object of the payload; `default`, or an empty dict, if the value is missing or not one."""
+    """A dict of the payload; `default`, or an empty dict, if the value is missing or not a dict."""
     value = get(name)
     if isinstance(value, dict):
         return value

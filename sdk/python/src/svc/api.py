@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional, Union
 from svc import _host
 
 _VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
-# An endless response, which cannot be read here.
+# The path of an endless response, which this module cannot read.
 _STREAM = "/api/events/stream"
 # Characters that need no escape in a path or a query (RFC 3986).
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"

@@ -15,7 +15,7 @@ from typing import Any, Dict, Optional
 
 from svc import _host
 
-# `emit` has an argument named `type`.
+# Needed in `emit`, where the argument `type` hides the built-in function.
 _class_of = type
 
 

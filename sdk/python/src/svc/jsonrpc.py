@@ -4,7 +4,7 @@ A setup script routes each local name to a handler:
 
     from svc import jsonrpc
 
-    jsonrpc.method("search", "notes.search")     # `search` in notes.py beside it
+    jsonrpc.method("search", "notes.search")     # `search` in notes.py, in the same folder
 
 A handler takes the params as a dict and returns a JSON value:
 
@@ -37,7 +37,7 @@ MESSAGE_MAX = 500
 
 
 def method(local_name: str, handler: str) -> None:
-    """Routes calls of `local_name` to `handler`, "library.function"."""
+    """Routes calls of `local_name` to `handler`, written as "library.function"."""
     if not isinstance(local_name, str):
         raise TypeError(f"method() local_name must be a str, not {type(local_name).__name__}")
     if not isinstance(handler, str):
@@ -91,7 +91,7 @@ def serve() -> None:
     """
     if not hasattr(_host, "serve"):
         raise RuntimeError(
-            "serve() is for CPython; here it is `svc run-script --json-rpc <setup.py>` that serves"
+            "serve() is for CPython only; use `svc run-script --json-rpc <setup.py>` instead"
         )
     _host.serve()
 

@@ -1,4 +1,4 @@
-"""Handlers as plain functions: what they return, and what they raise."""
+"""Handlers called as plain functions: their results and their exceptions."""
 
 import json
 
@@ -26,6 +26,6 @@ for name, attempt in [
     except Exception as error:
         print(json.dumps([name, type(error).__name__, str(error)]))
 
-# Globals of a library are its own.
+# Each library has its own globals.
 shop.SEEN.append(1)
 print(json.dumps([shop.SEEN, __name__, shop.__name__]))

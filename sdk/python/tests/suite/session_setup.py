@@ -25,7 +25,7 @@ for name in [
 ]:
     jsonrpc.method(name, f"shop.{name}")
 
-# The last route wins.
+# The last route of a name replaces the earlier ones.
 jsonrpc.method("again", "shop.nothing")
 jsonrpc.method("again", "shop.big")
 print("setup prints to the log too")

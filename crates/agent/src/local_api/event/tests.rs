@@ -195,7 +195,7 @@ async fn after_a_lost_connection_the_event_is_retried_once_with_the_same_key() {
 }
 
 #[tokio::test]
-async fn another_server_gets_the_event_if_the_current_one_fails_even_between_two_links() {
+async fn another_server_gets_the_event_if_the_current_server_fails_even_without_a_link() {
     let accepted = Then::Answer(accepted());
     let server = FakeServer::start(vec![accepted; 2]).await;
     let agent = Agent::start(&format!("http://127.0.0.1:1,{}", server.url)).await;
@@ -211,7 +211,7 @@ async fn another_server_gets_the_event_if_the_current_one_fails_even_between_two
 }
 
 #[tokio::test]
-async fn the_servers_problems_pass_through() {
+async fn problems_from_the_server_reach_the_client() {
     let limited = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\ncontent-length: 23\r\n\r\n{\"code\":\"rate_limited\"}";
     let server = FakeServer::start(vec![Then::Answer(limited.to_owned())]).await;
     let agent = Agent::start(&server.url).await;
@@ -223,7 +223,7 @@ async fn the_servers_problems_pass_through() {
 }
 
 #[tokio::test]
-async fn without_a_link_events_are_refused_and_invalid_ones_are_still_reported() {
+async fn without_a_link_events_are_refused_and_invalid_events_are_still_reported() {
     let agent = Agent::start("http://127.0.0.1:1").await;
     agent.link.send_replace(LinkStatus::default());
     let (status, _, problem) = agent.post("", EVENT).await;

@@ -13,7 +13,7 @@ fn post(headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_loopback_listener_rejects_requests_of_web_pages() {
+async fn the_loopback_listener_rejects_requests_from_web_pages() {
     let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
         .await
         .expect("binds");
@@ -157,7 +157,7 @@ async fn the_loopback_listener_rejects_requests_of_web_pages() {
 }
 
 #[tokio::test]
-async fn a_default_port_in_use_is_replaced_and_a_chosen_one_is_an_error() {
+async fn a_free_port_replaces_a_used_default_port_but_not_a_used_chosen_port() {
     let (_first, _) = bind_loopback(None).await.expect("binds");
     let (_second, address) = bind_loopback(None).await.expect("binds another");
     assert!(address.ip().is_loopback());
@@ -165,7 +165,7 @@ async fn a_default_port_in_use_is_replaced_and_a_chosen_one_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_listener_that_is_not_loopback_is_refused() {
+async fn an_address_that_is_not_loopback_is_refused() {
     let everywhere = Some("0.0.0.0:0".parse().expect("valid"));
     assert!(bind_loopback(everywhere).await.is_err());
 }

@@ -13,7 +13,8 @@ use crate::outbox::Caller;
 /// pass in a second: a burst of nine, ten at this interval, and the held report that is sent before
 /// the answer.
 const EVERY: Duration = Duration::from_millis(100);
-/// How long before its scheduled time a report may pass. Allows a burst of nine reports.
+/// How long before its scheduled time a report may pass. 800 ms are eight intervals, so a burst may
+/// have nine reports.
 const AHEAD: Duration = Duration::from_millis(800);
 
 /// The outcome of a report.

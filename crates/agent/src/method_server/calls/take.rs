@@ -32,7 +32,7 @@ pub struct Pipe {
     pub last_call: Option<u64>,
     /// Bytes that the pipe may hold while several users call.
     pub shared_bytes_max: usize,
-    /// The pipe was enlarged for large lines.
+    /// Whether the pipe was enlarged for large lines.
     pub is_large: bool,
 }
 

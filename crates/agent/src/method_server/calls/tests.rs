@@ -143,7 +143,7 @@ fn concurrent_calls_are_sent_at_once_and_answered_in_any_order() {
 }
 
 #[test]
-fn a_concurrent_call_that_is_cancelled_is_forgotten() {
+fn a_cancelled_concurrent_call_is_forgotten() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     assert!(bench.cancel(10));
@@ -154,7 +154,7 @@ fn a_concurrent_call_that_is_cancelled_is_forgotten() {
 }
 
 #[test]
-fn serial_calls_go_one_by_one() {
+fn serial_calls_are_sent_one_at_a_time() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11).call(12);
     assert_eq!(bench.lines(), ["10"]);
@@ -273,7 +273,7 @@ fn a_lost_link_drops_all_calls_except_one_sent_to_a_serial_server() {
 }
 
 #[test]
-fn only_a_serial_server_hangs() {
+fn a_serial_server_can_be_overdue_and_an_unlimited_concurrent_server_cannot() {
     let after = TIMEOUT + OVERDUE_AFTER;
     for (in_flight_max, hangs) in [(SERIAL, true), (CONCURRENT, false)] {
         let mut bench = Bench::up(in_flight_max);
@@ -286,7 +286,7 @@ fn only_a_serial_server_hangs() {
 }
 
 #[test]
-fn the_time_of_a_serial_call_starts_when_it_is_sent() {
+fn the_overdue_time_of_a_serial_call_starts_when_the_call_is_sent() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     let late = bench.now + TIMEOUT + OVERDUE_AFTER;

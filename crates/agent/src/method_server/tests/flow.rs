@@ -105,7 +105,7 @@ async fn calls_to_a_server_that_never_reads_are_refused_when_its_queue_is_full()
     bench.server.stop().await;
 }
 
-/// Answers one call at a time, each after a while.
+/// Answers one call at a time, each after a delay.
 const SLOW_ECHO: &str = r#"
 while read -r line; do
   sleep 0.01; id=${line##*\"id\":}; echo "{\"id\":${id%\}},\"result\":1}"

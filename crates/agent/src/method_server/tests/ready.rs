@@ -1,4 +1,4 @@
-//! `$/ready`: a method server that says so ends the wait for an early exit.
+//! `$/ready`: a method server that sends it ends the check for an early exit.
 
 use super::*;
 
@@ -18,8 +18,8 @@ async fn start_checked(script: &str, start_check: Duration) -> Result<Bench, Sta
 }
 
 #[tokio::test]
-async fn a_method_server_that_is_ready_ends_the_wait() {
-    // Repeated and unknown notifications disturb nothing.
+async fn a_ready_notification_ends_the_start_check() {
+    // Repeated and unknown notifications have no effect.
     let unknown = r#"echo '{"jsonrpc":"2.0","method":"$/steady"}'"#;
     let script = format!("{unknown}; {READY}; {READY}; {ECHO}");
     let mut bench = start_checked(&script, NEVER).await.expect("it starts");
@@ -30,7 +30,7 @@ async fn a_method_server_that_is_ready_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn without_ready_the_start_is_checked_for_the_whole_time() {
+async fn without_a_ready_notification_the_start_check_takes_its_whole_time() {
     let check = Duration::from_millis(300);
     let begun = Instant::now();
     let bench = start_checked(ECHO, check).await.expect("it starts");

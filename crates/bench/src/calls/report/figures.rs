@@ -70,7 +70,8 @@ impl Figure {
     }
 }
 
-/// Compares two cases round by round: within a round they were measured seconds apart.
+/// Compares two cases round by round. Within a round, the two were measured only seconds apart, so
+/// the load of the machine was similar.
 fn each_round(
     one: &Measured,
     other: &Measured,

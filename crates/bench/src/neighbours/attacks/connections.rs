@@ -145,7 +145,7 @@ pub async fn streams(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Resul
             };
             let reading = async {
                 let answer = sender.send_request(request).await;
-                // Held, and never read.
+                // The stream stays open and is never read.
                 std::future::pending::<()>().await;
                 drop(answer);
             };

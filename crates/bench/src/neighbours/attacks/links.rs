@@ -38,7 +38,7 @@ fn registration(methods: Vec<Value>) -> Value {
     json!({"server": {"command": "none", "timeout": 3_600}, "methods": methods})
 }
 
-/// Subscribed methods whose calls are taken and never answered.
+/// Publishes subscribed methods whose calls are accepted and never answered.
 pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let methods = (0..STUCK_METHODS).map(|n| {
         json!({
@@ -105,7 +105,7 @@ pub async fn registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
             })
         });
         let next: Registration = serde_json::from_value(registration(methods.collect()))?;
-        // A refusal is accepted: the server has done the work.
+        // A refusal does not matter: the server has done the work.
         raw.register(next).await;
         if let Some(ready) = ready.take() {
             let _ = ready.send(());

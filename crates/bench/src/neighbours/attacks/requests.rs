@@ -30,8 +30,8 @@ const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
 
-/// Source address of wrong passwords. From the victim's address they would delay the victim's logins
-/// by design.
+/// Source address of the wrong passwords. From the victim's address, wrong passwords would delay
+/// the victim's logins by design.
 const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// The request of an attack, and its rate.

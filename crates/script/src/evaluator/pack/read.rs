@@ -144,7 +144,8 @@ impl<'a> Deserializer<'a> for &mut Reader<'a> {
         }
     }
 
-    // The other kinds need no hint from the visitor: the tag says the kind of the value.
+    // The other kinds need no hint from the visitor, because the tag contains the kind of the
+    // value.
     serde::forward_to_deserialize_any! {
         <V: Visitor<'a>>
         bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct

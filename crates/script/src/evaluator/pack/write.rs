@@ -15,10 +15,10 @@ pub struct Writer {
     pub bytes: Vec<u8>,
 }
 
-/// A list or a map, whose length is written at its end.
+/// A list or a map. Its length is written after its last item.
 pub struct Collection<'a> {
     writer: &'a mut Writer,
-    /// Where the length goes.
+    /// The position of the length.
     at: usize,
     length: u32,
 }

@@ -50,7 +50,7 @@ fn call(evaluator: &mut Evaluator, host: &mut TestHost, handler: &str, params: &
 }
 
 #[test]
-fn routes_and_files_are_known_after_setup() {
+fn an_evaluator_knows_its_routes_and_files_after_setup() {
     let (evaluator, _) = served();
     assert_eq!(
         evaluator.routes(),
@@ -63,7 +63,7 @@ fn routes_and_files_are_known_after_setup() {
 }
 
 #[test]
-fn values_survive_unchanged() {
+fn params_and_results_pass_through_unchanged() {
     let (mut evaluator, mut host) = served();
     let params = r#"{"z":1,"a":[12345678901234567890123,1.5,-0.0,1e300,null,true,"é\u0000\""]}"#;
     let answer = call(&mut evaluator, &mut host, "notes.add", params);
@@ -156,7 +156,7 @@ fn a_result_that_is_not_json_is_an_error_with_the_handlers_name() {
 }
 
 #[test]
-fn missing_handlers_are_named() {
+fn errors_name_the_missing_handler() {
     let (mut evaluator, mut host) = served();
     for (handler, message) in [
         (
@@ -170,11 +170,11 @@ fn missing_handlers_are_named() {
         ),
         (
             "plain",
-            "`plain` is no handler: it is written `library.function`",
+            "`plain` is not a handler name: write `library.function`",
         ),
         (
             "a.b(); import os",
-            "`a.b(); import os` is no handler: it is written `library.function`",
+            "`a.b(); import os` is not a handler name: write `library.function`",
         ),
     ] {
         let error = evaluator.call(handler, "{}", &mut host).expect_err(handler);

@@ -1,10 +1,10 @@
-//! The tables of `docs/SCRIPTS.md` about the engine's Python are true.
+//! Checks the tables of `docs/SCRIPTS.md` about the engine's Python.
 
 use super::*;
 
 const GUIDE: &str = include_str!("../../../../../docs/SCRIPTS.md");
 
-/// What the examples of the tables use.
+/// Definitions that the examples in the tables use.
 const BEFORE: &str = "\
 import base64, datetime, functools, json, re
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ fn table(title: &str) -> Vec<Vec<String>> {
     .collect()
 }
 
-/// The code between the first and the last backtick of a cell. `⏎` stands for a line break.
+/// The code between the first and the last backtick of a cell. `⏎` means a line break.
 fn code(cell: &str) -> Option<String> {
     let cell = cell.strip_prefix('`')?;
     Some(cell.split('`').next()?.replace(" ⏎ ", "\n"))
@@ -42,7 +42,7 @@ fn runs(code: &str) -> Result<String, ScriptError> {
 }
 
 #[test]
-fn what_the_guide_refuses_fails_and_its_replacement_works() {
+fn code_that_the_guide_calls_refused_fails_and_its_replacement_works() {
     let rows = table("Not supported");
     assert!(rows.len() >= 25, "{} rows", rows.len());
     for row in &rows {
@@ -59,7 +59,7 @@ fn what_the_guide_refuses_fails_and_its_replacement_works() {
 }
 
 #[test]
-fn what_the_guide_names_as_different_is_different() {
+fn code_that_the_guide_calls_different_is_different() {
     let rows = table("Differs");
     assert!(rows.len() >= 5, "{} rows", rows.len());
     for row in &rows {
@@ -75,7 +75,7 @@ fn what_the_guide_names_as_different_is_different() {
 }
 
 #[test]
-fn what_the_guide_supports_works() {
+fn code_that_the_guide_calls_supported_works() {
     let rows = table("Supported");
     assert!(rows.len() >= 10, "{} rows", rows.len());
     for row in &rows {

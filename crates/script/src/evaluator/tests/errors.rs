@@ -53,7 +53,7 @@ fn unsupported_constructs_are_named_with_a_hint() {
 }
 
 #[test]
-fn a_function_that_does_not_exist_is_named() {
+fn an_error_names_the_function_that_does_not_exist() {
     for script in [
         "nothing('call', 'emit', '{}')\n",
         "def f():\n    return nothing()\nf()\n",
@@ -172,7 +172,7 @@ except RuntimeError as error:
 }
 
 #[test]
-fn text_in_exec_is_not_taken_for_a_library() {
+fn text_in_exec_is_not_mistaken_for_a_library() {
     let error = fails("exec('\\n1/0')\n", &mut TestHost::default());
     assert_eq!(
         error.place().map(|frame| frame.file.as_str()),

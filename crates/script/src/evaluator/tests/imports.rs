@@ -26,7 +26,7 @@ fn shapes() -> TestHost {
 }
 
 #[test]
-fn every_form_of_import_binds_what_python_binds() {
+fn every_form_of_import_binds_the_same_names_as_in_cpython() {
     let table = [
         ("import shapes\nprint(shapes.area(3))", "9\n"),
         (
@@ -154,7 +154,7 @@ for attempt in range(2):
 }
 
 #[test]
-fn the_hint_for_an_unknown_module_lists_the_known_ones() {
+fn the_hint_for_an_unknown_module_lists_the_known_modules() {
     let error = fails("import requests\n", &mut TestHost::default());
     assert_eq!(
         error.message,
@@ -166,7 +166,7 @@ fn the_hint_for_an_unknown_module_lists_the_known_ones() {
 }
 
 #[test]
-fn sinks_and_tools_lack_what_only_spaces_have() {
+fn sinks_and_tools_lack_the_modules_of_spaces() {
     for module in ["svc.methods", "svc.jsonrpc", "subprocess"] {
         for flavour in [Flavour::Sink, Flavour::Tool] {
             let error = run_as(
@@ -192,7 +192,7 @@ fn sinks_and_tools_lack_what_only_spaces_have() {
 }
 
 #[test]
-fn a_sink_reads_its_event_and_emits_none() {
+fn a_sink_reads_its_event_and_cannot_emit() {
     let event = r#"{"id":"e1","type":"custom.x","payload":{"n":1}}"#;
     let mut host = TestHost::default().answering("event", event);
     run_as(

@@ -52,7 +52,8 @@ fn a_snapshot_keeps_the_library() {
     }
 }
 
-/// Functions that the engine calls by itself cannot wait for the host. Those of ours can.
+/// A function that the engine itself calls, such as a sort key, cannot call the host. A function
+/// passed to `map` or `filter` can, because `svc` replaces these two.
 #[test]
 fn functions_passed_to_map_and_filter_may_call_the_host() {
     let script = "\
@@ -77,7 +78,7 @@ print(list(filter(lambda name: api.me()[name] == 'ann', ['username'])))
 }
 
 #[test]
-fn code_that_would_differ_in_silence_is_refused_with_its_line() {
+fn code_that_would_run_differently_without_an_error_is_refused_with_its_line() {
     for (script, line, instead) in [
         (
             "class A:\n    def __bool__(self):\n        return False\n",
@@ -143,7 +144,7 @@ print(text, total); round(None, 2)
     assert!(place(&error).starts_with("script.py:16 "), "{error}");
 }
 
-/// The library is Python like any other: it ends at the same limits.
+/// The library is Python code like that of scripts, so the same limits apply.
 #[test]
 fn abuse_of_the_library_ends_at_the_limits() {
     let limits = Limits {

@@ -18,7 +18,7 @@ fn ends(setting: &Setting, text: &str) -> ScriptError {
 }
 
 #[test]
-fn loops_end_even_if_they_catch_everything() {
+fn endless_loops_end_even_if_they_catch_every_exception() {
     let time = Duration::from_millis(100);
     let setting = limited(Limits {
         time: Some(time),
@@ -46,7 +46,7 @@ fn loops_end_even_if_they_catch_everything() {
 }
 
 #[test]
-fn a_limit_names_the_line_and_is_final() {
+fn the_error_of_a_limit_names_the_line_and_ends_the_run() {
     let setting = limited(Limits {
         time: Some(Duration::from_millis(50)),
         ..Limits::SANDBOX
@@ -102,7 +102,7 @@ fn a_script_and_its_function_share_their_time() {
 
 /// Only a worker measures its memory. Here the script raises the engine's exception itself.
 #[test]
-fn the_memory_limit_is_named() {
+fn the_error_of_the_memory_limit_names_the_limit() {
     let script = "raise MemoryError('memory limit exceeded: 2 bytes > 1 bytes')";
     let error = ends(&setting(Flavour::Sink), script);
     assert_eq!(error.kind, ErrorKind::MemoryLimit);
@@ -110,7 +110,7 @@ fn the_memory_limit_is_named() {
 }
 
 #[test]
-fn sleeping_is_real_and_counts_once() {
+fn sleep_waits_and_its_time_counts_once() {
     let mut host = TestHost::default();
     let started = Instant::now();
     assert_eq!(
@@ -124,7 +124,7 @@ fn sleeping_is_real_and_counts_once() {
 }
 
 #[test]
-fn deep_recursion_is_an_error_like_any_other() {
+fn deep_recursion_raises_an_ordinary_exception() {
     let error = ends(
         &setting(Flavour::Sink),
         "def f(n):\n    return f(n + 1)\nf(0)\n",

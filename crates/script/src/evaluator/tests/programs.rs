@@ -1,4 +1,4 @@
-//! The programs of `sdk/python/tests/suite/programs` print what CPython prints.
+//! The programs of `sdk/python/tests/suite/programs` print the same output as on CPython.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn programs_of(file: &Path) -> Vec<Program> {
 }
 
 #[test]
-fn every_program_prints_what_cpython_prints() {
+fn every_program_prints_the_same_as_on_cpython() {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/python/tests/suite/programs");
     let mut count = 0;
@@ -50,7 +50,7 @@ fn every_program_prints_what_cpython_prints() {
         for program in programs_of(&entry.path()) {
             count += 1;
             let mut host = TestHost::default();
-            // On the server, where a script has the fewest abilities.
+            // As a tool on the server, where a script has the fewest abilities.
             let result = run_as(Flavour::Tool, &program.text, &mut host);
             if result.is_err() || host.stdout != program.output {
                 let error = result.err().map(|error| error.to_string());

@@ -22,7 +22,7 @@ class StringIO:
             raise ValueError("I/O operation on closed file")
 
     def _flush(self):
-        """Puts what was written into the text."""
+        """Writes the waiting parts into the text, at the current position."""
         self._check()
         if self._parts:
             new = "".join(self._parts)

@@ -146,8 +146,8 @@ def square_root(top, bottom):
     """The square root of a fraction, rounded once."""
     shift = 0
     if top:
-        # Makes the integer root 55 bits or more: one more than a float holds, and one that tells
-        # whether anything follows.
+        # The integer root gets at least 55 bits: the 53 of a float, one bit for rounding, and one
+        # bit that is set if the exact root continues.
         shift = max(0, 112 - (_python.bit_length(top) - _python.bit_length(bottom)))
         shift += shift % 2
     whole, rest = divmod(top << shift, bottom)

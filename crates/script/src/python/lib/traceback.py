@@ -1,4 +1,4 @@
-"""`traceback`: the exception that is handled. The engine does not tell its lines to the script."""
+"""`traceback`: the exception that is being handled, without its lines, which the engine hides."""
 
 import sys
 

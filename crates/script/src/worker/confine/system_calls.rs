@@ -1,6 +1,7 @@
 //! The system calls that a sandboxed worker may make. All others return `EPERM`.
 //!
-//! They do not kill the process: a library may try a call that it does not need.
+//! A forbidden call does not kill the process, because a library may try a call that it does not
+//! need.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_nanosleep,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
-    // Refused by the other filter. Of two filters, the stricter result applies.
+    // The other filter refuses this call. Of two filters, the stricter result applies.
     libc::SYS_clone3,
 ];
 

@@ -26,7 +26,7 @@ pub(super) struct Idle {
 struct Shared {
     /// Oldest first.
     waiting: Vec<IdleWorker>,
-    /// The reaper task is running.
+    /// Whether the reaper task is running.
     reaping: bool,
 }
 
@@ -95,7 +95,7 @@ impl Idle {
         self.make_room(0).await;
     }
 
-    /// Logs once: every worker of a machine has the same warning.
+    /// Logs the warning only once, because all workers of a machine have the same warning.
     pub(super) fn warn_once(&self, warning: &str) {
         if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -114,8 +114,8 @@ impl Drop for Idle {
     }
 }
 
-/// Ends workers that were idle for too long. Ends itself when it finds no worker twice in a row, so
-/// that it is not started anew for every script.
+/// Ends workers that were idle for too long. The task ends when it finds no worker twice in a row.
+/// It does not end the first time, so that not every script starts a new task.
 async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
     let mut looked = false;
     loop {

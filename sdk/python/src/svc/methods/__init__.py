@@ -43,7 +43,7 @@ class Server:
 
         `timeout` is the time limit of a call in seconds. `mode` "serial" sends one call at a time.
         `env` adds to the environment of the program. `max_in_flight` limits the number of calls
-        that the program has at a time; None means no limit.
+        that are in flight at a time; None means no limit.
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}
@@ -89,9 +89,9 @@ class Server:
         server receives. `description` is required. `scope` is "private" or "shared"; `groups`
         restricts a shared method to groups. `params` and `result` are JSON Schemas, built with
         `svc.methods.schema` or written by hand. `events` are patterns: the method is called with
-        each matching event. `event_sinks` names the json-rpc sinks that format them. With
-        `event_overflow` "hold" events wait for the method while its queue is full or its space is
-        away; with "drop" they are dropped.
+        each matching event. `event_sinks` names the json-rpc sinks that format these events. With
+        `event_overflow` "hold", events wait while the method's queue is full or its space is not
+        linked; with "drop" they are dropped.
 
         `title` is a name for people. `annotations` are hints for MCP clients: a dict with any of
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
@@ -148,7 +148,7 @@ class Server:
     def unregister(self, local_name: Optional[str] = None) -> Dict[str, Any]:
         """Unregisters the methods with this local name, or all of them.
 
-        Without any method left, the method server is stopped. The methods are also removed from
+        If no method is left, the method server is stopped. The methods are also removed from
         this object: a later `register` does not publish them again. Returns `{"removed": [names],
         "remaining": [names]}`.
         """

@@ -10,7 +10,7 @@
 
 A builder returns a plain dict, so builders and schemas written by hand can be mixed. Every builder
 takes `description`, `default`, `enum` and `extra`, a dict of further JSON Schema keywords. Keywords
-of the builder win over `extra`. `None` means that a keyword is not given, except for `default` of a
+of the builder override `extra`. `None` means that a keyword is not given, except for `default` of a
 type's builder, where it means null. An unknown keyword is a `TypeError`.
 
 The keys of the dict have a fixed order, independent of the order of the arguments: `type`,
@@ -140,7 +140,7 @@ def object(
     """An object with these properties, each required unless it is wrapped in `optional`.
 
     Other properties are refused, unless `additional_properties` is true or a schema for them.
-    `description` and `enum` are keywords here too. If their value is a schema, they are properties
+    `description` and `enum` are keywords here too. But if the value is a schema, it is a property
     of that name. An object with a property named `default`, `extra` or `additional_properties`
     needs a schema written by hand.
     """
@@ -157,7 +157,7 @@ def object(
             required.append(name)
     own: Dict[str, Any] = {"properties": schemas, "required": sorted(required) or None}
     if additional_properties is None:
-        # The author has not set it, so `extra` may override the default.
+        # `additional_properties` was not given, so `extra` may set it.
         extra_says = isinstance(extra, dict) and "additionalProperties" in extra
         own["additionalProperties"] = None if extra_says else False
     else:

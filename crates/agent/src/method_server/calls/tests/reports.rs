@@ -23,7 +23,7 @@ impl Bench {
 }
 
 #[test]
-fn reports_go_out_in_order_and_before_the_answer() {
+fn reports_are_sent_in_order_and_before_the_answer() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     for text in ["0", "50", "100"] {
@@ -54,7 +54,10 @@ fn too_many_reports_are_reduced_and_the_last_one_is_always_sent() {
     }
     bench.answer(0);
     let last = bench.sent();
-    assert_eq!(last[0].2, "29999", "the newest goes out with the answer");
+    assert_eq!(
+        last[0].2, "29999",
+        "the newest report is sent before the answer"
+    );
     times.push(bench.now);
     assert!(times.len() >= 30, "{}", times.len());
     for (at, begin) in times.iter().enumerate() {

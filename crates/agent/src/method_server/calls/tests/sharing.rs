@@ -72,7 +72,7 @@ fn a_cancelled_call_that_waits_is_never_written() {
     }
 }
 
-/// A pipe with `written` bytes that the writer does not know to be read.
+/// A pipe with `written` bytes, which the method server may not have read yet.
 fn pipe(written: usize, last_call: Option<u64>) -> Pipe {
     Pipe {
         written,
@@ -97,7 +97,7 @@ fn the_pipe_gets_only_the_lines_that_fit() {
         let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
         (Take::Lines { was_read }, lines)
     };
-    // A single user may fill the pipe. Each line counts 22 bytes.
+    // A single user may fill the pipe. Each line counts as 22 bytes: 2 of JSON and 20 after it.
     let room_for_two = PIPE_BYTES - 44;
     assert_eq!(
         take(&mut bench, pipe(room_for_two, None)),
@@ -123,7 +123,7 @@ fn the_pipe_gets_only_the_lines_that_fit() {
         ..pipe(0, None)
     };
     assert_eq!(take(&mut bench, tight), taken(false, &["15"]));
-    // A minute later there is one user again.
+    // After a minute with a single caller, only one user counts as active.
     bench.now += Duration::from_secs(61);
     bench.call_as(2, 91).call_as(2, 92);
     bench.now += Duration::from_secs(61);

@@ -1,1 +1,1 @@
-"""`urllib` has only `urllib.parse`: scripts call the API by `svc.api`."""
+"""`urllib` has only `urllib.parse`: scripts call the API with `svc.api`."""

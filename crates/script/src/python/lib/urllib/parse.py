@@ -112,7 +112,7 @@ class Result:
             self.port = None
         elif port.isdigit() and port.isascii() and int(port) <= 65535:
             self.port = int(port)
-        # Otherwise there is no `port`: CPython refuses to read it, too.
+        # Otherwise there is no `port`: reading it raises an error in CPython, too.
 
     def geturl(self):
         return urlunsplit(self) if self._kind == "SplitResult" else urlunparse(self)
@@ -135,7 +135,7 @@ class Result:
 
 
 def check_address(host):
-    """Rejects brackets around anything but an IPv6 address, or an address of a later version."""
+    """Accepts only an IPv6 address, or an address of a later version, between the brackets."""
     plain = host.partition("%")[0]
     if host[:1] == "v" or plain.count(":") > 1 and all([letter in "0123456789abcdefABCDEF:." for letter in plain]):
         return
