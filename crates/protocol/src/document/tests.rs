@@ -221,7 +221,7 @@ fn a_number_that_would_be_rounded_is_refused() {
         "[1e300, 1.5E+20, 0.1]",
         r#"{"18446744073709551616": "-99999999999999999999"}"#,
     ] {
-        assert_eq!(read(exact), Ok(serde_json::from_str(exact).unwrap()));
+        assert_eq!(read(exact), Ok(serde_json::from_str(exact).expect("JSON")));
     }
     for inexact in ["18446744073709551616", "-9223372036854775809"] {
         let error = read(&format!(r#"{{"a": [1, {inexact}]}}"#)).expect_err(inexact);
