@@ -9,7 +9,7 @@ from svc.methods import schema as s
 
 server = Server("svc", args=["run-script", "--json-rpc", "setup.py"], timeout=10)
 
-# A schema is a plain dict: by the builders, by hand, or both.
+# A schema is a plain dict: made by the builders, written by hand, or both.
 note = s.object(id=s.integer(minimum=1), text=s.string(), tags=s.array(s.string()))
 notes = s.object(count=s.integer(), notes=s.array({"type": "object"}))
 

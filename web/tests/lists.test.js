@@ -29,7 +29,7 @@ test('rows that move off the first page stay, deleted rows disappear', () => {
   assert.deepEqual(
     mergeFirstPage(mergeFirstPage(shown, ['f', 'e'], id), ['h', 'g'], id),
     ['h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'],
-    'a whole page of new ones, twice',
+    'a whole page of new rows, twice',
   );
   assert.deepEqual(mergeFirstPage(['d', 'c', 'b', 'a'], ['d', 'b'], id), ['d', 'b', 'a'], '`c` was deleted');
   assert.deepEqual(mergeFirstPage(mergeFirstPage(shown, ['e', 'd'], id), ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
@@ -111,6 +111,6 @@ test('the tail limits its rows', () => {
   assert.deepEqual(
     numbers(reduce(flooded, { type: 'resumed' }).events),
     numbers(events(451 + MOST_HELD, 452)),
-    'nothing behind what is missing',
+    'no row is older than the gap',
   );
 });

@@ -8,7 +8,7 @@ import { see } from './scene.js';
  * @typedef {object} Place
  * @property {string} route as in `routes.js`
  * @property {string} path
- * @property {(page: Page) => import('playwright-core').Locator} shows the last thing to arrive
+ * @property {(page: Page) => import('playwright-core').Locator} shows the element that appears last
  * @property {'guest' | 'cleo'} [who] a guest, or a user with few permissions; by default Ann, who has all permissions
  * @property {string} [name] if a route has more than one place
  */

@@ -47,7 +47,7 @@ function Person({ path, user, stale, onChanged }) {
   const change = async (/** @type {object} */ patch) => {
     onChanged(await api.patch(path, patch));
     await access.reload();
-    // A change of the own user may show or hide parts of the interface.
+    // A change of the signed-in user may show or hide parts of the interface.
     if (user.id === me.value?.id) await loadMe();
   };
   return html`

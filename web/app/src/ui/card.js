@@ -54,7 +54,7 @@ export function PageHeader({ title, description, actions, back, mono, children }
   `;
 }
 
-/** One number and its name. @param {{label: any, value: any, hint?: any, href?: string, children?: any}} props */
+/** One figure and its label. @param {{label: any, value: any, hint?: any, href?: string, children?: any}} props */
 export function Stat({ label, value, hint, href, children }) {
   const content = html`
     <span class="stat-label">${label}</span>

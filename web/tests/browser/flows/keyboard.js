@@ -67,7 +67,7 @@ export default async function keyboard(scene) {
 }
 
 /**
- * Waits until an element has the focus: it moves after the previous element was removed.
+ * Waits until an element has the focus: the focus moves only after the previous element was removed.
  * @param {import('playwright-core').Locator} wanted
  */
 async function hasFocus(wanted) {

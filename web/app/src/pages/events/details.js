@@ -66,7 +66,7 @@ export function EventFacts({ event }) {
 
 /** @param {import('./payload.js').EventRecord} event @param {boolean} space */
 function spaceOf(event, space) {
-  if (!space) return html`<span class="muted">none: emitted from outside</span>`;
+  if (!space) return html`<span class="muted">none: emitted outside any space</span>`;
   const name = typeof event.data?.space_name === 'string' ? event.data.space_name : event.space_id;
   return can('use_spaces', 'manage_spaces')
     ? html`<a class="mono anywhere" href=${`/spaces/${event.space_id}`}>${name}</a>`

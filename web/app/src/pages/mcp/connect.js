@@ -39,7 +39,7 @@ export function ConnectCard({ name, url, search }) {
           </li>
         </ol>
         <p class="muted small mcp-command">
-          The same by command: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" />
+          The same with the command line: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" />
         </p>
       </${Tabs}>
     </${Card}>

@@ -146,7 +146,7 @@ export function limitsOf(schema) {
     ['uniqueItems', () => 'no item twice'],
     ['pattern', (value) => `pattern ${value}`],
   ];
-  // Draft 4 uses `exclusiveMinimum: true`, which is no limit by itself.
+  // Draft 4 uses `exclusiveMinimum: true`, which is not a limit by itself.
   const sayable = (/** @type {string} */ name) =>
     ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
   return words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));

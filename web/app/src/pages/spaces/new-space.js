@@ -46,7 +46,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
             <${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
               options=${[
                 { value: 'external', label: 'I do, with a command' },
-                { value: 'local', label: 'This server, as its own child' },
+                { value: 'local', label: 'This server, as its child process' },
               ]} />
           `
         }

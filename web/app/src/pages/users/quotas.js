@@ -16,7 +16,7 @@ export function QuotasCard({ user, onChange }) {
   const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
   const stored = user.quotas ?? {};
   const dirty = Object.entries(typed).some(([name, text]) => text !== String(stored[name] ?? ''));
-  // The server rejects a change of the own quotas by users other than administrators.
+  // The server lets only administrators change their own quotas.
   const refused = user.id === me.value?.id && !me.value?.roles.includes('admin');
   useUnsaved(dirty);
   const save = useAction(async () => {
