@@ -1,4 +1,5 @@
-//! An agent that is refused for a while, and commands that meet it meanwhile (spec 4.2).
+//! An agent that the server refuses for a while, and commands that use this agent meanwhile
+//! (spec 4.2).
 
 use serde_json::json;
 use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser, eventually, fixture, result};

@@ -258,7 +258,7 @@ async fn s6_4_s6_5_a_method_that_fails_is_tried_three_times() {
     };
     eventually("three attempts", SOON, || async { lines().len() >= 3 }).await;
     let next = ann.emit("x", json!({})).await;
-    eventually("the next has its turn", SOON, || async {
+    eventually("the next event is delivered", SOON, || async {
         lines().len() >= 4
     })
     .await;

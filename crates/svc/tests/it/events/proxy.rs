@@ -71,7 +71,7 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
         "Basic dXM6ZXI6czNjcmV0"
     );
 
-    // The guard decides about all others; the proxy never hears of them.
+    // The guard refuses all other addresses before the proxy is used.
     let url = format!("http://127.0.0.1:{port}/hook");
     let blocked = ann.webhook("blocked", "custom.never", &url).await;
     let error = error_of(&blocked).await;

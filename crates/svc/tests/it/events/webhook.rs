@@ -245,7 +245,7 @@ async fn s6_3_non_global_target_addresses_are_refused_as_a_failed_attempt() {
         let error = first["attempts"][0]["error"].as_str().unwrap();
         assert!(
             error.contains("allow"),
-            "{host}: `{error}` tells the way out"
+            "{host}: `{error}` names the remedy"
         );
     }
     assert_eq!(receiver.connections(), 0, "nothing was even connected to");

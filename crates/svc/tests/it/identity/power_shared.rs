@@ -117,7 +117,7 @@ async fn global_tools_and_libraries_run_only_for_users_with_no_more_permissions_
         admin.run_tool(&of_admin, json!({})).await["result"],
         "admin"
     );
-    // Changed again by its editor, it runs only for less powerful users again.
+    // Kim changes the tool again, so it no longer runs for users with more permissions than Kim.
     kim.patch(&tool.path(), json!({"description": "x"}))
         .await
         .expect(200);

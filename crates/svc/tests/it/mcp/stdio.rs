@@ -1,4 +1,4 @@
-//! `svc mcp stdio`: a client over stdin and stdout, and what it may do wrong.
+//! `svc mcp stdio`: clients over stdin and stdout, correct and misbehaving.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
 
 /// Time for one line, on a busy machine.
 const LINE_LIMIT: Duration = Duration::from_secs(20);
-/// How long nothing must be written.
+/// How long the bridge must write nothing.
 const QUIET: Duration = Duration::from_millis(700);
 
 /// The client's side of a bridge.
@@ -257,7 +257,7 @@ async fn hostile_lines_are_answered_and_do_no_harm() {
     check(&mut bridge, br#"{"id":5}"#, json!(5), -32600).await;
     let long = vec![b'x'; 16 * 1024 * 1024 + 1];
     check(&mut bridge, &long, Value::Null, -32600).await;
-    // The server's limit is lower, and its refusal reaches the request.
+    // The server's limit is lower, and its refusal is the answer to the request.
     let padding = "x".repeat(9 * 1024 * 1024);
     let large = json!({"jsonrpc": "2.0", "id": 6, "method": "ping", "params": {"p": padding}});
     check(&mut bridge, large.to_string().as_bytes(), json!(6), -32000).await;

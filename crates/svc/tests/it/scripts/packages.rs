@@ -1,5 +1,5 @@
 //! The agent's Python packages (spec 4.2): two archives on its loopback listener, and on the
-//! `PYTHONPATH` of what it starts.
+//! `PYTHONPATH` of the processes it starts.
 
 use std::{
     path::{Path, PathBuf},

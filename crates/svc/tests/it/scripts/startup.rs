@@ -34,7 +34,7 @@ async fn space_with(user: &TestUser, script_id: &str) -> TestSpace {
         .await
 }
 
-/// Files, a process, the API, events and a registration: all a space needs to begin.
+/// Uses files, a process, the API, events and a registration.
 const SETUP: &str = r#"
 import os
 import subprocess
@@ -96,7 +96,8 @@ async fn s4_3_a_startup_script_runs_once_and_not_again_on_a_new_link() {
     let runs = || std::fs::read_to_string(space.folder().join("runs.txt")).unwrap();
     server.restart().await;
     agent.wait_until_linked().await;
-    // The next step of an agent after linking is done: its registration is accepted again.
+    // After each new link the agent registers its methods again. Once that registration is active,
+    // the agent is past the point where it would run a startup script.
     let output = agent.register(svc_testkit::fixture().plain("echo")).await;
     output.expect(0);
     server.restart().await;

@@ -61,7 +61,7 @@ struct Emitter {
     /// The same user at each member.
     at: Vec<TestUser>,
     dice: Dice,
-    /// Of each emitter, at the sink for all, and at its own.
+    /// Arrivals by emitter: at the sink for all emitters, and at each emitter's own sink.
     arrived: [Arc<[AtomicUsize]>; 2],
     acknowledged: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
@@ -152,7 +152,7 @@ fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
 /// All emitters and receivers.
 struct Traffic {
     receiver: Arc<TestReceiver>,
-    /// For the events of all, and of each emitter.
+    /// First the sink for the events of all emitters, then one sink per emitter.
     sinks: Vec<TestSink>,
     emitters: Vec<JoinHandle<Vec<String>>>,
     counting: Vec<JoinHandle<()>>,
