@@ -59,7 +59,7 @@ async fn a_killed_guard_process_is_replaced() {
         .status();
     assert!(status.await.expect("kill runs").success());
     Process::wait_until_gone(guard, SOON).await;
-    // The next child makes the agent notice.
+    // The agent notices the missing guard when it starts the next child.
     agent
         .register(RegistrationToml::shell(script).plain("y"))
         .await

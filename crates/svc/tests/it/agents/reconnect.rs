@@ -24,7 +24,7 @@ async fn set_active(server: &TestServer, user: &TestUser, active: bool) {
 }
 
 #[tokio::test]
-async fn s5_the_agent_of_a_deactivated_user_says_so_and_returns_after_the_reactivation() {
+async fn s5_the_agent_of_a_deactivated_user_reports_it_and_links_again_after_the_reactivation() {
     let server = TestServer::start().await;
     let (ann, _space, mut agent) = linked(&server).await;
     let pid = agent.method_server_pid().await;

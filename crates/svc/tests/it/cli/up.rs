@@ -165,7 +165,7 @@ async fn an_own_methods_file_is_served_instead_of_the_demo() {
 }
 
 #[tokio::test]
-async fn kill9_leaves_no_process_either() {
+async fn kill9_of_svc_up_leaves_no_process() {
     let home = home();
     let mut running = up(home.path(), &[]);
     first_line(&mut running).await;
@@ -177,7 +177,7 @@ async fn kill9_leaves_no_process_either() {
 }
 
 #[tokio::test]
-async fn the_context_is_current_only_while_it_runs() {
+async fn the_context_is_current_only_while_svc_up_runs() {
     let home = home();
     let svc = || Cli::new(home.path());
     let mut running = up(home.path(), &[]);
@@ -231,7 +231,7 @@ async fn current(home: &Path) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_second_run_in_one_home_leaves_the_context_of_the_first_alone() {
+async fn a_second_run_in_one_home_does_not_change_the_context_of_the_first() {
     // Either run may end first.
     for first_ends_first in [true, false] {
         let home = home();

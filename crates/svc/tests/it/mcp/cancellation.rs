@@ -92,7 +92,7 @@ async fn a_cancelled_call_that_waits_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_running_call_is_cancelled_by_its_own_credential_alone() {
+async fn a_running_call_is_cancelled_only_by_its_own_credential() {
     let site = Site::start(false).await;
     let ann = &site.ann;
     let running = start(ann, json!(7), "sleep", json!({ "ms": LONG_MS }));

@@ -344,7 +344,7 @@ done
 }
 
 #[tokio::test]
-async fn the_token_comes_from_the_environment_or_the_context_alone() {
+async fn the_token_comes_only_from_the_environment_or_the_context() {
     let (server, ann, _agent) = with_echo().await;
     let url = ("SVC_URL", server.url());
     let refused = svc(server.home(), &[url], &["mcp", "stdio", "--token", "x"]);
@@ -354,7 +354,7 @@ async fn the_token_comes_from_the_environment_or_the_context_alone() {
     let without = Bridge::of(without).child.wait_with_output().await.unwrap();
     assert_eq!(without.status.code(), Some(4));
 
-    // A token that is not valid: each request says so, and nothing goes to stdout unasked.
+    // With an invalid token, each request gets an error, and nothing else goes to stdout.
     let wrong = [url, ("SVC_TOKEN", "svc_pat_wrong")];
     let mut bridge = Bridge::of(svc(server.home(), &wrong, &["mcp", "stdio"]));
     let answer = bridge.ask(1, "ping", json!({})).await;

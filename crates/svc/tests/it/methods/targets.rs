@@ -67,7 +67,7 @@ async fn d1_two_spaces_may_offer_an_identical_definition() {
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
     let _first = one.publish(described("the same")).await;
-    // A different method server is no conflict: only the visible definition counts.
+    // A different method server is not a conflict: only the visible definition is compared.
     let second = described("the same").timeout(7).serial();
     let _second = two.publish(second).await;
     assert_eq!(ann.method_names().await, ["work"]);
@@ -187,7 +187,7 @@ async fn d2_the_target_with_the_fewest_calls_in_flight_is_chosen() {
     // 0/0: the first; 1/0: the second; 1/1: the first again.
     let a = slow_call(&ann, 2_000);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 0)]).await;
-    // Counted per method: `whoami` has none in flight anywhere, so its tie goes to the first.
+    // Calls in flight are counted per method. `whoami` has none, so the first target is chosen.
     assert_eq!(target(&ann).await, u64::from(first_pid));
     let b = slow_call(&ann, 2_000);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 1)]).await;

@@ -157,7 +157,7 @@ async fn s4_3_s7_a_failing_startup_script_is_logged_and_the_agent_keeps_serving(
     }
 }
 
-/// The methods file comes after the startup script, even after a failure.
+/// The methods file is registered after the startup script has ended, even if the script failed.
 #[tokio::test]
 async fn s4_3_the_methods_file_is_registered_after_the_startup_script() {
     let server = TestServer::start().await;

@@ -27,12 +27,12 @@ const ROUNDS: usize = 20;
 const LEASE: Duration = Duration::from_secs(2);
 /// How long a server stays frozen: longer than its lease and its renewal.
 const FROZEN: Duration = Duration::from_millis(2_800);
-/// Between events of one emitter.
+/// Pause between two events of one emitter.
 const PACE: Duration = Duration::from_millis(30);
 /// How long an emitter waits for a response before it tries another server.
 const PATIENCE: Duration = Duration::from_millis(600);
-/// Events of one emitter that may be pending: those of all stay below the 100 that a sink for
-/// all of them can hold.
+/// Maximum pending events of one emitter. All emitters together stay below 100, the capacity of the
+/// sink for all of them.
 const UNDER_WAY_MAX: usize = 20;
 /// A frozen server may block all writers until the database ends its session.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(40);

@@ -211,7 +211,7 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     assert_eq!(sql(half), "0", "no event without its delivery");
 }
 
-/// Servers send a heartbeat every 2 seconds; one without for 10 seconds counts as gone.
+/// Servers send a heartbeat every 2 seconds. A server without one for 10 seconds counts as gone.
 const LONG_OUTAGE: Duration = Duration::from_secs(12);
 
 /// During the outage no server could send a heartbeat, so no server may count as gone.

@@ -11,7 +11,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_sink_made_in_the_page_delivers_what_the_page_emits() {
+async fn a_sink_created_in_the_page_delivers_events_that_the_page_emits() {
     let Some(browser) = Browser::find() else {
         return;
     };
