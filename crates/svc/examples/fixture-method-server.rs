@@ -1,7 +1,7 @@
 //! A method server for the tests: well-behaved, or badly behaved on request.
 //!
-//! An example and not a binary, so that `cargo test` builds it and nobody installs it. The local
-//! name of a method picks the behaviour; see [`Fixture::handle`].
+//! An example and not a binary: `cargo test` builds it, but `cargo install` does not install it.
+//! The local name of a method selects the behaviour; see [`Fixture::handle`].
 
 use std::{
     collections::BTreeMap,
@@ -38,7 +38,7 @@ struct Fixture {
     notifications: AtomicUsize,
     running: AtomicUsize,
     peak: AtomicUsize,
-    /// Notifications by their method, in order.
+    /// Methods of the received notifications, in order.
     notified: Mutex<Vec<String>>,
     /// Values of `push`, in order.
     pushed: Mutex<Vec<Value>>,
@@ -88,12 +88,12 @@ impl Fixture {
     fn handle(self: &Arc<Self>, method: &str, id: &str, raw: &str, line: &str) {
         let params: Value = serde_json::from_str(raw).unwrap_or_default();
         match method {
-            // The very bytes of the params.
+            // The params, byte for byte.
             "echo" => result(id, raw),
-            // The very bytes of the request, as a string.
+            // The request, byte for byte, as a string.
             "line" => result(id, &json!(line).to_string()),
             "add" => add(id, &params),
-            // The very bytes of the params, as an error object.
+            // The params, byte for byte, as the error object.
             "fail" => write_line(&format!(r#"{{"jsonrpc":"2.0","error":{raw},"id":{id}}}"#)),
             "sleep" => self.sleep(id, &params),
             "push" => {
@@ -117,7 +117,8 @@ impl Fixture {
         }
     }
 
-    /// Answers after a while, without holding up the others; counts how many do so at once.
+    /// Answers after a delay, without blocking other requests. Counts how many requests sleep at
+    /// once.
     fn sleep(self: &Arc<Self>, id: &str, params: &Value) {
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(running, Ordering::SeqCst);
@@ -140,7 +141,7 @@ impl Fixture {
     }
 }
 
-/// What no method server should do.
+/// Behaviours that a method server should not have.
 fn misbehave(method: &str, id: &str, raw: &str, params: &Value) {
     match method {
         "crash" => std::process::exit(9),
@@ -193,7 +194,7 @@ fn add(id: &str, params: &Value) {
     result(id, &sum.to_string());
 }
 
-/// A process that nobody but our supervisor's supervisor can still end.
+/// Starts a child process and never ends it: the agent must end it together with this process.
 fn grandchild() -> u32 {
     let child = Command::new("sleep")
         .arg("600")

@@ -112,12 +112,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tree_is_sound() {
+    fn the_command_tree_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn every_command_has_one_line_and_begins_its_help_with_an_example() {
+    fn every_command_has_a_one_line_description_and_an_example_before_its_help() {
         fn walk(command: &clap::Command, path: &str) {
             for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
                 let path = format!("{path} {}", sub.get_name());

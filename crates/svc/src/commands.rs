@@ -1,5 +1,5 @@
-//! One file per command. A command reads its arguments, sends requests and prints the result. No
-//! rule of the product is decided here.
+//! One file per command. A command reads its arguments, sends requests and prints the result. The
+//! rules of the product are not here: the server and the agent apply them.
 
 pub mod agent;
 pub mod api;

@@ -60,8 +60,8 @@ impl Exit {
         }
     }
 
-    /// The exit code for a JSON-RPC error. `reason` is its `data.reason`: method servers may use the
-    /// same codes, but only errors of svc have these reasons.
+    /// The exit code for a JSON-RPC error. `reason` is its `data.reason`: method servers may use
+    /// the same codes, but only errors of svc have these reasons.
     pub fn of_rpc_error(code: i64, reason: Option<&str>) -> Self {
         let is = |ours: i32| code == i64::from(ours);
         match reason {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_three_lines_at_most() {
+    fn a_failure_has_at_most_three_lines() {
         let failure = Failure::new(Exit::Failure, "inner")
             .why("because")
             .hint("do this")

@@ -1,7 +1,7 @@
 //! Writes a command's data to stdout: tables for people, JSON and YAML for programs.
 //!
-//! stdout is for data; everything else goes to stderr. Text of other users never reaches a terminal
-//! with control characters.
+//! stdout is for data; everything else goes to stderr. Control characters in the text of other
+//! users never reach a terminal.
 
 use std::{
     fmt::Display,

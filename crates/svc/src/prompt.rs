@@ -90,8 +90,8 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<TypedInp
     Ok(TypedInput::Nothing)
 }
 
-/// Turns echo and signals of the terminal off; the former state is restored on drop. Without
-/// signals, Ctrl-C cannot end the process before that.
+/// Turns echo and signals of the terminal off; the former state is restored on drop. With signals
+/// off, Ctrl-C cannot end the process before the state is restored.
 struct EchoOff {
     former: Termios,
 }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_make_a_line() {
+    fn editing_keys_change_the_typed_line() {
         let check = |keys: &[u8], expected: TypedInput| {
             let typed = read_typed(keys.iter().map(|key| Ok(*key))).expect("readable");
             assert_eq!(typed, expected, "{keys:?}");

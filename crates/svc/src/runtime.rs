@@ -14,8 +14,8 @@ use crate::exit::Failure;
 pub const INTERRUPTED: i32 = 130;
 
 /// Prevents other processes of the same user from reading the environment and memory of this
-/// process, which contain credentials: above all programs that it starts for users. Root can still
-/// read them.
+/// process, which contain credentials. The main threat is a program that this process starts for a
+/// user. Root can still read both.
 pub fn hide_environment() {
     #[cfg(target_os = "linux")]
     {
@@ -70,7 +70,8 @@ pub fn workers_or_default(configured: usize) -> usize {
 
 /// A token that SIGTERM or Ctrl-C cancels; a Ctrl-C after that ends the process at once.
 ///
-/// The task that waits for signals runs as long as the runtime, and is not awaited: it owns nothing.
+/// The task that waits for signals runs as long as the runtime, and is not awaited: it owns
+/// nothing.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
     let listen = |kind| {
         signal(kind).map_err(|error| Failure::failed("cannot listen for signals").why(error))
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configured_number_of_workers_is_taken_as_it_is() {
+    fn a_configured_number_of_workers_is_used_unchanged() {
         assert_eq!(workers_or_default(7), 7);
         assert!(workers_or_default(0) >= 1);
     }

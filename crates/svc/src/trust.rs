@@ -1,4 +1,4 @@
-//! Decides whether a file may be used that the user did not name, but that was found in a folder.
+//! Decides whether to use a file that was found in a folder and that the user did not name.
 //!
 //! A folder above the current one can belong to another user. A file found there could send the
 //! command's parameters or a credential to that user. So a found file is used only if the file and
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_no_error() {
+    fn a_missing_file_is_not_an_error() {
         let root = tempfile::tempdir().expect("a folder");
         let read = read_found(&root.path().join("none/file")).expect("no error");
         assert_eq!(read, Ok(None));

@@ -29,8 +29,8 @@ pub struct Args {
     /// means {}
     #[arg(allow_hyphen_values = true)]
     payload: Option<String>,
-    /// Where to send the event: to the space's agent or to the server [default: the agent, if one is
-    /// found]
+    /// Where to send the event: to the space's agent or to the server [default: the agent, if one
+    /// is found]
     #[arg(long, value_enum)]
     via: Option<Route>,
     /// Commands with the same key within 24 hours emit one event only
@@ -81,8 +81,8 @@ async fn emit_by(
     }
 }
 
-/// Emits once more if the agent is linked within a few seconds: an event that was refused because
-/// the link was down was not emitted.
+/// Emits an event. If the agent is not linked, waits a few seconds for the link and tries again.
+/// This creates no duplicate, because an agent without a link emits nothing.
 async fn emit_by_agent(
     agent: &AgentClient,
     emit: &Emit,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_refused_is_a_usage_error() {
+    fn an_invalid_event_is_a_usage_error() {
         for (r#type, payload) in [
             ("a", "{"),
             ("a", "[]"),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_fit_a_header() {
+    fn a_key_must_be_a_valid_header_value() {
         assert!(parse_key("run-42").is_ok());
         for bad in ["", "a b", "a\n", "é", &"x".repeat(256)] {
             assert!(parse_key(bad).is_err(), "{bad:?}");

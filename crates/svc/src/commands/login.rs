@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setup_link_is_told_from_an_address() {
+    fn a_setup_link_is_distinguished_from_an_address() {
         let token = CredentialKind::Setup.format(&[7; SECRET_BYTES]);
         let link = SetupLink::parse(&format!("http://127.0.0.1:1/setup?token={token}"))
             .expect("a setup link");

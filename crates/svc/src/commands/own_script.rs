@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_a_usage_error_with_a_way_out() {
+    fn a_missing_file_is_a_usage_error_with_a_hint() {
         let environment = Environment::of(Path::new("/nowhere"), &[]);
         let failure = OwnScript::read(&environment, Path::new("none.py"))
             .err()
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_be_as_large_as_a_source() {
+    fn a_file_over_the_size_limit_of_a_source_is_rejected() {
         let folder = svc_testkit::TempDir::new().expect("a folder");
         let environment = Environment::of(folder.path(), &[]);
         let read = |bytes: usize| {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_of_the_script_is_the_exit_of_the_program() {
+    fn the_exit_code_of_the_script_is_that_of_the_process() {
         let check = |code: i32, expected: u8| {
             let error = ScriptError::bare(ErrorKind::Exit(code), "SystemExit");
             assert_eq!(report(&error), Exit::Script(expected));

@@ -24,7 +24,7 @@ pub trait Record: Resource {
 
     /// The record in a list, one cell for each column of the head.
     fn row(&self) -> Vec<String>;
-    /// The record alone.
+    /// The record shown alone: all its fields.
     fn fields(&self) -> Fields;
 
     async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
@@ -44,7 +44,7 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// The page of a list that is never shown as a whole.
+    /// The page to show of a long list: [`LIMIT_DEFAULT`] entries without `--limit`.
     pub fn page(self) -> PageQuery {
         PageQuery {
             limit: self.limit.or(Some(LIMIT_DEFAULT)),

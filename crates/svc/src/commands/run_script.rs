@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_script_is_the_scripts() {
+    fn arguments_after_the_script_belong_to_the_script() {
         let args = parse(&["a.py", "-o", "--watch", "x"]).expect("accepted");
         assert_eq!(args.script, ["a.py", "-o", "--watch", "x"]);
         assert!(!args.watch);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_method_server_need_one() {
+    fn options_of_a_method_server_require_json_rpc() {
         let args = parse(&["--json-rpc", "setup.py", "--watch", "--timeout", "5"]);
         let args = args.expect("accepted");
         assert!(args.watch && args.script.is_empty());

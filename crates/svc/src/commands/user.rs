@@ -52,7 +52,7 @@ pub enum Command {
         name: String,
         #[command(flatten)]
         membership: Membership,
-        /// Let the user log in, and the user's methods be called, again
+        /// Reactivate the user: logins and calls of the user's methods are accepted again
         #[arg(long, conflicts_with = "deactivate")]
         activate: bool,
         /// End the user's sessions, and refuse the user's tokens and agents until reactivation

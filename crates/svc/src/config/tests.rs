@@ -15,7 +15,7 @@ fn error_of(text: &str) -> String {
 }
 
 #[test]
-fn the_default_file_is_the_defaults() {
+fn the_default_file_contains_the_defaults() {
     let environment = Environment::of(Path::new("/nowhere"), &[]);
     let config = Config::load(None, &environment).expect("the defaults are valid");
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:12200");
@@ -156,7 +156,7 @@ fn the_file_is_found_by_flag_then_variable_then_here_then_home() {
 }
 
 #[test]
-fn wrong_keys_and_values_are_named_with_their_place() {
+fn wrong_keys_and_values_are_reported_with_their_position() {
     let error = error_of("[server]\nlisten = \"127.0.0.1:1\"\nport = 5\n");
     assert!(
         error.starts_with("svc.toml:3:1: unknown field `port`"),

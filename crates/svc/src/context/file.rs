@@ -84,7 +84,8 @@ impl Contexts {
         })
     }
 
-    /// Loads the contexts, changes and saves them, while no other command does.
+    /// Loads, changes and saves the contexts under a lock, so that no change of another command is
+    /// lost.
     pub fn change<T>(
         config_folder: &Path,
         change: impl FnOnce(&mut Self) -> Result<T, Failure>,

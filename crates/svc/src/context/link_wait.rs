@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 /// How long a command waits for the agent's link.
 const LINK_WAIT: Duration = Duration::from_secs(5);
-/// Time between two looks at the agent's status.
+/// Time between two requests for the agent's status.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns the status of a linked agent. Waits for the link, and says so on stderr. `None` if the

@@ -3,7 +3,7 @@
 //! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Otherwise, calls made
 //! inside a space use its agent, then the saved context; all other commands use the saved context,
 //! then the agent. Events go to the agent first, if one is found, so that they belong to its space.
-//! If `SVC_URL` lists several servers, as an agent's may, the first one is used.
+//! `SVC_URL` may list several servers, because agents accept a list; commands use the first one.
 
 use std::{
     os::unix::net::UnixStream,
@@ -167,8 +167,8 @@ fn through_agent(environment: &Environment) -> Option<Connection> {
     })
 }
 
-/// The agent's socket: from the environment, or from the agent's discovery file in this folder or in
-/// one above.
+/// The agent's socket: from the environment, or from the agent's discovery file in this folder or
+/// in one above.
 pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
     let (socket, untrusted) = look_for_agent(environment);
     for untrusted in untrusted {

@@ -49,7 +49,7 @@ fn values_of_records_are_not_cut() {
 }
 
 #[test]
-fn yaml_keeps_strings_strings() {
+fn a_string_that_looks_like_a_number_stays_a_string_in_yaml() {
     let text = serde_saphyr::to_string(&serde_json::json!({"a": "1", "b": [true, null]}))
         .expect("writable");
     assert!(

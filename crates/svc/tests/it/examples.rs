@@ -1,4 +1,4 @@
-//! Everything under `examples/`, as its README says to use it.
+//! Every example under `examples/`, used as its README describes.
 
 use std::{
     path::{Path, PathBuf},

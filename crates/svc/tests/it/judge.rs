@@ -1,5 +1,5 @@
-//! Judges: independent programs that test what the server answers. Packages of npm and PyPI,
-//! installed once into the target folder and kept until their lock files change. See
+//! Judges: independent programs that test the answers of the server. They are packages of npm and
+//! PyPI, installed once into the target folder and kept until their lock files change. See
 //! `tests/judges`.
 
 use std::{
@@ -17,7 +17,7 @@ use svc_testkit::{Process, TestServer, found_or_skipped, require};
 /// Installing includes downloads.
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 
-/// A judge that takes longer hangs; the machine may be busy.
+/// A judge that takes longer counts as hung. Long, because the machine may be busy.
 const JUDGE_LIMIT: Duration = Duration::from_secs(180);
 
 /// A program that tests the server.
@@ -29,8 +29,8 @@ pub enum Judge {
 }
 
 impl Judge {
-    /// The command that runs it. `None` if it cannot be installed, which is printed; with
-    /// `SVC_REQUIRE_JUDGES=1` that fails the test.
+    /// Returns the command that runs the judge. If the judge cannot be installed, prints the reason
+    /// and returns `None`; with `SVC_REQUIRE_JUDGES=1`, fails the test instead.
     pub fn install(&self) -> Option<Command> {
         let installed = require("python3").and_then(|()| match self {
             Self::Node(script, args) => install_node().map(|folder| {
@@ -47,8 +47,8 @@ impl Judge {
         found_or_skipped(installed, "SVC_REQUIRE_JUDGES", "a judge is missing")
     }
 
-    /// Runs it with these environment variables; returns its stdout. Fails the test unless the
-    /// judge is content.
+    /// Runs the judge with these environment variables; returns its stdout. Fails the test unless
+    /// the judge exits with 0.
     pub async fn ask(
         &self,
         server: &TestServer,
@@ -69,7 +69,7 @@ impl Judge {
         let said = process.stdout();
         assert!(
             status.success(),
-            "the judge is not content: {status}\n{}\n{}",
+            "the judge failed: {status}\n{}\n{}",
             said.join("\n"),
             process.stderr()
         );
@@ -101,7 +101,7 @@ fn install_node() -> Result<PathBuf, String> {
     install_npm("node", NODE)
 }
 
-/// Installs the packages of a folder of judges, one of which brings `program`.
+/// Installs the packages of a folder of judges. One of the packages contains `program`.
 fn install_npm(name: &str, program: &str) -> Result<PathBuf, String> {
     require("node")?;
     require("npm")?;
@@ -157,7 +157,7 @@ fn install(
     Ok(folder)
 }
 
-/// A script finds its packages beside it, so the scripts go where the packages are.
+/// Copies the scripts beside their packages, because a script searches for packages there.
 fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let path = entry?.path();

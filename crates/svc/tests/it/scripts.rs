@@ -1,4 +1,4 @@
-//! Scripts (spec 2.1, 4.3, 4.4, 6.2, 6.3): stored scripts, and each place that runs one.
+//! Scripts (spec 2.1, 4.3, 4.4, 6.2, 6.3): stored scripts, and everything that runs scripts.
 
 mod checks;
 mod cli;

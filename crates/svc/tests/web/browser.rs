@@ -1,9 +1,9 @@
 //! Headless Chromium, driven by the flows of `web/tests/browser`.
 //!
-//! A test prepares a server with real agents and receivers, and one flow looks at it as a person
-//! would, by the roles and names of what is on the page. Where the flow needs something done
-//! outside the browser, it says so and waits: see [`flow::Flow::until`]. Without a browser a test
-//! says `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` that is a failure.
+//! A test prepares a server with real agents and receivers. One flow uses the pages of that server
+//! as a person would: it finds elements by their role and name. If something must be done outside
+//! the browser, the flow tells the test and waits: see [`flow::Flow::until`]. Without a browser a
+//! test prints `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` it fails instead.
 
 mod access;
 mod events;

@@ -72,7 +72,7 @@ impl Receiver {
         };
         let target = Target::parse(address, None)
             .map_err(|error| Failure::usage(format!("`--forward-to`: {error}")))?;
-        // The client puts the target's own path before this one.
+        // Only the rest of the address: the client puts the target's path before it.
         let path = match (query, target.path("").is_empty()) {
             (Some(query), true) => format!("/?{query}"),
             (Some(query), false) => format!("?{query}"),
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_address_is_kept() {
+    fn the_path_and_query_of_the_address_are_kept() {
         let check = |url: &str, expected: &str| {
             let receiver = Receiver::new(url).expect(url);
             assert_eq!(receiver.client.target().path(&receiver.path), expected);

@@ -59,7 +59,8 @@ pub struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    /// Opens the stream. Unlike later, a failure to connect is an error.
+    /// Opens the stream. A failure of this first connection is an error; later failures are
+    /// retried.
     pub async fn open(
         client: &'a Client,
         pattern: Option<&'a str>,
@@ -96,7 +97,7 @@ impl<'a> Tail<'a> {
         }
     }
 
-    /// Retries until the stream is open. Only an error that no retry can fix is returned.
+    /// Retries until the stream is open. Returns only an error that no retry can fix.
     async fn reconnect(&mut self) -> Result<(), Failure> {
         let mut delay = self.policy.retry_first;
         loop {

@@ -129,7 +129,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// The certificates with which the connection was made.
+/// The file of certificate authorities that the connection trusts.
 fn ca_file(shell: &Shell, connection: &Connection) -> Result<Option<PathBuf>, Failure> {
     if let Via::Context(name) = &connection.via {
         let contexts = Contexts::load(&shell.environment.config_folder()?)?;
@@ -229,7 +229,7 @@ impl Entry<'_> {
         )
     }
 
-    /// Claude Desktop starts its servers as commands, and sends no header of the user over HTTP.
+    /// For clients such as Claude Desktop, which start a command and cannot send a token over HTTP.
     fn stdio(&self) -> Value {
         let bridge = self.bridge;
         let mut args = vec!["mcp", "stdio"];

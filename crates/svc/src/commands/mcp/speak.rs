@@ -1,4 +1,4 @@
-//! An MCP client for the server, of version 2026-07-28, which has no sessions.
+//! An MCP client for the server. It speaks protocol version 2026-07-28, which has no sessions.
 
 use std::time::Duration;
 

@@ -33,13 +33,14 @@ use crate::{
     output::clean,
 };
 
-/// Bytes of a line from the client. The server's own limit is lower, and its refusal says more.
+/// Maximum bytes of a line from the client. Higher than the server's limit, because the refusal of
+/// the server names the request and the reason.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages to the client that wait for stdout.
 const WAITING_MAX: usize = 64;
-/// How long the last answers may take to be written.
+/// How long writing the last answers may take.
 const WRITE_MAX: Duration = Duration::from_secs(5);
-/// How long answers are awaited after the client has closed stdin.
+/// How long to wait for answers after the client has closed stdin.
 const DRAIN_MAX: Duration = Duration::from_secs(30);
 
 /// Connect an MCP client that speaks over stdin and stdout
@@ -69,13 +70,13 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     .await;
     match ended {
         Ok(Ended::Input) => Ok(Exit::Ok),
-        // Does not return: a thread is blocked in a read of stdin and would delay the end.
+        // Exits here: a thread is blocked in a read of stdin and would keep the process alive.
         Ok(Ended::Output) => std::process::exit(0),
         Err(error) => Err(Failure::failed("cannot read stdin").why(error)),
     }
 }
 
-/// Which side the client closed.
+/// Which stream the client closed.
 #[derive(PartialEq, Eq, Debug)]
 enum Ended {
     Input,
@@ -108,7 +109,7 @@ async fn serve(
             Some(ChildLine::Whole(line)) if line.trim_ascii().is_empty() => {}
             Some(ChildLine::Whole(line)) => match Message::read(line) {
                 Ok(Some(message)) => bridge.take(message).await,
-                // The server asks the client nothing.
+                // The server sends no requests, so it expects no response.
                 Ok(None) => log("ignores a response of the client"),
                 Err(refusal) => {
                     let _ = out.send(refusal).await;

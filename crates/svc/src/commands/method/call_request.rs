@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn params_go_out_as_they_were_written() {
+    fn params_are_sent_unchanged() {
         let body = single("a.b", r#"{"z":1.50, "a":12345678901234567890}"#, false).expect("ok");
         assert_eq!(
             text(&body),

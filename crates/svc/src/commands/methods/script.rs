@@ -1,4 +1,5 @@
-//! Registrations by a script: its call of `server.register()` registers, not the file.
+//! Registrations by a script. The script itself registers its methods, by calling
+//! `server.register()`.
 //!
 //! Nothing here may run on a thread of an async runtime: the script's host blocks.
 
@@ -111,8 +112,8 @@ pub fn record(
     host.recorded.ok_or_else(|| nothing(script))
 }
 
-/// Every refusal of a registration has exit code 6. Only an agent or a server that is unreachable
-/// or does not answer in time has another one.
+/// Every refusal of a registration has exit code 6. The exit code differs only if the agent or the
+/// server is unreachable or does not answer in time.
 pub fn refused(error: Error) -> Failure {
     let mut failure = Failure::from(error);
     if !matches!(failure.exit, Exit::Unreachable | Exit::Timeout) {

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_handler_meant_for_its_caller_is_not_logged() {
+    fn an_error_that_a_handler_raises_for_its_caller_is_not_logged() {
         let rpc = ErrorKind::Rpc(Box::new(RpcFault {
             code: 1,
             message: "m".into(),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_results_stay_the_bytes_they_were() {
+    fn ids_and_results_keep_their_bytes() {
         let line = |outcome, id| String::from_utf8(line(&outcome, id)).expect("UTF-8");
         assert_eq!(
             line(Ok(r#"{"b":1,"a":9007199254740993}"#.into()), "\"x\""),

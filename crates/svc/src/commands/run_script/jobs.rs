@@ -1,7 +1,7 @@
 //! The queue between the reader and the seats, bounded by bytes and by jobs.
 //!
-//! The queue is short on purpose: the agent lets users take turns, and jobs that were read can no
-//! longer be reordered.
+//! The queue is short on purpose. The agent orders the jobs so that users alternate; it can no
+//! longer reorder jobs that were read into this queue.
 
 use std::{
     collections::VecDeque,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn jobs_come_in_order_and_end_with_the_queue() {
+    async fn jobs_are_handed_out_in_order_until_the_closed_queue_is_empty() {
         let jobs = Jobs::new(1_000, 100);
         assert!(jobs.put(job("a")) && jobs.put(job("b")));
         jobs.close();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_idle_seat_gets_the_next_job() {
+    async fn the_seat_that_became_idle_last_gets_the_next_job() {
         let jobs = Jobs::new(1_000, 100);
         let mut first = Box::pin(jobs.next());
         let mut second = Box::pin(jobs.next());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_holds_the_reader_up() {
+    async fn a_full_queue_blocks_the_reader() {
         let jobs = Arc::new(Jobs::new(4, 100));
         assert!(jobs.put(job("1234")));
         let reader = {

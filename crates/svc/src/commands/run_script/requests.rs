@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_notifications_are_jobs_with_the_bytes_they_had() {
+    fn requests_and_notifications_become_jobs_with_unchanged_bytes() {
         let input = concat!(
             r#"{"jsonrpc":"2.0","method":"a","params":{"b": 1.50},"id":9007199254740993}"#,
             "\r\n\n",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_discarded_alone() {
+    fn only_the_line_that_is_too_long_is_discarded() {
         let long = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "x".repeat(200));
         let good = r#"{"jsonrpc":"2.0","method":"a"}"#;
         let (jobs, _) = talk(&format!("{good}\n{long}\n{good}\n{long}"), 100);

@@ -34,9 +34,10 @@ use crate::{
     runtime,
 };
 
-/// Bytes of requests that wait for a worker. A full queue stops the reader, and so the agent.
+/// Maximum bytes of requests that wait for a worker. A full queue blocks the reader, and then the
+/// agent cannot send more.
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Requests that wait, per worker: enough that no worker waits for the reader.
+/// Maximum waiting requests per worker: enough that no worker waits for the reader.
 const JOBS_PER_WORKER: usize = 2;
 /// Time to write the last answers.
 const END_TIMEOUT: Duration = Duration::from_secs(5);

@@ -39,7 +39,7 @@ pub struct Setup {
 /// The result of one run of the setup.
 pub struct SetupRun {
     pub outcome: Result<Program, SetupError>,
-    /// The files that the run loaded, also if it failed.
+    /// The files that the run loaded, even if it failed.
     pub files: Vec<PathBuf>,
 }
 

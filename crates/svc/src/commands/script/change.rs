@@ -181,7 +181,7 @@ mod tests {
     use crate::exit::Exit;
 
     #[test]
-    fn an_update_sends_what_was_given_and_null_for_what_was_emptied() {
+    fn an_update_sends_only_the_given_options_and_null_for_empty_ones() {
         let environment = Environment::of(Path::new("/nowhere"), &[]);
         let check = |name: Option<&str>, schema: Option<&str>, expected: Value| {
             let content = Content {

@@ -29,13 +29,13 @@ pub struct Args {
     /// Patterns to try, separated by commas
     #[arg(long)]
     patterns: Option<String>,
-    /// Filter to try; an empty text stands for no filter
+    /// Filter to try; an empty text means no filter
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
-    /// Template to try, or @file; an empty text stands for the default body
+    /// Template to try, or @file; an empty text means the default body
     #[arg(long, value_name = "TEXT|@FILE")]
     body_template: Option<String>,
-    /// Not possible: the server refuses it and says why
+    /// Not supported: the server refuses to backtest a script and gives the reason
     #[arg(long, value_name = "FILE")]
     script_file: Option<PathBuf>,
 }

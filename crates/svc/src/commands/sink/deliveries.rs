@@ -22,7 +22,7 @@ use crate::{
 
 /// Time between two requests of `--follow`.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
-/// Deliveries that `--follow` watches: a full queue, and as many that are finished.
+/// Deliveries that `--follow` watches: those of a full queue, and as many finished ones.
 const FOLLOW_LIMIT: u32 = 200;
 
 /// Show a sink's deliveries and their attempts, newest first
@@ -40,8 +40,8 @@ pub struct Args {
     /// Show each change as it happens; with -o json one object per line
     #[arg(short, long, conflicts_with = "cursor")]
     follow: bool,
-    /// Show what an attempt sent and received: the number of the delivery, and of the attempt after a
-    /// dot [default: the last attempt]. The sink needs --delivery keep_exchanges=true
+    /// Show what attempt K of delivery N sent and received [default for K: the last attempt]. The
+    /// sink needs --delivery keep_exchanges=true
     #[arg(
         long,
         value_name = "N[.K]",

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_is_a_number_with_an_optional_attempt() {
+    fn a_selection_is_a_delivery_number_with_an_optional_attempt_number() {
         let parsed = |n, attempt| Ok(AttemptArg { n, attempt });
         assert_eq!(parse_attempt("17"), parsed(17, None));
         assert_eq!(parse_attempt("17.2"), parsed(17, Some(2)));

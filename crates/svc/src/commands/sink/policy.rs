@@ -19,7 +19,7 @@ pub fn parse_setting(text: &str) -> Result<Setting, String> {
         (_, "") => Value::Null,
         ("retry", value) if !value.starts_with('{') => json!({"waits": parse_waits(value)?}),
         ("permanent_statuses", value) if !value.starts_with('[') => parse_statuses(value)?,
-        // Expressions are text, also those that look like JSON.
+        // Expressions are text, even if they look like JSON.
         ("filter" | "key", value) => Value::String(value.to_owned()),
         (_, value) => serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into())),
     };
@@ -40,13 +40,13 @@ fn parse_waits(text: &str) -> Result<Vec<u64>, String> {
         digits.parse::<u64>().ok()?.checked_mul(unit)
     };
     let waits: Option<Vec<u64>> = text.split(',').map(wait).collect();
-    waits.ok_or_else(|| format!("`{text}` is no list of waits such as `5s,1m,2h`"))
+    waits.ok_or_else(|| format!("`{text}` is not a list of waits such as `5s,1m,2h`"))
 }
 
 fn parse_statuses(text: &str) -> Result<Value, String> {
     let statuses: Result<Vec<u16>, _> = text.split(',').map(|one| one.trim().parse()).collect();
     let statuses =
-        statuses.map_err(|_| format!("`{text}` is no list of statuses such as `400,410`"))?;
+        statuses.map_err(|_| format!("`{text}` is not a list of statuses such as `400,410`"))?;
     Ok(json!(statuses))
 }
 

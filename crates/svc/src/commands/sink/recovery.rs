@@ -22,7 +22,8 @@ pub struct ResendArgs {
     /// Numbers of deliveries, as `svc sink deliveries` shows them
     #[arg(required_unless_present = "dead_since", conflicts_with = "dead_since")]
     numbers: Vec<u64>,
-    /// All dead deliveries since this time that were not sent again: RFC 3339, or a time ago such as 2h
+    /// All dead deliveries since this time that were not sent again: RFC 3339, or a time ago such
+    /// as 2h
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     dead_since: Option<Timestamp>,
     /// Only count the deliveries, and send none
@@ -44,7 +45,7 @@ pub struct ReplayArgs {
     /// Only events up to this time, the time itself included [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     until: Option<Timestamp>,
-    /// Only events that were not delivered and do not wait; queued as the queue drains
+    /// Only events that were not delivered and are not in the queue; queued as the queue drains
     #[arg(long)]
     only_undelivered: bool,
     /// Queue events as the queue drains, so that none is dropped

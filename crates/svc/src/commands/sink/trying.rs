@@ -1,4 +1,4 @@
-//! `svc sink test`: shows the body that a sink makes of an event, and the receiver's answer.
+//! `svc sink test`: shows the body that a sink builds for an event, and the receiver's answer.
 
 use svc_core::EventId;
 use svc_protocol::api::{Preview, PreviewResult, Sink};

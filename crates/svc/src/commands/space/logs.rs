@@ -45,7 +45,7 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
     let mut logs = first;
     loop {
         for line in &logs.logs {
-            // The number of a line shows that it is printed already: a page may be read twice.
+            // A page may be read twice. Lines up to the number `last` are already printed.
             if last.is_none_or(|last| line.n > last) {
                 if !print(shell, line)? {
                     return Ok(Exit::Ok);

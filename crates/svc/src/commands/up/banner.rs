@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_is_shown_as_it_can_be_pasted() {
+    fn the_program_is_shown_as_a_command_that_can_be_pasted() {
         let check = |program: &str, folder: &str, expected: &str| {
             assert_eq!(shown(Path::new(program), Path::new(folder)), expected);
         };

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_registration_is_valid_and_the_setup_routes_every_method_of_it() {
+    fn the_registration_is_valid_and_the_setup_routes_every_method() {
         let space = SpaceName::parse("demo").expect("a name");
         let owner = UserName::parse("admin").expect("a name");
         let checked = parse_and_check(METHODS_FILE, METHODS, &space, &owner).expect("valid");
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_owners_stays() {
+    fn an_existing_file_is_not_overwritten() {
         let folder = std::env::temp_dir().join(format!("svc-demo-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         write_missing(&folder).expect("writable");

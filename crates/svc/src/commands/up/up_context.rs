@@ -1,9 +1,9 @@
 //! The CLI context of a running `svc up`, so that no login is required.
 //!
-//! Several may run with one config folder. Each holds the lock of its context's name (`up`, `up-2`
-//! and so on) while it runs, so none replaces the context of another. The system releases the lock
-//! even after kill -9, and the next run takes the name over. The current context is left alone if it
-//! belongs to a running `svc up`.
+//! Several `svc up` may run with one config folder. Each holds the lock of its context's name
+//! (`up`, `up-2` and so on) while it runs, so none replaces the context of another. The system
+//! releases the lock even after kill -9, and the next run takes that name. The current context
+//! stays unchanged if it belongs to a running `svc up`.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const NAME: &str = "up";
-/// Runs at a time in one config folder.
+/// Maximum number of `svc up` that run at the same time with one config folder.
 const RUNS_MAX: u32 = 100;
 
 /// The context, and the state to restore when the server stops.
@@ -47,7 +47,8 @@ impl UpContext {
                 username: Some(ready.username.clone()),
                 ca_file: None,
             });
-            // A killed run leaves its context current.
+            // A run that was killed could not restore the previous context: its own is still
+            // current.
             let former = contexts.current.clone().filter(|former| *former != name);
             let is_current = !former.as_deref().is_some_and(|it| is_running(&folder, it));
             if is_current {
@@ -87,7 +88,8 @@ fn lock_name(folder: &Path) -> Result<(String, File), Failure> {
             number => format!("{NAME}-{number}"),
         };
         let path = lock_path(folder, &name);
-        // A context that `svc up` did not make, unless it has the name that is documented for it.
+        // Without a lock file, the user created this context: do not replace it. The first name is
+        // documented as the name that `svc up` uses, so it is not checked.
         if number > 1 && saved.find(&name).is_some() && !path.exists() {
             continue;
         }
@@ -100,10 +102,11 @@ fn lock_name(folder: &Path) -> Result<(String, File), Failure> {
             }
         }
     }
-    Err(
-        Failure::failed(format!("{RUNS_MAX} `svc up` run in `{}`", folder.display()))
-            .hint("stop one of them"),
-    )
+    Err(Failure::failed(format!(
+        "{RUNS_MAX} runs of `svc up` already use `{}`",
+        folder.display()
+    ))
+    .hint("stop one of them"))
 }
 
 /// `None` if another process holds the lock.
@@ -149,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_run_has_a_name_until_it_ends() {
+    fn each_run_has_its_own_name_until_it_ends() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let lock = || lock_name(folder).expect("a name");

@@ -77,7 +77,7 @@ async fn frames_before_hello_are_refused() {
 }
 
 #[tokio::test]
-async fn another_version_is_refused_by_name() {
+async fn an_unsupported_protocol_version_is_refused_and_named() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -211,7 +211,7 @@ async fn an_agent_that_does_not_read_cannot_fill_the_servers_memory() {
     let grown = resident_mib(server.id()).saturating_sub(before);
     assert!(
         codes.contains(&-32000),
-        "what is too much is refused: {codes:?}"
+        "calls over the limit are refused: {codes:?}"
     );
     let expected = [-32000, -32001, -32002];
     assert!(

@@ -1,5 +1,5 @@
-//! Hostile agents: they try to exhaust the server's memory or time, to stay after their token is
-//! revoked, to forge responses of others.
+//! Hostile agents: they try to exhaust the server's memory or time, to stay linked after their
+//! token is revoked, or to forge the responses of other agents.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::SOON;
 /// How long one response may take while others keep the server busy.
 const MEANWHILE: Duration = Duration::from_secs(2);
 
-/// Schemas full of distinct patterns of a few bytes each that compile to megabytes each.
+/// Schemas with many distinct patterns. Each pattern has a few bytes and compiles to megabytes.
 fn costly_patterns() -> Registration {
     let pattern = |n: usize| format!("[\\w\\W]{{5,900}}N{n}");
     let many = |wrap: &dyn Fn(usize) -> (String, Value)| -> Value {
@@ -103,7 +103,7 @@ async fn a_flood_of_pings_without_reading_pongs_does_not_fill_memory() {
         for _ in 0..100 {
             link.send_bytes(pings.clone()).await?;
         }
-        // Nor by those of the WebSocket.
+        // The same with pings of the WebSocket.
         for _ in 0..400_000 {
             link.send_websocket_ping(vec![0; 125]).await?;
         }
@@ -116,8 +116,7 @@ async fn a_flood_of_pings_without_reading_pongs_does_not_fill_memory() {
     serves_others(&server, &ann).await;
 }
 
-/// A link whose token is revoked before the hello, and the token
-/// that is valid now.
+/// A link whose token is revoked before the hello, and the token that is valid now.
 async fn revoked_before_hello(server: &TestServer, space: &TestSpace) -> (RawLink, String) {
     let link = RawLink::connect(server.address(), &space.agent_token).await;
     let path = format!("{}/agent-token", space.path());

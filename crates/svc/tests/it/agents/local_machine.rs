@@ -59,7 +59,7 @@ async fn a_killed_guard_process_is_replaced() {
         .status();
     assert!(status.await.expect("kill runs").success());
     Process::wait_until_gone(guard, SOON).await;
-    // The next child makes the agent notice.
+    // The agent notices the missing guard when it starts the next child.
     agent
         .register(RegistrationToml::shell(script).plain("y"))
         .await
@@ -223,7 +223,7 @@ async fn s3_health_changes_are_paced_and_the_newest_is_recorded() {
         };
         raw.tell(0, &report).await.expect("the link stays");
     }
-    // A control message behind them is answered when all of them were read.
+    // The answer to a later control message shows that the server has read all reports.
     let answer = raw.ask(7, &Control::Unregister).await;
     assert!(matches!(answer, Control::Unregistered), "{answer:?}");
     let events = || async {

@@ -1,4 +1,5 @@
-//! An agent that is refused for a while, and commands that meet it meanwhile (spec 4.2).
+//! An agent that the server refuses for a while, and commands that use this agent meanwhile
+//! (spec 4.2).
 
 use serde_json::json;
 use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser, eventually, fixture, result};
@@ -23,7 +24,7 @@ async fn set_active(server: &TestServer, user: &TestUser, active: bool) {
 }
 
 #[tokio::test]
-async fn s5_the_agent_of_a_deactivated_user_says_so_and_returns_after_the_reactivation() {
+async fn s5_the_agent_of_a_deactivated_user_reports_it_and_links_again_after_the_reactivation() {
     let server = TestServer::start().await;
     let (ann, _space, mut agent) = linked(&server).await;
     let pid = agent.method_server_pid().await;

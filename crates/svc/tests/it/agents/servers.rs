@@ -210,7 +210,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
 }
 
 #[tokio::test]
-async fn invalid_addresses_are_refused_by_name() {
+async fn invalid_addresses_are_refused_and_named() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

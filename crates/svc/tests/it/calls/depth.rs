@@ -13,7 +13,7 @@ use crate::{
     mcp::{modern_body, post},
 };
 
-/// JSON that nests so many levels: an object, with arrays inside.
+/// JSON with this many nested levels: an object, with arrays inside.
 fn nested(levels: usize) -> String {
     let inside = levels - 1;
     format!(r#"{{"a":{}1{}}}"#, "[".repeat(inside), "]".repeat(inside))

@@ -13,7 +13,7 @@ async fn stats(user: &TestUser, query: &str) -> Value {
     user.get(&path).await.expect(200).json()
 }
 
-/// Calls and errors of the hour together.
+/// The sums of calls and of errors over the hour.
 fn sums(stats: &Value) -> (u64, u64) {
     let minutes = stats["minutes"].as_array().unwrap();
     assert_eq!(minutes.len(), 60);
@@ -43,7 +43,7 @@ async fn single_batch_failed_and_mcp_calls_are_counted_for_their_caller() {
         {"jsonrpc": "2.0", "method": "echo", "params": {}},
     ]);
     ann.call_raw(batch).await.expect(200);
-    // The end of a notification cannot be observed.
+    // The notification is not counted, because its end cannot be observed.
     assert_eq!(sums(&stats(&ann, "").await), (4, 2));
     call(&ann, "echo", json!({})).await;
     let unknown = json!({"name": "nowhere", "arguments": {}});

@@ -1,5 +1,5 @@
 //! The whole output of the most used commands, errors included. `UPDATE_EXPECT=1 cargo verify
-//! snapshots` writes the expected text anew; read the difference before you commit it.
+//! snapshots` updates the expected texts; review the difference before you commit it.
 
 mod calls;
 mod connection;

@@ -165,7 +165,7 @@ async fn an_own_methods_file_is_served_instead_of_the_demo() {
 }
 
 #[tokio::test]
-async fn kill9_leaves_no_process_either() {
+async fn kill9_of_svc_up_leaves_no_process() {
     let home = home();
     let mut running = up(home.path(), &[]);
     first_line(&mut running).await;
@@ -177,7 +177,7 @@ async fn kill9_leaves_no_process_either() {
 }
 
 #[tokio::test]
-async fn the_context_is_current_only_while_it_runs() {
+async fn the_context_is_current_only_while_svc_up_runs() {
     let home = home();
     let svc = || Cli::new(home.path());
     let mut running = up(home.path(), &[]);
@@ -208,7 +208,7 @@ async fn the_context_is_current_only_while_it_runs() {
     }
 }
 
-/// The sum that the server of a context computes.
+/// Checks that a call with these arguments returns its result.
 async fn works(home: &Path, args: &[&str]) {
     let call = [
         "method",
@@ -231,8 +231,8 @@ async fn current(home: &Path) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_second_run_in_one_home_leaves_the_context_of_the_first_alone() {
-    // Either may end first.
+async fn a_second_run_in_one_home_does_not_change_the_context_of_the_first() {
+    // Either run may end first.
     for first_ends_first in [true, false] {
         let home = home();
         let home = home.path();
@@ -305,7 +305,7 @@ async fn the_sign_in_link_works_once_and_only_from_this_machine() {
 }
 
 #[test]
-fn the_first_build_is_announced_and_shows_its_progress() {
+fn the_readme_announces_the_first_build_and_the_alias_shows_its_progress() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
     let config = read(".cargo/config.toml");
@@ -317,7 +317,7 @@ fn the_first_build_is_announced_and_shows_its_progress() {
 }
 
 #[tokio::test]
-async fn configuration_for_another_server_does_not_affect_it() {
+async fn configuration_for_another_server_does_not_affect_svc_up() {
     let home = home();
     let config = "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\npublic_url = \"https://svc.example.com\"\n";
     std::fs::write(home.path().join("svc.toml"), config).unwrap();
@@ -341,6 +341,6 @@ async fn configuration_for_another_server_does_not_affect_it() {
     let text = std::fs::read_to_string(demo).unwrap();
     assert!(
         text.contains("svc methods register methods.toml"),
-        "the file knows its own name"
+        "the demo file names itself in its instructions"
     );
 }

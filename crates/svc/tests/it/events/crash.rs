@@ -15,10 +15,10 @@ use svc_testkit::{Received, Reply, TestReceiver, TestServer, TestSink, TestUser,
 const CLIENTS: usize = 8;
 /// Rounds, unless `SVC_CRASH_ROUNDS` says otherwise.
 const ROUNDS: usize = 25;
-/// Deliveries of a webhook that a crash may repeat.
+/// Maximum number of deliveries of a webhook that one crash may repeat.
 const MAX_REPEATS: usize = 8;
-/// Events of one client that may be pending: all clients together stay below the 100 that a
-/// sink for all of them can hold.
+/// Maximum pending events of one client. All clients together stay below 100, the capacity of the
+/// sink for all of them.
 const UNDER_WAY_MAX: usize = 10;
 
 /// One client: emits its numbers in order, each again under the same key until it is acknowledged.

@@ -1,4 +1,5 @@
-//! `overflow = "hold"`: nothing is lost while a receiver is away, and `kill -9` at any moment.
+//! `overflow = "hold"`: no event is lost while a receiver is away, even with `kill -9` at any
+//! moment.
 
 use std::{
     sync::{

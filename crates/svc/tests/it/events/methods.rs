@@ -258,7 +258,7 @@ async fn s6_4_s6_5_a_method_that_fails_is_tried_three_times() {
     };
     eventually("three attempts", SOON, || async { lines().len() >= 3 }).await;
     let next = ann.emit("x", json!({})).await;
-    eventually("the next has its turn", SOON, || async {
+    eventually("the next event is delivered", SOON, || async {
         lines().len() >= 4
     })
     .await;
@@ -282,7 +282,7 @@ async fn formatter(user: &TestUser, name: &str, patterns: &str, global: bool, sa
 }
 
 #[tokio::test]
-async fn s6_4_event_sinks_format_and_never_subscribe() {
+async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     let server = TestServer::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     formatter(&ann, "first", "custom.a.*", false, "first").await;
@@ -334,7 +334,8 @@ async fn s6_4_event_sinks_format_and_never_subscribe() {
     result(&ann.call("silent", json!({"called": true})).await);
 }
 
-/// The first provider fails the event; the other one, also idle, gets the next attempt.
+/// The first provider returns an error. The other one gets the next attempt, although both are
+/// idle.
 #[tokio::test]
 async fn s6_4_a_retry_goes_to_another_provider() {
     let server = patient().start().await;

@@ -6,7 +6,8 @@ use svc_testkit::{TestServer, eventually, fixture, method};
 use super::methods::{ids, listener, wait_for_pushed};
 use crate::SOON;
 
-/// `event_overflow = "hold"`: the method gets what happened while its agent was away, however long.
+/// `event_overflow = "hold"`: the method gets every event from the time without an agent, however
+/// long.
 #[tokio::test]
 async fn a_method_that_holds_gets_more_events_than_its_queue_after_an_absence_beyond_the_grace() {
     let mut server = TestServer::builder()

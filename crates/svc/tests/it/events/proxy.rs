@@ -71,7 +71,7 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
         "Basic dXM6ZXI6czNjcmV0"
     );
 
-    // The guard decides about all others; the proxy never hears of them.
+    // The guard refuses all other addresses before the proxy is used.
     let url = format!("http://127.0.0.1:{port}/hook");
     let blocked = ann.webhook("blocked", "custom.never", &url).await;
     let error = error_of(&blocked).await;
@@ -80,7 +80,7 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_resolves_names_decides_about_them() {
+async fn names_that_the_proxy_resolves_are_not_checked_by_this_server() {
     let (proxy, receiver) = (TestProxy::start(false).await, TestReceiver::start().await);
     let authority = TestAuthority::new("private");
     let tls = TlsReceiver::start(&authority.server(&["localhost"])).await;
@@ -113,7 +113,7 @@ async fn a_proxy_that_resolves_names_decides_about_them() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_or_is_away_is_a_failed_attempt_without_its_address() {
+async fn a_refusing_or_unreachable_proxy_fails_the_attempt_and_its_address_is_not_shown() {
     let (proxy, receiver) = (TestProxy::start(true).await, TestReceiver::start().await);
     let server = with_proxy(&proxy, "allow = [\"127.0.0.1\"]").start().await;
     let ann = server.user("ann").await;

@@ -1,4 +1,4 @@
-//! A lane as a queue: its capacity, pausing, deleting, and sending the past again (spec 6.5).
+//! A lane as a queue: its capacity, pausing, deleting, and sending past events again (spec 6.5).
 
 use serde_json::json;
 use svc_testkit::{Received, Reply, TestReceiver, TestServer, TestServerBuilder, eventually};
@@ -82,7 +82,7 @@ async fn s6_5_an_inactive_sink_pauses_and_matches_no_new_event() {
     ann.emit("n", json!({"n": 99})).await;
     receiver.set("/hook", Reply::Status(200));
     sink.wait_for("delivered", 1, SOON).await;
-    assert_eq!(sink.record().await["queue_depth"], 2, "what waits stays");
+    assert_eq!(sink.record().await["queue_depth"], 2, "queued events stay");
     // A change applies to queued events too.
     sink.patch(json!({"active": true, "webhook": {"url": receiver.url("/new")}}))
         .await;

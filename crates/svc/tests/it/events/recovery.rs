@@ -69,7 +69,7 @@ async fn all_dead_deliveries_are_sent_again_and_link_to_their_new_ones() {
 }
 
 #[tokio::test]
-async fn a_replay_of_what_was_not_delivered_feeds_more_than_the_queue_holds() {
+async fn a_replay_of_undelivered_events_feeds_more_than_the_queue_holds() {
     let server = start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

@@ -1,4 +1,4 @@
-//! Sinks as records: what creation and changes refuse, and their audit entries.
+//! Sinks as records: values that creation and changes refuse, and audit entries.
 
 use serde_json::{Value, json};
 use svc_testkit::{Process, TestServer, wait_for_address};

@@ -104,7 +104,7 @@ async fn a_certificate_that_is_not_valid_is_a_failed_attempt_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_shown_to_the_receiver_and_its_key_to_nobody() {
+async fn a_client_certificate_is_sent_to_the_receiver_and_its_key_is_never_shown() {
     let (authority, clients) = (TestAuthority::new("private"), TestAuthority::new("clients"));
     let certificate = authority.server(&["localhost"]);
     let receiver = TlsReceiver::start_with(&certificate, Some(&clients), &["http/1.1"]).await;
@@ -170,7 +170,7 @@ async fn a_client_certificate_is_shown_to_the_receiver_and_its_key_to_nobody() {
         assert!(!text.contains(secret) && !text.contains("PRIVATE KEY"));
     }
     assert!(!server.log().contains("PRIVATE KEY"));
-    // It works after a restart, and is removed with its certificate.
+    // The key works after a restart, and is removed with its certificate.
     server.start_again().await;
     let before = receiver.received().len();
     ann.emit("a", json!({})).await;

@@ -1,4 +1,4 @@
-//! The webhook sink: its requests, signatures and targets, and what creation refuses.
+//! The webhook sink: its requests, signatures, secrets and targets.
 
 use std::{
     path::{Path, PathBuf},
@@ -30,7 +30,7 @@ if given["own"]:
 
 static PYTHON: OnceCell<Option<PathBuf>> = OnceCell::const_new();
 
-/// A Python with `standardwebhooks` from PyPI; `None` where none can be made.
+/// A Python with `standardwebhooks` from PyPI; `None` if it cannot be installed.
 async fn python() -> Option<&'static Path> {
     let made = PYTHON.get_or_init(|| async {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("standardwebhooks");
@@ -245,7 +245,7 @@ async fn s6_3_non_global_target_addresses_are_refused_as_a_failed_attempt() {
         let error = first["attempts"][0]["error"].as_str().unwrap();
         assert!(
             error.contains("allow"),
-            "{host}: `{error}` tells the way out"
+            "{host}: `{error}` names the remedy"
         );
     }
     assert_eq!(receiver.connections(), 0, "nothing was even connected to");

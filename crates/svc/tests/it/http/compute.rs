@@ -64,9 +64,9 @@ impl Attack {
     }
 }
 
-/// Responses to the victim while expensive requests are in flight. If one of these
-/// blocked the serving thread, each response would wait for all of them: `AT_ONCE` for
-/// each of the two responses of a round.
+/// Counts the expensive requests that end while the victim makes its requests. If they blocked the
+/// serving thread, every response to the victim would wait until all `AT_ONCE` of them have ended,
+/// and the victim gets two responses per round.
 async fn held_up_by(attack: Attack, victim: &TestUser) -> usize {
     attack.wait_for_one().await;
     let before = attack.done();
@@ -94,7 +94,8 @@ async fn agents(
     SimulatedAgents::link(address, tokens, methods, 2).await
 }
 
-/// Far fewer than two times `AT_ONCE` for each round.
+/// A quarter of the number that would end if they blocked the thread: two times `AT_ONCE` per
+/// round.
 const FEW: usize = ROUNDS * AT_ONCE / 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

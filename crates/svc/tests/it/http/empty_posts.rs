@@ -13,7 +13,7 @@ async fn post_nothing(user: &TestUser, server: &TestServer, path: &str) -> (u16,
 }
 
 #[tokio::test]
-async fn a_post_of_nothing_means_no_options() {
+async fn a_post_without_a_body_means_no_options() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let sink = json!({

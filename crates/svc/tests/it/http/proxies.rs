@@ -76,7 +76,7 @@ async fn a_cookie_is_secure_when_a_trusted_proxy_says_https() {
 }
 
 #[tokio::test]
-async fn a_session_cookie_counts_by_the_connection_and_two_are_refused() {
+async fn a_session_cookie_must_match_the_scheme_and_two_are_refused() {
     let server = TestServer::builder()
         .config("trusted_proxies = [\"127.0.0.0/8\"]")
         .start()
@@ -107,7 +107,8 @@ async fn a_session_cookie_counts_by_the_connection_and_two_are_refused() {
     for (proto, cookies, expected) in [
         ("http", plain.clone(), 200),
         ("https", secure.clone(), 200),
-        // A page on a sibling domain can plant a plain cookie: it neither counts nor locks out.
+        // A page on a sibling domain can set a plain cookie. Over HTTPS, such a cookie neither
+        // authenticates nor makes the secure one invalid.
         ("https", plain.clone(), 401),
         ("https", format!("{plain}; {secure}"), 200),
         ("http", format!("{plain}; {secure}"), 401),

@@ -27,7 +27,7 @@ fn path_of(kind: &str, record: &Value) -> String {
     format!("/api/{kind}/{}", record["id"].as_str().unwrap())
 }
 
-/// Ann holds `view_audit` besides what a plain user holds; Kim instead holds what is given.
+/// Ann and Kim have more permissions than a plain user: Ann has `view_audit`, Kim the given ones.
 struct Cast {
     admin: TestUser,
     /// A plain user.

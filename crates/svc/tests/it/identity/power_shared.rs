@@ -8,7 +8,7 @@ use crate::SOON;
 
 const WHO: &str = "from svc import api\ndef main(params):\n    return api.me()['username']\n";
 
-/// A user with these permissions besides those of a plain user.
+/// A user with these permissions in addition to those of a plain user.
 async fn manager(server: &TestServer, permissions: &[&str]) -> TestUser {
     server.role("managers", permissions).await;
     server.user_with("kim", &["user", "managers"], &[]).await
@@ -19,7 +19,7 @@ fn run_path(script: &svc_testkit::TestScript) -> String {
 }
 
 #[tokio::test]
-async fn global_scripts_of_a_stronger_user_are_not_changed() {
+async fn global_scripts_of_a_user_with_more_permissions_cannot_be_changed() {
     let server = TestServer::start().await;
     let (admin, kim) = (
         server.admin().await,
@@ -40,7 +40,7 @@ async fn global_scripts_of_a_stronger_user_are_not_changed() {
 }
 
 #[tokio::test]
-async fn a_script_used_by_a_stronger_user_is_not_changed_by_a_weaker_one() {
+async fn a_script_used_by_a_user_with_more_permissions_cannot_be_changed() {
     let server = TestServer::start().await;
     let (admin, ben) = (server.admin().await, server.user("ben").await);
     let kim = manager(&server, &["manage_scripts"]).await;
@@ -117,7 +117,7 @@ async fn global_tools_and_libraries_run_only_for_users_with_no_more_permissions_
         admin.run_tool(&of_admin, json!({})).await["result"],
         "admin"
     );
-    // Changed again by its editor, it runs only for less powerful users again.
+    // Kim changes the tool again, so it no longer runs for users with more permissions than Kim.
     kim.patch(&tool.path(), json!({"description": "x"}))
         .await
         .expect(200);
@@ -163,7 +163,7 @@ async fn a_template_runs_no_script_for_users_with_more_permissions_than_its_edit
 }
 
 #[tokio::test]
-async fn global_sinks_of_a_stronger_user_are_out_of_reach() {
+async fn global_sinks_of_a_user_with_more_permissions_cannot_be_managed() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()
@@ -215,9 +215,9 @@ async fn global_sinks_of_a_stronger_user_are_out_of_reach() {
     }
 }
 
-/// A formatter chooses the params of the calls that an event makes.
+/// A formatter determines the params of the calls that an event triggers.
 #[tokio::test]
-async fn a_global_formatter_of_a_weaker_user_formats_nothing_for_a_stronger_one() {
+async fn a_global_formatter_formats_nothing_for_users_with_more_permissions_than_its_creator() {
     let server = TestServer::start().await;
     let (admin, ben) = (server.admin().await, server.user("ben").await);
     let kim = manager(&server, &["manage_global_event_sinks"]).await;

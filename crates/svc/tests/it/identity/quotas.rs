@@ -47,7 +47,7 @@ static RESOURCES: [Resource; 4] = [
     },
 ];
 
-/// Users of a test already have tokens; the administrator has one per created user.
+/// High enough for the tokens that exist already: the administrator has one per created user.
 const LIMIT: usize = 6;
 
 impl Resource {

@@ -69,7 +69,7 @@ async fn begin(server: &TestServer, token: &str, method: &str, path: &str, body:
 }
 
 impl HalfSent {
-    /// Sends the body; the status of the answer.
+    /// Sends the body; returns the status of the answer.
     async fn finish(mut self) -> u16 {
         self.stream.write_all(self.body.as_bytes()).await.unwrap();
         read_status(&mut self.stream).await
@@ -118,7 +118,7 @@ async fn changing_routes(server: &TestServer) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Makes the revocation, and the status that the caller's request must then get.
+/// Revokes the caller. Returns the status that the caller's request must then get.
 async fn revoke(admin: &TestUser, mallory: &TestUser, token: &Value, how: Revocation) -> u16 {
     let user = format!("/api/users/{}", mallory.id);
     match how {

@@ -364,7 +364,7 @@ async fn call_over(connection: &mut BufStream<TcpStream>, host: &str, token: &st
 }
 
 #[tokio::test]
-async fn s5_each_call_over_a_connection_has_the_power_of_its_own_token() {
+async fn s5_each_call_over_a_connection_has_the_permissions_of_its_own_token() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let record = ann.new_token(&["methods"]).await;

@@ -92,7 +92,7 @@ async fn a_cancelled_call_that_waits_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_running_call_is_cancelled_by_its_own_credential_alone() {
+async fn a_running_call_is_cancelled_only_by_its_own_credential() {
     let site = Site::start(false).await;
     let ann = &site.ann;
     let running = start(ann, json!(7), "sleep", json!({ "ms": LONG_MS }));
@@ -106,7 +106,7 @@ async fn a_running_call_is_cancelled_by_its_own_credential_alone() {
     cancel(ann, json!(8)).await;
     // Modern clients close the response instead.
     cancel_as(MODERN, ann, json!(7)).await;
-    // A second call with this id: which of them is meant cannot be known.
+    // With a second call of the same id, a cancellation is ambiguous and ends neither.
     let second = start(ann, json!(7), "sleep", json!({"ms": 500}));
     ann.wait_for_in_flight("sleep", 2).await;
     cancel(ann, json!(7)).await;

@@ -85,7 +85,7 @@ async fn the_cli_prints_a_configuration_that_works() {
         codex.contains(&format!("url = \"{url}?tools=search\"")),
         "{codex}"
     );
-    // Needs a program on stdio.
+    // Claude Desktop starts a program that speaks over stdio.
     let desktop = config(&["claude-desktop"]).await.json();
     let entry = &desktop["mcpServers"]["svc"];
     assert_eq!(entry["args"], serde_json::json!(["mcp", "stdio"]));

@@ -126,7 +126,7 @@ impl Site {
     }
 }
 
-/// The tools without Ben's and the changing one, in their order.
+/// Ann's tools without the changing one, in their order.
 fn own(seen: &Value) -> Vec<&Value> {
     let tools = seen["tools"].as_array().unwrap();
     tools
@@ -170,7 +170,7 @@ async fn is_content_over(client: Judge, protocol: &str, over_stdio: bool) {
     assert_eq!(
         own(&beside),
         own(&alone),
-        "another's schemas change nothing"
+        "schemas of another user change nothing"
     );
     let bens = beside["tools"].as_array().unwrap();
     let bens = bens.iter().filter(|tool| is_bens(tool)).count();

@@ -92,7 +92,7 @@ async fn tool_scripts_are_listed_after_a_restart_and_beside_methods() {
     })
     .await;
     assert_eq!(text(&call(&ann, "one", json!({})).await), "1");
-    // The command line says so, also with a token for `/mcp` alone.
+    // The command line reports the hidden script, even with a token that is only for `/mcp`.
     let scoped = ann.scoped(&["mcp"]).await;
     for user in [&ann, &scoped] {
         let listed = server.cli(user).run(&["mcp", "tools"]).await.expect(0);

@@ -1,4 +1,4 @@
-//! `svc mcp stdio`: a client over stdin and stdout, and what it may do wrong.
+//! `svc mcp stdio`: clients over stdin and stdout, correct and misbehaving.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
 
 /// Time for one line, on a busy machine.
 const LINE_LIMIT: Duration = Duration::from_secs(20);
-/// How long nothing must be written.
+/// How long the bridge must write nothing.
 const QUIET: Duration = Duration::from_millis(700);
 
 /// The client's side of a bridge.
@@ -257,7 +257,7 @@ async fn hostile_lines_are_answered_and_do_no_harm() {
     check(&mut bridge, br#"{"id":5}"#, json!(5), -32600).await;
     let long = vec![b'x'; 16 * 1024 * 1024 + 1];
     check(&mut bridge, &long, Value::Null, -32600).await;
-    // The server's limit is lower, and its refusal reaches the request.
+    // The server's limit is lower, and its refusal is the answer to the request.
     let padding = "x".repeat(9 * 1024 * 1024);
     let large = json!({"jsonrpc": "2.0", "id": 6, "method": "ping", "params": {"p": padding}});
     check(&mut bridge, large.to_string().as_bytes(), json!(6), -32000).await;
@@ -344,7 +344,7 @@ done
 }
 
 #[tokio::test]
-async fn the_token_comes_from_the_environment_or_the_context_alone() {
+async fn the_token_comes_only_from_the_environment_or_the_context() {
     let (server, ann, _agent) = with_echo().await;
     let url = ("SVC_URL", server.url());
     let refused = svc(server.home(), &[url], &["mcp", "stdio", "--token", "x"]);
@@ -354,7 +354,7 @@ async fn the_token_comes_from_the_environment_or_the_context_alone() {
     let without = Bridge::of(without).child.wait_with_output().await.unwrap();
     assert_eq!(without.status.code(), Some(4));
 
-    // A token that is not valid: each request says so, and nothing goes to stdout unasked.
+    // With an invalid token, each request gets an error, and nothing else goes to stdout.
     let wrong = [url, ("SVC_TOKEN", "svc_pat_wrong")];
     let mut bridge = Bridge::of(svc(server.home(), &wrong, &["mcp", "stdio"]));
     let answer = bridge.ask(1, "ping", json!({})).await;

@@ -195,7 +195,7 @@ async fn streams_of_a_user_are_limited() {
     let ben = server.user("ben").await;
     watch(&ben).await;
     drop(open.pop());
-    svc_testkit::eventually("a place is free again", SOON, || async {
+    svc_testkit::eventually("another stream can be opened", SOON, || async {
         let request = ann
             .request("GET", "/mcp")
             .header("accept", "text/event-stream");

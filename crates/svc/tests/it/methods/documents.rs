@@ -1,5 +1,5 @@
-//! Documents about methods, judged by programs of others: the OpenRPC document (spec 4.1) and the
-//! JSON Schema of the registration file (spec 2.1). See `tests/judges/documents`.
+//! Documents about methods, checked by independent programs: the OpenRPC document (spec 4.1) and
+//! the JSON Schema of the registration file (spec 2.1). See `tests/judges/documents`.
 
 use std::{fs, path::Path, process::Command};
 

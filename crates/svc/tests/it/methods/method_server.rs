@@ -240,7 +240,7 @@ async fn s1_child_processes_of_a_method_server_end_with_it() {
         let response = ann.call("grandchild", json!({})).await;
         u32::try_from(result(&response).as_u64().unwrap()).unwrap()
     };
-    // Replaced, unregistered, crashed, stubborn, and stopped with its agent.
+    // The method server is replaced, unregistered, killed, and stopped with its agent.
     let first = grandchild().await;
     agent.register(&registration).await.expect(0);
     Process::wait_until_gone(first, SOON).await;

@@ -67,7 +67,7 @@ async fn d1_two_spaces_may_offer_an_identical_definition() {
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
     let _first = one.publish(described("the same")).await;
-    // A different method server is no conflict: only the visible definition counts.
+    // A different method server is not a conflict: only the visible definition is compared.
     let second = described("the same").timeout(7).serial();
     let _second = two.publish(second).await;
     assert_eq!(ann.method_names().await, ["work"]);
@@ -135,7 +135,7 @@ async fn d1_a_conflict_at_the_start_of_an_agent_is_solved_by_the_advised_flag() 
 }
 
 #[tokio::test]
-async fn d1_methods_taken_over_stay_so_after_a_lost_link() {
+async fn d1_methods_taken_over_stay_with_the_new_space_after_a_lost_link() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
@@ -153,12 +153,12 @@ async fn d1_methods_taken_over_stay_so_after_a_lost_link() {
         assert_eq!(document["description"], "the new");
         assert_eq!(document["providers"].as_array().unwrap().len(), 1);
         assert_eq!(document["providers"][0]["space"], "two");
-        // It is the same process as before.
+        // The first space still has its process.
         assert_eq!(result(&ann.call("pid", json!({})).await), pid);
         result(&ann.call("work", json!({})).await);
     };
     check().await;
-    eventually("the agent has given it up", SOON, || async {
+    eventually("the first agent no longer publishes it", SOON, || async {
         first.status().await["methods"] == json!(["pid"])
     })
     .await;
@@ -187,7 +187,7 @@ async fn d2_the_target_with_the_fewest_calls_in_flight_is_chosen() {
     // 0/0: the first; 1/0: the second; 1/1: the first again.
     let a = slow_call(&ann, 2_000);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 0)]).await;
-    // Counted per method: `whoami` has none in flight anywhere, so its tie goes to the first.
+    // Calls in flight are counted per method. `whoami` has none, so the first target is chosen.
     assert_eq!(target(&ann).await, u64::from(first_pid));
     let b = slow_call(&ann, 2_000);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 1)]).await;
@@ -216,7 +216,7 @@ async fn d2_ties_go_to_the_first_registered_and_a_new_registration_goes_to_the_e
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
-    // Registered in the other order than created.
+    // Registered in the reverse order of creation.
     let second = two.publish(work()).await;
     let first = one.publish(work()).await;
     let pid = u64::from(second.method_server_pid().await);

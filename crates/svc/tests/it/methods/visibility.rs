@@ -174,7 +174,7 @@ async fn v3_s7_an_unknown_group_refuses_the_registration() {
 }
 
 #[tokio::test]
-async fn v4_without_groups_every_user_with_the_permission_sees_it() {
+async fn v4_without_groups_every_user_with_the_permission_sees_a_shared_method() {
     let server = TestServer::start().await;
     server.groups(&["ops"]).await;
     let ann = server.user("ann").await;

@@ -188,7 +188,7 @@ async fn a_migration_moves_all_data() {
 /// Events of the source: so many that a copy takes seconds.
 const MANY: &str = "60000";
 
-/// The state of the target as other connections see it: no table, or all data.
+/// Whether all data is in the target, as other connections see it. Fails on partial data.
 fn arrived(postgres: &TestPostgres, database: &TestDatabase) -> bool {
     let tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
     if postgres.sql(&database.name, tables) == "0" {
@@ -200,7 +200,7 @@ fn arrived(postgres: &TestPostgres, database: &TestDatabase) -> bool {
 }
 
 #[tokio::test]
-async fn kill_9_at_any_moment_leaves_both_databases_unchanged() {
+async fn kill_9_at_any_moment_leaves_the_source_unchanged_and_the_target_empty_or_complete() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

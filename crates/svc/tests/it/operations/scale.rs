@@ -10,7 +10,7 @@ const LINKS: usize = 2_000;
 const METHODS: usize = 10;
 /// Requests of the test that wait for an answer at the same time.
 const AT_ONCE: usize = 64;
-/// Far more connections than a listener holds for its program unless it asks for more.
+/// Far more connections than a listen queue of the default length holds.
 const WAITING: usize = 1_000;
 
 #[tokio::test]
@@ -64,7 +64,8 @@ async fn a_thousand_connections_wait_for_a_busy_server() {
     for n in 0..WAITING.min(system_limit()) {
         // Only the kernel accepts these connections: with a full queue they get no reply.
         let connecting = timeout(SOON, TcpStream::connect(server.address())).await;
-        let connected = connecting.unwrap_or_else(|_| panic!("connection {n} finds no room"));
+        let connected =
+            connecting.unwrap_or_else(|_| panic!("the listen queue is full at connection {n}"));
         waiting.push(connected.expect("the server listens"));
     }
     server.thaw();

@@ -1,5 +1,5 @@
-//! Settings and checks of operators: an own CA, the rate limit, damaged backups, and the
-//! log of an agent that cannot work.
+//! Settings and checks of operators: a private CA, the rate limit, damaged backups, and the log of
+//! an agent that cannot work.
 
 use std::process::Command;
 
@@ -163,7 +163,7 @@ async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
 }
 
 #[tokio::test]
-async fn a_backup_with_damaged_contents_is_refused_by_the_name_of_its_table() {
+async fn a_backup_with_damaged_contents_is_refused_with_the_name_of_the_table() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     ann.space("a-space-worth-keeping").await;

@@ -13,7 +13,7 @@ const PER_OWNER: usize = 100;
 /// Far less than it takes to run a hundred endless scripts, far more than a webhook takes.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Three users have more endless scripts than deliveries are made at once.
+/// Three users have more endless scripts than the server makes deliveries at the same time.
 #[tokio::test]
 async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()

@@ -36,7 +36,7 @@ const MORE_MEMORY_MAX: u64 = 64;
 struct Attack {
     source: String,
     ends: Ends,
-    /// Catches whatever it can.
+    /// Whether the script catches every exception that it can.
     swallows: bool,
 }
 
@@ -139,7 +139,7 @@ async fn first_attempt(sink: &TestSink) -> Value {
     .await
 }
 
-/// Errors in the outcome of an attack.
+/// Checks the outcome of an attack; the error says what is wrong.
 fn judge(attack: &Attack, attempt: &Value) -> Result<(), String> {
     let output = attempt["output"].as_str().unwrap_or_default();
     let error = attempt["error"].as_str();
@@ -161,7 +161,7 @@ fn judge(attack: &Attack, attempt: &Value) -> Result<(), String> {
         () if output.len() > TEXT_MAX => "its output is endless",
         () if error.is_some_and(|error| error.len() > TEXT_MAX) => "its error is endless",
         () if attempt["ms"].as_u64().unwrap() > LONGEST_MS => "it ran too long",
-        () if !as_it_must => "it did not end as it must",
+        () if !as_it_must => "it did not end as expected",
         () => return Ok(()),
     };
     let start: String = shown.chars().take(500).collect();
@@ -169,7 +169,7 @@ fn judge(attack: &Attack, attempt: &Value) -> Result<(), String> {
     Err(format!("{wrong} ({:?}): {start}\n{source}", attack.ends))
 }
 
-/// Puts values of this server into the sources.
+/// Replaces the placeholders in a source with values of this server.
 fn aimed(server: &TestServer, receiver: &TestReceiver, mut attack: Attack) -> Attack {
     let data = server.data_dir();
     let mark_file = server.home().join("mark");
@@ -207,7 +207,7 @@ async fn prepare_all(server: &TestServer, receiver: &TestReceiver) -> Vec<Vec<(A
     preparing.join_all().await
 }
 
-/// Starts all attacks at once, and returns the errors.
+/// Starts all attacks at once, and fails the test if any outcome is wrong.
 async fn unleash(server: &TestServer, good: &TestUser, prepared: &[Vec<(Attack, TestSink)>]) {
     let begun = Instant::now();
     for owned in prepared {

@@ -2,7 +2,7 @@
 
 use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser};
 
-/// Ann's space `lab`, with its agent. Fields go in this order: the server last.
+/// Ann's space `lab`, with its agent. Fields are dropped in this order: the server last.
 pub struct Lab {
     pub agent: TestAgent,
     pub space: TestSpace,

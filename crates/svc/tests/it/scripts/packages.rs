@@ -1,5 +1,5 @@
 //! The agent's Python packages (spec 4.2): two archives on its loopback listener, and on the
-//! `PYTHONPATH` of what it starts.
+//! `PYTHONPATH` of the processes it starts.
 
 use std::{
     path::{Path, PathBuf},
@@ -150,7 +150,7 @@ async fn s4_2_libraries_of_the_owner_come_before_global_ones() {
     let code = "import words, shared, pkgutil, sys\nprint(words.WHOSE, shared.X, sorted(m.name for m in pkgutil.iter_modules([sys.path[1]])))";
     assert_eq!(python(&[&archive], code), "anns anns ['shared', 'words']\n");
 
-    // Built anew when they change, at once.
+    // A change of a library rebuilds the archive at once.
     own.patch(json!({"source": "WHOSE = 'new'\n"})).await;
     let tag = first.header("etag").unwrap();
     let second = get(&http, USER, &[("if-none-match", tag)])

@@ -138,7 +138,7 @@ async fn s4_4_the_script_method_server_tells_its_agent_that_it_is_ready() {
         served.stdout,
         "{\"jsonrpc\":\"2.0\",\"method\":\"$/ready\"}\n"
     );
-    // Any other program that reads the answers does not expect it.
+    // Without an agent, no ready message is written: other readers do not expect it.
     assert_eq!(svc().run(&serve).await.expect(0).stdout, "");
     // A setup that fails is not ready.
     write("setup.py", "1 / 0\n");

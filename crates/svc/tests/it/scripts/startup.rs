@@ -34,7 +34,7 @@ async fn space_with(user: &TestUser, script_id: &str) -> TestSpace {
         .await
 }
 
-/// Files, a process, the API, events and a registration: all a space needs to begin.
+/// Uses files, a process, the API, events and a registration.
 const SETUP: &str = r#"
 import os
 import subprocess
@@ -96,7 +96,8 @@ async fn s4_3_a_startup_script_runs_once_and_not_again_on_a_new_link() {
     let runs = || std::fs::read_to_string(space.folder().join("runs.txt")).unwrap();
     server.restart().await;
     agent.wait_until_linked().await;
-    // The next step of an agent after linking is done: its registration is accepted again.
+    // After each new link the agent registers its methods again. Once that registration is active,
+    // the agent is past the point where it would run a startup script.
     let output = agent.register(svc_testkit::fixture().plain("echo")).await;
     output.expect(0);
     server.restart().await;
@@ -156,7 +157,7 @@ async fn s4_3_s7_a_failing_startup_script_is_logged_and_the_agent_keeps_serving(
     }
 }
 
-/// The methods file comes after the startup script, even after a failure.
+/// The methods file is registered after the startup script has ended, even if the script failed.
 #[tokio::test]
 async fn s4_3_the_methods_file_is_registered_after_the_startup_script() {
     let server = TestServer::start().await;

@@ -1,4 +1,4 @@
-//! The grace period: what stays while an agent is not linked, and what ends with it.
+//! The grace period: what stays while an agent is not linked, and what ends after the period.
 
 use std::time::{Duration, Instant};
 

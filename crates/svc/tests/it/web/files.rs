@@ -138,7 +138,7 @@ async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_js
     written.expect(405);
 }
 
-/// For the files in the binary, and for those of a folder.
+/// Checks the files in the binary and the files of a folder.
 #[tokio::test]
 async fn no_path_escapes_the_folder_of_files() {
     let folder = TempDir::new().unwrap();

@@ -93,7 +93,7 @@ async fn groups_and_roles_changed_at_one_server_take_effect_at_another() {
         at_each(&zone, &ann, 2).await,
         at_each(&zone, &ben, 2).await.remove(1),
     );
-    // Created a moment ago at the other server, and usable by a registration at this one.
+    // A group created at one server can soon be used by a registration at the other.
     let group = here.groups(&["ops"]).await.remove(0);
     let made = Instant::now();
     let space = ann.at(zone.server(1)).space("lab").await;
@@ -150,7 +150,7 @@ async fn sinks_and_tools_of_one_server_work_at_another() {
     let last = there.emit("b", json!({})).await;
     let received = receiver.wait_for("/b", 1, SOON).await;
     assert_eq!(received[0].header("x-service-event-id"), last);
-    assert_eq!(receiver.count("/a"), 1, "it hears of other events now");
+    assert_eq!(receiver.count("/a"), 1, "the sink no longer matches it");
 
     let source = "def main(params):\n    return 1\n";
     let tool = ann.script("tool", "one", source).await;

@@ -27,12 +27,12 @@ const ROUNDS: usize = 20;
 const LEASE: Duration = Duration::from_secs(2);
 /// How long a server stays frozen: longer than its lease and its renewal.
 const FROZEN: Duration = Duration::from_millis(2_800);
-/// Between events of one emitter.
+/// Pause between two events of one emitter.
 const PACE: Duration = Duration::from_millis(30);
 /// How long an emitter waits for a response before it tries another server.
 const PATIENCE: Duration = Duration::from_millis(600);
-/// Events of one emitter that may be pending: those of all stay below the 100 that a sink for
-/// all of them can hold.
+/// Maximum pending events of one emitter. All emitters together stay below 100, the capacity of the
+/// sink for all of them.
 const UNDER_WAY_MAX: usize = 20;
 /// A frozen server may block all writers until the database ends its session.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(40);
@@ -61,7 +61,7 @@ struct Emitter {
     /// The same user at each member.
     at: Vec<TestUser>,
     dice: Dice,
-    /// Of each emitter, at the sink for all, and at its own.
+    /// Arrivals by emitter: at the sink for all emitters, and at each emitter's own sink.
     arrived: [Arc<[AtomicUsize]>; 2],
     acknowledged: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
@@ -152,7 +152,7 @@ fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
 /// All emitters and receivers.
 struct Traffic {
     receiver: Arc<TestReceiver>,
-    /// For the events of all, and of each emitter.
+    /// First the sink for the events of all emitters, then one sink per emitter.
     sinks: Vec<TestSink>,
     emitters: Vec<JoinHandle<Vec<String>>>,
     counting: Vec<JoinHandle<()>>,

@@ -17,7 +17,8 @@ use crate::{
     events::crash::{first_arrivals, ids},
 };
 
-/// Events of one emitter in one round; those of all stay below the 100 that a sink can hold.
+/// Events of one emitter in one round. All emitters together stay below 100, the capacity of a
+/// sink.
 const EVENTS: usize = 20;
 
 /// An emit that was acknowledged.
@@ -107,7 +108,7 @@ async fn s6_5_events_emitted_through_all_servers_reach_a_global_sink_in_commit_o
     assert_eq!(committed, arrived.iter().collect::<Vec<_>>());
     let numbers: Vec<_> = deliveries.iter().map(|one| one["n"].as_u64()).collect();
     assert_eq!(numbers, (1..=240).map(Some).collect::<Vec<_>>());
-    // An event acknowledged before another was sent, at any server, comes first.
+    // An event that was acknowledged before another was sent, at any server, must arrive first.
     let place = |one: &Emitted| arrived.iter().position(|id| *id == one.id).unwrap();
     let placed: Vec<_> = emitted.iter().map(|one| (place(one), one)).collect();
     for (at, one) in &placed {

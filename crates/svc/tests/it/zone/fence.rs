@@ -42,7 +42,7 @@ struct TakenOver {
     frozen: usize,
     /// The user at the running server.
     user: TestUser,
-    /// Asked there.
+    /// Read through the running server.
     sink: TestSink,
 }
 

@@ -131,7 +131,8 @@ async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved
     assert_eq!(events_of(&at[0], &moves).await, told[..2]);
 }
 
-/// The others count it as gone and stop its spaces; it still has their links when it resumes.
+/// The other servers count the hung server as gone and stop its spaces. When it resumes, it still
+/// has their links.
 #[tokio::test]
 async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     let Some(postgres) = TestPostgres::find() else {
@@ -194,7 +195,7 @@ async fn s3_a_zone_that_hung_as_a_whole_stops_no_space() {
     };
     let (zone, at, space) = impatient_zone(postgres).await;
     let _agent = space.publish(fixture().plain("echo")).await;
-    // Long enough that its view of others counts.
+    // Only a server that has run for this time without a gap may treat other servers as dead.
     let up = Instant::now();
     while up.elapsed() < ORPHANED {
         wait_for_sign(&zone, 0, 1).await;
@@ -203,7 +204,7 @@ async fn s3_a_zone_that_hung_as_a_whole_stops_no_space() {
     zone.freeze(1);
     tokio::time::sleep(ORPHANED + Duration::from_secs(2)).await;
     zone.thaw(0);
-    // It looks for spaces to stop with every heartbeat.
+    // With every heartbeat, a server looks for spaces to stop.
     wait_for_sign(&zone, 0, 0).await;
     wait_for_sign(&zone, 0, 0).await;
     zone.thaw(1);

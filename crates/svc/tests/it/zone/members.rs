@@ -42,7 +42,7 @@ async fn check_all(zone: &TestZone, links: [u32; 3]) {
     }
 }
 
-/// Waits until one server lists another one with this.
+/// Waits until one server lists another one with this state.
 async fn wait_for_state(zone: &TestZone, asked: usize, member: usize, state: &str) {
     let what = format!("server {member} is {state}");
     eventually(&what, GONE_LIMIT, || async {
@@ -80,7 +80,7 @@ async fn the_servers_of_a_zone_are_listed_with_links_and_leases() {
     check_all(&zone, [0, 2, 0]).await;
     assert_eq!(first.record().await["node_id"], id_of(&zone, 1).await);
     receiver.set("/hook", Reply::Status(200));
-    eventually("the lease is given back", SOON, || async {
+    eventually("the lease is released", SOON, || async {
         let listed = servers(zone.admin(0)).await;
         listed.iter().all(|server| server["leases"] == 0)
     })

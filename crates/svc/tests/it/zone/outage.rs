@@ -201,7 +201,7 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     })
     .await;
     load.go_on().await;
-    println!("all was well {:?} later", back.elapsed());
+    println!("everything worked again {:?} later", back.elapsed());
     let total = load.end().await;
     let sql = |text: &str| postgres.sql(&zone.database().name, text);
     let stored = sql("SELECT COUNT(*) FROM events WHERE type LIKE 'custom.outage.%'");
@@ -211,7 +211,7 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     assert_eq!(sql(half), "0", "no event without its delivery");
 }
 
-/// Servers send a heartbeat every 2 seconds; one without for 10 seconds counts as gone.
+/// Servers send a heartbeat every 2 seconds. A server without one for 10 seconds counts as gone.
 const LONG_OUTAGE: Duration = Duration::from_secs(12);
 
 /// During the outage no server could send a heartbeat, so no server may count as gone.
@@ -274,7 +274,8 @@ async fn an_outage_longer_than_the_grace_period_stops_no_space_and_a_server_can_
     postgres.start();
     zone.restart(0).await;
     zone.restart(1).await;
-    // The delivery is made again, because its result is unknown; its server need not wait.
+    // The delivery is made again, because its result is unknown. A server that starts releases its
+    // own lanes, so it does not wait for the lease to expire.
     receiver.wait_for("/hook", 2, SOON).await;
 }
 

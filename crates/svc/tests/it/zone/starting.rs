@@ -9,7 +9,7 @@ use svc_testkit::{
 
 const KEY: &str = "YSBrZXkgb2YgYSB6b25lIHRoYXQgaXMgbm90IGl0cyE=";
 
-/// `svc server start` that is to be refused.
+/// A run of `svc server start` that must be refused.
 struct Attempt {
     folder: TempDir,
     key: Option<&'static str>,

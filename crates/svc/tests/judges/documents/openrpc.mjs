@@ -1,5 +1,5 @@
-// Validates an OpenRPC document against the meta-schema of OpenRPC, with that of its schemas, and
-// resolves every reference. The argument is the document's file.
+// Validates an OpenRPC document against the meta-schema of OpenRPC, which refers to the meta-schema
+// of JSON Schema, and checks that every reference resolves. The argument is the document's file.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -16,7 +16,7 @@ const faults = [];
 const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });
 const schemas = load('@json-schema-tools/meta-schema');
 const openrpc = load('@open-rpc/meta-schema');
-// Both name a dialect of their own, which is draft 7.
+// Both meta-schemas name a dialect of their own, which Ajv does not know. It is equal to draft 7.
 for (const schema of [schemas, openrpc]) delete schema.$schema;
 ajv.addSchema(schemas, 'https://meta.json-schema.tools');
 if (!ajv.validate(openrpc, document)) {

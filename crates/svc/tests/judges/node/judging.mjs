@@ -1,5 +1,5 @@
-// The checks for every TypeScript client. A client is a set of functions, one per operation. The result is one
-// line of JSON on stdout; any deviation ends the script with an error.
+// The checks for every TypeScript client. A client is a set of functions, one per operation. The
+// result is one line of JSON on stdout; any deviation ends the script with an error.
 import assert from 'node:assert/strict';
 
 export const URL_OF_SERVER = new URL(process.env.MCP_URL);

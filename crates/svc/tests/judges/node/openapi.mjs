@@ -14,7 +14,7 @@ const config = await createConfig({
   rules: {
     // `/api/events/stream` and `/api/events/{id}`: an id is a UUID, so no address has two meanings.
     'no-ambiguous-paths': 'off',
-    // The document is the server's own: its address is where it was read from.
+    // The document names the server as `/`: clients use the address that they read it from.
     'no-server-example.com': 'off',
     // Health checks fail with 503 only, and the link of an agent succeeds with 101.
     'operation-4xx-response': 'off',

@@ -1,5 +1,5 @@
-"""What every Python client must see. A client is a function for each thing it can do; what it
-saw goes to stdout as one line of JSON, and any deviation ends the script with an error."""
+"""The checks for every Python client. A client is a set of functions, one per operation. The
+result is one line of JSON on stdout; any deviation ends the script with an error."""
 
 import json
 import os
@@ -13,7 +13,7 @@ BRIDGE_ENV = {
     "SVC_URL": URL.removesuffix("/mcp"),
     "SVC_TOKEN": os.environ["MCP_TOKEN"],
 }
-# No answer takes longer unless it hangs.
+# Timeout of a request.
 LIMIT_SECONDS = 20
 
 ARGUMENTS = {"text": "Grüße \U0001f980", "more": [1, -2]}
@@ -26,7 +26,7 @@ def expect(value, expected, what):
 
 
 def as_json(model):
-    """A model of the client, as it stood on the wire."""
+    """A model of the client library as JSON, in the form that was received."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -35,7 +35,8 @@ def names(tools):
 
 
 async def judge(protocol, list_tools, call, code_of_call, change):
-    """`change(trigger)` awaits `trigger`, then the notification; `None` if the client has none."""
+    """`change(trigger)` calls `trigger` and waits for the notification. `change` is `None` if the
+    client gets no notifications."""
     tools = await list_tools()
 
     echo = await call("echo", ARGUMENTS)

@@ -1,5 +1,5 @@
 """The `mcp` package 1.x, which speaks 2025-11-25. It opens the stream of notifications only to a
-server that hands out session ids, which this one does not: it hears of no changes."""
+server that assigns session ids. This server assigns none, so the client gets no list changes."""
 
 import asyncio
 

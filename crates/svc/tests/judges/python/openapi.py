@@ -1,14 +1,15 @@
-"""schemathesis: sends requests that fit the OpenAPI document and requests that do not, and compares every
-answer with the document. Bounded and seeded, so that a failure can be repeated.
+"""schemathesis: sends requests that fit the OpenAPI document and requests that do not, and compares
+every answer with the document. The number of requests is limited and the seed is fixed, so that a
+failure can be repeated.
 
-Not tested: endless streams, which the tester would wait for; and what would end the run itself.
+Not tested: endless streams, which would never finish, and operations that would end the run itself.
 """
 
 import os
 import subprocess
 import sys
 
-# Path and method of operations that are left out, and why.
+# Operations that are left out, by operation id, and the reason.
 LEFT_OUT = {
     "get_events_stream": "an endless stream",
     "get_mcp": "an endless stream",

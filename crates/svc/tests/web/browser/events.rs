@@ -11,7 +11,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_sink_made_in_the_page_delivers_what_the_page_emits() {
+async fn a_sink_created_in_the_page_delivers_events_that_the_page_emits() {
     let Some(browser) = Browser::find() else {
         return;
     };
@@ -95,7 +95,7 @@ async fn a_sink_is_tested_replayed_changed_and_deleted() {
     flow.until("nothing was sent").await;
     assert_eq!(receiver.count("/hook"), 1);
     flow.go_on().await;
-    // The test, and what was replayed.
+    // Two more requests: the event of the sink test, and the replayed event.
     flow.until("emit to the disabled sink").await;
     receiver.wait_for("/hook", 3, SOON).await;
     assert_eq!(sink.record().await["description"], "The desk in the hall");

@@ -23,7 +23,7 @@ async fn from_the_setup_link_to_the_first_call() {
     let facts = json!({ "link": link.unwrap() });
     let mut flow = Flow::start(&browser, "first-call", &server, &facts);
 
-    // The flow has made a space; what it pastes into a shell is done here.
+    // The flow has created a space. The page shows shell commands; the test runs them.
     let token = flow.until("start the agent").await;
     let folder = TempDir::new().unwrap();
     let mut agent = Cli::new(server.home())

@@ -134,7 +134,7 @@ pub async fn run(browser: &Browser, name: &'static str, server: &TestServer, fac
     Flow::start(browser, name, server, facts).end().await;
 }
 
-/// A user as a flow knows them.
+/// The credentials of a user, in the form that flows read.
 pub fn credentials(user: &TestUser) -> Value {
     json!({"username": user.name, "password": user.password, "token": user.token})
 }

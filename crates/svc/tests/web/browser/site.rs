@@ -11,7 +11,7 @@ use super::{SOON, flow::credentials};
 /// Markup that must be shown as text.
 pub const MARKUP: &str = "<img src=x onerror=window.hacked=1>";
 
-/// Everything of one test; dropped, it all ends.
+/// Everything that one test uses. Dropping it ends the server and all agents.
 pub struct Site {
     /// The administrator who owns nearly all records.
     pub ann: TestUser,
@@ -32,14 +32,15 @@ pub fn server() -> TestServerBuilder {
     }
 }
 
-/// The same with the files of the binary, always.
+/// The same, but always with the files of the binary.
 pub fn embedded() -> TestServerBuilder {
     TestServer::builder()
         .allow_loopback_webhooks()
         .retries(0.05, 0.05)
 }
 
-/// The registration of `site/orders.toml`, whose method server says `log` as it starts.
+/// The registration of `site/orders.toml`, whose method server prints `log` to stderr when it
+/// starts.
 pub fn orders(log: &str) -> String {
     let command = Value::from(fixture_method_server().to_str().unwrap());
     let (log, methods) = (Value::from(log), include_str!("site/orders.toml"));
@@ -62,7 +63,7 @@ impl Site {
         }
     }
 
-    /// A shop: its orders, what is done with them, and what goes wrong.
+    /// A shop with some of every resource, successes and failures included.
     pub async fn shop(server: TestServerBuilder) -> Self {
         let mut site = Self::empty(server).await;
         let ben = site.server.user_with("ben", &["user"], &["support"]).await;
@@ -164,7 +165,7 @@ impl Site {
         self.facts["script"] = json!({"id": tool.id, "name": "sum"});
     }
 
-    /// Markup wherever the product takes text, in all it shows.
+    /// Markup in every text that the product accepts from users and shows.
     pub async fn hostile() -> Self {
         let mut site = Self::empty(server()).await;
         let schema = format!(

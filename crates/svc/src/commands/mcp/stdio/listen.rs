@@ -1,5 +1,6 @@
-//! Streams of list changes: `GET /mcp` for a legacy client, `subscriptions/listen` for a modern one.
-//! A lost stream is opened again. The list may have changed in between, so the client gets a list-changed notification.
+//! Streams of list changes: `GET /mcp` for a legacy client, `subscriptions/listen` for a modern
+//! one. A lost stream is opened again. The list may have changed in between, so the client gets a
+//! list-changed notification.
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,8 +61,9 @@ pub async fn follow(bridge: Arc<Bridge>) {
     }
 }
 
-/// Keeps a subscription of a modern client open. Its response is relayed when the server refuses to
-/// open it, also again.
+/// Keeps a subscription of a modern client open. Ends when the server refuses to open or to reopen
+/// it. The client then gets the response that the server sent at the end of the last stream, or
+/// else the refusal.
 pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
     let id = message.id.as_deref().unwrap_or("null");
     let changed = format!(
@@ -110,11 +112,12 @@ pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
     }
 }
 
-/// Relays a stream to its end. `is_again`: the client already has the acknowledgement.
+/// Relays a stream to its end. `is_again`: the stream was reopened, so the client already has the
+/// acknowledgement.
 async fn relay(bridge: &Bridge, mut stream: EventStream, is_again: bool) -> End {
     loop {
         let message = match timeout(SILENCE_MAX, stream.next()).await {
-            Err(_) => return End::Lost(format!("no sign of life for {SILENCE_MAX:?}")),
+            Err(_) => return End::Lost(format!("no heartbeat for {SILENCE_MAX:?}")),
             Ok(Err(error)) => return End::Lost(error.to_string()),
             Ok(Ok(Received::End)) => return End::Lost("the server ended the stream".to_owned()),
             Ok(Ok(Received::KeepAlive)) => continue,
@@ -139,7 +142,7 @@ async fn notify(bridge: &Bridge, changed: &str) {
     bridge.write(changed.as_bytes()).await;
 }
 
-/// Whether this server has no such stream.
+/// Whether the server does not offer this stream.
 fn is_unsupported(answer: &Answer) -> bool {
     matches!(
         answer.status,

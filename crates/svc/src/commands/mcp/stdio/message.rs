@@ -1,4 +1,5 @@
-//! Reads what the client writes, as far as the bridge needs it. The bytes are passed on unchanged.
+//! Parses the parts of the client's messages that the bridge needs. The messages are forwarded
+//! unchanged.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use crate::commands::mcp::param_headers;
 
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
-/// The server could not be reached, or refused the request before MCP.
+/// The server could not be reached, or refused the HTTP request before any MCP processing.
 pub const UNAVAILABLE: i64 = -32000;
 pub const CANCELLED: &str = "notifications/cancelled";
 pub const LISTEN: &str = "subscriptions/listen";
@@ -74,7 +75,7 @@ struct Meta {
 }
 
 impl Message {
-    /// Reads a line; `None` for a response. The error is the line with which to answer.
+    /// Reads a line; `None` for a response. The error is the line to send as the answer.
     pub fn read(line: Bytes) -> Result<Option<Self>, Vec<u8>> {
         let Ok(raw) = serde_json::from_slice::<&RawValue>(&line) else {
             let why = "the line is not JSON; each message must be one line";
@@ -131,8 +132,8 @@ impl Message {
         }
     }
 
-    /// The headers that repeat parts of the message. `legacy` is the version that `initialize` agreed
-    /// on.
+    /// The headers that repeat parts of the message. `legacy` is the version that `initialize`
+    /// agreed on.
     pub fn headers(&self, legacy: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let mut put = |name: &'static str, value: Option<&str>| {
@@ -226,13 +227,13 @@ mod tests {
             Value::Null,
             INVALID_REQUEST,
         );
-        // An answer to this could be taken for the answer to the client's own request 7.
+        // The client could mistake an answer to this line for the answer to its own request 7.
         assert!(matches!(read(r#"{"id":7,"result":{}}"#), Ok(None)));
         assert!(matches!(read(r#"{"id":7,"error":{"code":1}}"#), Ok(None)));
     }
 
     #[test]
-    fn headers_repeat_what_the_server_checks() {
+    fn headers_repeat_the_parts_that_the_server_checks() {
         let of = |line: &str, legacy: Option<&str>| {
             let message = read(line).expect("valid").expect("a request");
             let headers = message.headers(legacy);

@@ -26,13 +26,13 @@ use crate::commands::mcp::{
     speak::{HEADER_MISMATCH, McpClient},
 };
 
-/// Requests of the client in flight.
+/// Maximum requests of the client in flight.
 const IN_FLIGHT_MAX: usize = 1_000;
-/// How long a request that may be repeated is tried again.
+/// How long to retry a request that may be repeated.
 const RETRY_MAX: Duration = Duration::from_secs(30);
-/// Short waits: the client waits for the answer.
+/// Short delays, because the client waits for the answer.
 const RETRY_BACKOFF: Backoff = Backoff::from_millis(200, 1_000);
-/// Waits between attempts to open a stream of list changes.
+/// Delays between attempts to open a stream of list changes.
 pub const BACKOFF: Backoff = Backoff::from_millis(200, 10_000);
 
 /// The state of one client.
@@ -50,7 +50,7 @@ struct State {
     legacy: Option<String>,
     /// The stream of list changes of a legacy client.
     listener: Option<AbortHandle>,
-    /// By id, as JSON.
+    /// The key is the id, as JSON.
     in_flight: HashMap<String, InFlight>,
     /// Input schemas by tool, for headers of modern calls; `None` until they are needed.
     schemas: Option<Arc<HashMap<String, Value>>>,
@@ -58,7 +58,7 @@ struct State {
 
 struct InFlight {
     task: AbortHandle,
-    /// A subscription has no end of its own.
+    /// A subscription never ends by itself, so [`Bridge::finish`] aborts it.
     is_subscription: bool,
 }
 
@@ -93,7 +93,7 @@ impl Bridge {
                 // Closes the connection of the request, which cancels it in every version.
                 request.task.abort();
             }
-            // Not passed on: the server could take it for a request of another client.
+            // Not forwarded: the server could apply it to a request of another client.
             return;
         }
         if self.tasks.len() >= IN_FLIGHT_MAX {
@@ -130,7 +130,8 @@ impl Bridge {
         }
     }
 
-    /// Forgets a request before its answer is written: the client may then use its id again.
+    /// Removes a request. Called before its answer is written, because the client may reuse the id
+    /// as soon as it has the answer.
     pub async fn settle(&self, message: &Message) {
         if let Some(id) = &message.id {
             self.state.lock().await.in_flight.remove(id);

@@ -70,7 +70,7 @@ fn a_webhook_is_made_from_its_flags() {
 }
 
 #[test]
-fn a_formatter_has_a_template_only() {
+fn a_formatter_accepts_only_a_template() {
     let new = created(&["s", "--type", "json-rpc", "--patterns", "*"]).expect("valid");
     assert_eq!(new["json_rpc"], json!({"body_template": null}));
     assert_eq!(new["owner"], "user");
@@ -180,7 +180,7 @@ fn misplaced_and_missing_options_are_usage_errors() {
 }
 
 #[test]
-fn an_update_sends_what_was_given_and_null_for_what_was_emptied() {
+fn an_update_sends_only_the_given_options_and_null_for_empty_ones() {
     let webhook = SinkType::Webhook;
     assert_eq!(
         changed(webhook, &["--header", "X-A:", "--header", "X-B: 1"]).expect("valid"),

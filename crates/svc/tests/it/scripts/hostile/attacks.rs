@@ -7,7 +7,7 @@ pub enum Ends {
     OutOfTime,
     /// Exceeds its memory; on a busy machine the timeout comes first.
     OutOfMemory,
-    /// Makes requests without end; likewise.
+    /// Makes requests without end; on a busy machine the timeout comes first.
     AsksTooMuch,
     /// Refused, with an exception that gives the reason.
     Fails,
@@ -15,7 +15,7 @@ pub enum Ends {
     Harmless,
 }
 
-/// Sources, by how they end.
+/// Sources, grouped by how they must end.
 pub const SOURCES: &[(Ends, &[&str])] = &[
     (Ends::OutOfTime, ENDLESS),
     (Ends::OutOfMemory, BOMBS),
