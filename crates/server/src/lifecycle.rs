@@ -101,18 +101,19 @@ impl Lifecycle {
             return Ok(0);
         }
         let events = self.store.write(move |tx| {
-            let mut events = Vec::new();
+            let (mut events, mut count) = (Vec::new(), 0);
             for space in listing(tx)? {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
+                count += usize::from(!stopped.is_empty());
                 events.extend(stopped);
                 // The space's server may have been suspended and still hold the link.
                 zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
-            Ok(events)
+            Ok((events, count))
         });
-        let events = events.await?;
+        let (events, count) = events.await?;
         self.hub.committed(&events);
-        Ok(events.len())
+        Ok(count)
     }
 
     fn identify(&self, row: &SpaceRow) -> Option<(UserId, SpaceIdentity)> {
@@ -133,7 +134,7 @@ impl Lifecycle {
         instance: &str,
     ) -> Result<DeployedSpace, LinkRefused> {
         let (node_id, instance) = (self.server_id, instance.to_owned());
-        let (linked, event) = self
+        let (linked, events) = self
             .store
             .try_write(move |tx| {
                 let row = spaces::find(tx, space)?.ok_or(LinkRefused::Gone)?;
@@ -146,13 +147,13 @@ impl Lifecycle {
                         if row.node_id != Some(node_id) {
                             spaces::set_node(tx, space, node_id)?;
                         }
-                        None
+                        Vec::new()
                     }
                     (State::Created | State::Stopped, _) => {
                         let at = svc_clock::now();
                         spaces::set_state(tx, space, NewState::Deployed { node_id }, at)?;
                         let started = Transition::Started { node_id, at };
-                        Some(announce(tx, &row, &started, Actor::system())?)
+                        announce(tx, &row, &started, Actor::system())?
                     }
                 };
                 if tx.is_shared() {
@@ -163,13 +164,13 @@ impl Lifecycle {
                 }
                 let linked = DeployedSpace {
                     health_check: row.health_check,
-                    started: started.is_some(),
+                    started: !started.is_empty(),
                     declares: lanes::declares(tx, space)?,
                 };
                 Ok((linked, started))
             })
             .await?;
-        self.hub.committed(event.as_slice());
+        self.hub.committed(&events);
         Ok(linked)
     }
 
@@ -180,11 +181,11 @@ impl Lifecycle {
             let node = spaces::find(tx, space)?.and_then(|row| row.node_id);
             match alone || node == Some(here) {
                 true => stop(tx, space, reason, Actor::system()),
-                false => Ok(None),
+                false => Ok(Vec::new()),
             }
         };
-        let event = self.store.write(stopping).await?;
-        self.hub.committed(event.as_slice());
+        let events = self.store.write(stopping).await?;
+        self.hub.committed(&events);
         Ok(())
     }
 
@@ -214,17 +215,17 @@ impl Lifecycle {
         space: SpaceId,
         report: HealthReport,
     ) -> Result<(), StoreError> {
-        let event = self
+        let events = self
             .store
             .write(move |tx| {
                 let Some(row) = spaces::find(tx, space)? else {
-                    return Ok(None);
+                    return Ok(Vec::new());
                 };
                 let (previous, current) = (row.health, report.current);
                 // Only changes of a deployed space are announced.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
-                    return Ok(None);
+                    return Ok(Vec::new());
                 }
                 spaces::set_health(tx, space, current)?;
                 let transition = Transition::HealthChanged {
@@ -233,10 +234,10 @@ impl Lifecycle {
                     consecutive_failures: report.consecutive_failures,
                     at: report.checked_at,
                 };
-                announce(tx, &row, &transition, Actor::system()).map(Some)
+                announce(tx, &row, &transition, Actor::system())
             })
             .await?;
-        self.hub.committed(event.as_slice());
+        self.hub.committed(&events);
         Ok(())
     }
 
@@ -269,7 +270,7 @@ impl Lifecycle {
     }
 }
 
-/// Stops a space within a transaction. A space that is already stopped keeps its stop reason,
+/// Stops a space within a transaction, and returns the events for the hub. A space that is already stopped keeps its stop reason,
 /// unless the new reason is a request: then the agent must not reconnect. If the agent stopped by
 /// itself, the subscriptions stay, because the agent may restart within the grace period.
 pub fn stop(
@@ -277,20 +278,20 @@ pub fn stop(
     space: SpaceId,
     reason: StopReason,
     actor: Actor,
-) -> Result<Option<Arc<Event>>, StoreError> {
+) -> Result<Vec<Arc<Event>>, StoreError> {
     let Some(row) = spaces::find(tx, space)? else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     if reason != StopReason::AgentStopped {
         subscriptions::withdraw_space(tx, space, Withdrawal::ExceptHolding)?;
     }
     match row.state {
-        State::Deleted => Ok(None),
+        State::Deleted => Ok(Vec::new()),
         State::Stopped => {
             if reason == StopReason::Requested {
                 spaces::set_stop_reason(tx, space, Some(reason))?;
             }
-            Ok(None)
+            Ok(Vec::new())
         }
         State::Created | State::Deployed => {
             let at = svc_clock::now();
@@ -299,7 +300,7 @@ pub fn stop(
                 let detail = serde_json::json!({"reason": reason});
                 append(tx, audit::SYSTEM, "space.stopped", space, detail)?;
             }
-            announce(tx, &row, &Transition::Stopped { at }, actor).map(Some)
+            announce(tx, &row, &Transition::Stopped { at }, actor)
         }
     }
 }

@@ -5,6 +5,8 @@
 //! events or has a filter does not drop the event. It looks at the event later
 //! ([`lanes::refill`](super::lanes)); only the number of the first such event is written.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use svc_core::{
     EventId, LaneId, Timestamp, UserId,
@@ -18,9 +20,9 @@ use svc_store::{
 
 use super::{audit::target_of, sink_event::sink_event};
 
-/// Lanes that matched an event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DispatchCounts {
+/// Lanes that matched an event, and events about their sinks.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DispatchResult {
     /// Lanes that queued the event.
     pub queued: u32,
     /// Lanes that were full.
@@ -29,6 +31,9 @@ pub struct DispatchCounts {
     pub held: u32,
     /// Bytes of the owner's stored events, this one included.
     pub stored_bytes: u64,
+    /// Events about sinks that began to drop events. The caller reports them after the commit, like
+    /// the event itself.
+    pub raised: Vec<Arc<Event>>,
 }
 
 /// An event that a full lane drops.
@@ -42,13 +47,17 @@ pub(super) struct DroppedEvent<'a> {
 
 /// Writes an event with a delivery for each lane whose patterns match. The caller calls
 /// [`Hub::committed`](super::hub::Hub::committed) after the commit.
-pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchCounts, StoreError> {
+pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchResult, StoreError> {
     emit_except(tx, event, None)
 }
 
 /// Like [`emit_in`], for an event about a lane. This lane does not receive the event.
-pub fn emit_to_others(tx: &mut Tx<'_>, event: &Event, about: LaneId) -> Result<(), StoreError> {
-    emit_except(tx, event, Some(about)).map(drop)
+pub fn emit_to_others(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    about: LaneId,
+) -> Result<DispatchResult, StoreError> {
+    emit_except(tx, event, Some(about))
 }
 
 /// Whether an event is about the sink of this lane. A sink does not receive events about itself.
@@ -71,10 +80,10 @@ fn emit_except(
     tx: &mut Tx<'_>,
     event: &Event,
     except: Option<LaneId>,
-) -> Result<DispatchCounts, StoreError> {
-    let mut counts = DispatchCounts {
+) -> Result<DispatchResult, StoreError> {
+    let mut result = DispatchResult {
         stored_bytes: events::insert(tx, event)?,
-        ..DispatchCounts::default()
+        ..DispatchResult::default()
     };
     for candidate in lanes::list_candidates(tx, event.owner_id)? {
         if Some(candidate.lane) == except {
@@ -87,9 +96,9 @@ fn emit_except(
         if !matches {
             continue;
         }
-        dispatch(tx, &candidate, event, &mut counts)?;
+        dispatch(tx, &candidate, event, &mut result)?;
     }
-    Ok(counts)
+    Ok(result)
 }
 
 /// Queues an event in a lane whose patterns match, or lets the lane look at it later, or drops it.
@@ -97,12 +106,12 @@ fn dispatch(
     tx: &mut Tx<'_>,
     candidate: &Candidate,
     event: &Event,
-    counts: &mut DispatchCounts,
+    result: &mut DispatchResult,
 ) -> Result<(), StoreError> {
     if candidate.is_behind {
         // Earlier events still wait, and the lane will look at this one after them. If it were
         // queued now, it would overtake them.
-        counts.held += 1;
+        result.held += 1;
         return Ok(());
     }
     let queued = match candidate.active && !candidate.has_filter {
@@ -110,10 +119,10 @@ fn dispatch(
         false => None,
     };
     if queued.is_some() {
-        counts.queued += 1;
+        result.queued += 1;
     } else if candidate.holds || candidate.has_filter {
         lanes::begin_refill(tx, candidate.lane)?;
-        counts.held += 1;
+        result.held += 1;
     } else {
         let event = DroppedEvent {
             id: event.id,
@@ -121,22 +130,24 @@ fn dispatch(
             ts: event.ts,
             owner_id: event.owner_id,
         };
-        drop_event(tx, candidate.lane, &candidate.receiver, event)?;
-        counts.dropped += 1;
+        let raised = drop_event(tx, candidate.lane, &candidate.receiver, event)?;
+        result.raised.extend(raised);
+        result.dropped += 1;
     }
     Ok(())
 }
 
-/// Counts, audits and logs an event that a full lane dropped.
+/// Counts, audits and logs an event that a full lane dropped. Returns the events about its sink.
 pub(super) fn drop_event(
     tx: &mut Tx<'_>,
     lane: LaneId,
     receiver: &Receiver,
     event: DroppedEvent<'_>,
-) -> Result<(), StoreError> {
-    if lanes::count_drop(tx, lane)? {
-        raise_dropping(tx, lane, receiver, event)?;
-    }
+) -> Result<Vec<Arc<Event>>, StoreError> {
+    let raised = match lanes::count_drop(tx, lane)? {
+        true => raise_dropping(tx, lane, receiver, event)?,
+        false => Vec::new(),
+    };
     let (target_type, target_id) = target_of(receiver);
     tracing::warn!(
         event.id = %event.id,
@@ -158,7 +169,8 @@ pub(super) fn drop_event(
                 "owner_id": event.owner_id,
             }),
         },
-    )
+    )?;
+    Ok(raised)
 }
 
 /// Creates an event about a sink that begins to drop events, if the sink's policy asks for such
@@ -168,16 +180,19 @@ fn raise_dropping(
     lane: LaneId,
     receiver: &Receiver,
     event: DroppedEvent<'_>,
-) -> Result<(), StoreError> {
+) -> Result<Vec<Arc<Event>>, StoreError> {
     let Receiver::Sink(sink) = receiver else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     if event.r#type.starts_with(SINK_EVENTS) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let Some(sink) = sinks::find(tx, *sink)?.filter(|sink| sink.policy.notify) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let detail = json!({"event_id": event.id, "event_type": event.r#type});
-    emit_to_others(tx, &sink_event(&sink, "dropping", detail, event.ts), lane)
+    let event = sink_event(&sink, "dropping", detail, event.ts);
+    let mut raised = emit_to_others(tx, &event, lane)?.raised;
+    raised.push(Arc::new(event));
+    Ok(raised)
 }

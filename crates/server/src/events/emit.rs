@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use super::{
     audit::audit_lost,
-    dispatch::{DispatchCounts, emit_in},
+    dispatch::{DispatchResult, emit_in},
     hub::Hub,
 };
 use crate::{
@@ -173,10 +173,11 @@ impl Emitter {
                 }
             })?;
             Ok(match outcome {
-                EmitOutcome::New(event, counts) => {
-                    limit.charge(user, extra_cost(counts), Instant::now());
+                EmitOutcome::New(event, dispatched) => {
+                    limit.charge(user, extra_cost(&dispatched), Instant::now());
                     hub.committed(std::slice::from_ref(&event));
-                    if counts.held > 0 {
+                    hub.committed(&dispatched.raised);
+                    if dispatched.held > 0 {
                         hub.wake_refill();
                     }
                     to_emitted(&event)
@@ -228,7 +229,7 @@ impl IdempotencyKey {
 }
 
 enum EmitOutcome {
-    New(Arc<Event>, DispatchCounts),
+    New(Arc<Event>, DispatchResult),
     Repeated(EmittedEvent),
 }
 
@@ -257,14 +258,14 @@ fn write_event(
             }
         }
     }
-    let counts = emit_in(tx, &event)?;
-    check_storage(tx, &event, counts.stored_bytes, (storage, may_search))?;
-    Ok(EmitOutcome::New(Arc::new(event), counts))
+    let dispatched = emit_in(tx, &event)?;
+    check_storage(tx, &event, dispatched.stored_bytes, (storage, may_search))?;
+    Ok(EmitOutcome::New(Arc::new(event), dispatched))
 }
 
 /// The cost of an event in addition to one emit, because each lane needs a write.
-fn extra_cost(counts: DispatchCounts) -> usize {
-    let (queued, dropped) = (counts.queued as usize, counts.dropped as usize);
+fn extra_cost(dispatched: &DispatchResult) -> usize {
+    let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
     lanes + dropped.saturating_sub(DROPS_FREE)
 }

@@ -15,13 +15,14 @@ use uuid::Uuid;
 use crate::events::dispatch::emit_in;
 
 /// Emits the system event of a transition (spec 6.1). `row` is the space before the transition. The
-/// caller passes the event to the hub after the commit.
+/// caller passes the events to the hub after the commit: the event, and events about sinks that began
+/// to drop events.
 pub fn announce(
     tx: &mut Tx<'_>,
     row: &SpaceRow,
     transition: &Transition,
     actor: Actor,
-) -> Result<Arc<Event>, StoreError> {
+) -> Result<Vec<Arc<Event>>, StoreError> {
     let subject = Subject {
         id: row.id,
         name: &row.name,
@@ -36,6 +37,7 @@ pub fn announce(
         actor,
         data: JsonText::from(&transition.payload(&subject)),
     };
-    emit_in(tx, &event)?;
-    Ok(Arc::new(event))
+    let mut events = emit_in(tx, &event)?.raised;
+    events.insert(0, Arc::new(event));
+    Ok(events)
 }

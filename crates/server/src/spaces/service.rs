@@ -63,7 +63,7 @@ impl Spaces {
         let domain = self.wildcard_domain.clone();
         let by = caller.actor();
         let quotas = self.identity.quotas();
-        let (row, event) = self
+        let (row, events) = self
             .identity
             .change_as(caller, move |tx, caller| {
                 let permissions = Actor::read(tx, caller)?.permissions;
@@ -87,7 +87,7 @@ impl Spaces {
                     template_id: row.template_id,
                     startup_script_id: row.startup_script_id.map(|id| id.to_string()),
                 };
-                let event = announce(tx, &row, &created, by)?;
+                let events = announce(tx, &row, &created, by)?;
                 append(
                     tx,
                     &actor,
@@ -96,10 +96,10 @@ impl Spaces {
                     json!({"name": row.name, "runtime": runtime}),
                 )?;
                 let affected = AffectedRecords::space(row.id);
-                Ok(((row, event), affected))
+                Ok(((row, events), affected))
             })
             .await?;
-        self.hub.committed(&[event]);
+        self.hub.committed(&events);
         if runtime == Runtime::Local {
             self.local.start(row.id, row.owner_id);
         }
@@ -194,26 +194,26 @@ impl Spaces {
 
     /// Stops a space and rejects its agent until the space is started again.
     pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
-        let (row, event) = self
+        let (row, events) = self
             .identity
             .change_as(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
                 let by = caller.actor();
-                let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
+                let events = lifecycle::stop(tx, id, StopReason::Requested, by)?;
                 append_audit(tx, caller, "space.stopped", &row)?;
                 // The agent token of the space is no longer accepted.
                 let affected = AffectedRecords::space(id);
-                Ok::<_, SpaceError>(((spaces::get(tx, id)?, event), affected))
+                Ok::<_, SpaceError>(((spaces::get(tx, id)?, events), affected))
             })
             .await?;
-        self.hub.committed(event.as_slice());
+        self.hub.committed(&events);
         self.links.cut(id, Goodbye::SpaceStopped).await;
         self.local.stop(id).await;
         self.present(row)
     }
 
     pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), SpaceError> {
-        let event = self
+        let events = self
             .identity
             .change_as(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
@@ -222,12 +222,12 @@ impl Spaces {
                 spaces::prune_deleted(tx, id, DELETED_KEPT)?;
                 subscriptions::withdraw_space(tx, id, Withdrawal::All)?;
                 let by = caller.actor();
-                let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
+                let events = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append_audit(tx, caller, "space.deleted", &row)?;
-                Ok::<_, SpaceError>((event, AffectedRecords::space(id)))
+                Ok::<_, SpaceError>((events, AffectedRecords::space(id)))
             })
             .await?;
-        self.hub.committed(&[event]);
+        self.hub.committed(&events);
         self.links.cut(id, Goodbye::Revoked).await;
         self.local.stop(id).await;
         self.logs.forget(id);

@@ -17,6 +17,7 @@ mod methods_hold;
 mod proxy;
 mod queue;
 mod recovery;
+mod sink_events;
 mod sinks;
 mod templates;
 mod tls;

@@ -168,7 +168,7 @@ async fn s2_1_a_number_in_a_schema_that_would_be_rounded_is_refused() {
     let with_maximum = |maximum: &str| {
         let schema =
             format!("{{'type': 'object', 'properties': {{'n': {{'maximum': {maximum}}}}}}}");
-        let method = format!("server.method('big', 'echo', 'd', params_schema={schema})\n");
+        let method = format!("server.method('big', 'echo', 'd', params={schema})\n");
         beginning() + &method + "server.register()\n"
     };
     let exact = with_maximum("2 ** 64 - 1");

@@ -1,5 +1,7 @@
 //! One step of one lane: read, filter, queue.
 
+use std::sync::Arc;
+
 use svc_core::{LaneId, UserId, event::Event, lane::QUEUE_CAPACITY};
 use svc_store::{
     StoreError, Tx,
@@ -68,6 +70,7 @@ pub(super) async fn run<D: Deliver>(
         plan.apply_filter(results.map_err(RefillError::Filter)?);
     }
     let outcome = shared.store.write(move |tx| apply(tx, &plan)).await?;
+    shared.hub.committed(&outcome.raised);
     if outcome.queued > 0 {
         shared.hub.wake_owner(owner);
     }
@@ -167,10 +170,12 @@ impl Plan {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Outcome {
     moved: bool,
     queued: usize,
+    /// Events about the sink.
+    raised: Vec<Arc<Event>>,
 }
 
 /// Queues the matching events and moves the lane's number, unless the lane has changed meanwhile.
@@ -196,6 +201,7 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
         .map(|event| (event.id, &*event.r#type))
         .collect();
     lanes::append(tx, lane.id, &events, svc_clock::now())?;
+    let mut raised = Vec::new();
     if !lane.holds {
         for event in rest {
             let event = DroppedEvent {
@@ -204,7 +210,7 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
                 ts: event.ts,
                 owner_id: event.owner_id,
             };
-            drop_event(tx, lane.id, &lane.receiver, event)?;
+            raised.extend(drop_event(tx, lane.id, &lane.receiver, event)?);
         }
     }
     if let Some(error) = &plan.newest_error {
@@ -214,5 +220,6 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
     Ok(Outcome {
         moved: next > plan.from,
         queued: fitting.len(),
+        raised,
     })
 }

@@ -117,8 +117,9 @@ impl Turn<'_, '_> {
             return Ok(());
         };
         let event = sink_event(&sink, state, detail, self.time.now);
-        emit_to_others(self.tx, &event, self.lane.held.lane)?;
+        let dispatched = emit_to_others(self.tx, &event, self.lane.held.lane)?;
         self.progress.raised.push(Arc::new(event));
+        self.progress.raised.extend(dispatched.raised);
         Ok(())
     }
 }
