@@ -42,6 +42,13 @@ impl Conditions {
         self.and(&format!("{column} IN ({})", placeholders.join(", ")));
     }
 
+    /// The same for any number of values. Values are repeated up to a power of two, so that there are
+    /// few different statements to prepare.
+    pub(super) fn add_in_padded(&mut self, column: &str, values: &[String]) {
+        let padded = padded(values);
+        self.add_in(column, &padded);
+    }
+
     /// `WHERE` and the conditions; empty if there are none.
     pub(super) fn where_clause(&self) -> String {
         match self.sql.as_str() {
@@ -57,4 +64,13 @@ impl Conditions {
         }
         self.sql.push_str(condition);
     }
+}
+
+/// Repeats the last value up to a power of two.
+pub(super) fn padded<T: Clone>(values: &[T]) -> Vec<T> {
+    let mut padded = values.to_vec();
+    if let Some(last) = values.last() {
+        padded.resize(values.len().next_power_of_two(), last.clone());
+    }
+    padded
 }

@@ -5,7 +5,14 @@ use std::sync::Arc;
 
 use svc_core::Timestamp;
 
-use super::{error::StoreError, folder::FolderLock, postgres, sql::Row, sqlite, value::Value};
+use super::{
+    error::StoreError,
+    folder::FolderLock,
+    postgres,
+    sql::{Query, Row},
+    sqlite,
+    value::Value,
+};
 use svc_clock::Clock;
 
 /// The purpose of a connection.
@@ -42,6 +49,13 @@ impl Database {
 /// that waits for every statement and that one server uses alone.
 pub(super) trait Connection: Send {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
+
+    /// The rows of several queries, in one round trip.
+    fn query_all(&self, queries: &[Query]) -> Result<Vec<Vec<Row>>, StoreError> {
+        let rows = queries.iter();
+        rows.map(|query| self.query(&query.sql, &query.values))
+            .collect()
+    }
 
     /// Returns the number of changed rows.
     fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError>;

@@ -6,7 +6,7 @@
 //! rolled back if the COMMIT fails.
 
 use std::{
-    collections::VecDeque,
+    any::{Any, TypeId},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -18,8 +18,10 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
+    batch::{Batch, Commands},
     connection::{Access, Connection, Database},
     error::StoreError,
+    group::Group,
     sql::Tx,
 };
 
@@ -32,6 +34,13 @@ pub(super) trait Command: Send {
 
     /// Whether the caller has stopped waiting for the answer.
     fn is_abandoned(&self) -> bool;
+
+    /// An empty group for commands of this type, if they can run together.
+    fn new_group(&self) -> Option<(TypeId, Box<dyn Group>)> {
+        None
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 /// Whether to keep the work of a command, and the channel for its answer.
@@ -43,41 +52,12 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Runs a command and checks whether its work can be kept.
-    fn of(command: Box<dyn Command>, connection: &dyn Connection) -> Self {
-        let mut tx = Tx::on(connection);
-        let mut outcome = command.run(&mut tx);
-        if let (Err(error), true) = (tx.end(), outcome.keep) {
-            outcome.keep = false;
-            outcome.fault = Some(error);
-        }
-        outcome
-    }
-
-    fn reply(self, committed: Result<(), StoreError>) {
-        (self.reply)(self.fault.map_or(committed, Err));
-    }
-}
-
-/// A closure and the channel for its answer.
-pub(super) struct Job<F, T, E> {
-    pub(super) work: F,
-    pub(super) answer: oneshot::Sender<Result<T, E>>,
-}
-
-impl<F, T, E> Command for Job<F, T, E>
-where
-    F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send,
-    T: Send + 'static,
-    E: From<StoreError> + Send + 'static,
-{
-    fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome {
-        let Self { work, answer } = *self;
-        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
-            tracing::error!(target: crate::LOG_TARGET, "a transaction of the store panicked; it is rolled back");
-            Err(StoreError::Panicked.into())
-        });
-        Outcome {
+    pub(super) fn new<T, E>(result: Result<T, E>, answer: oneshot::Sender<Result<T, E>>) -> Self
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        Self {
             keep: result.is_ok(),
             fault: None,
             // A caller that stopped waiting needs no answer.
@@ -90,6 +70,43 @@ where
         }
     }
 
+    /// Runs a command and checks whether its work can be kept.
+    pub(super) fn of(command: Box<dyn Command>, connection: &dyn Connection) -> Self {
+        let mut tx = Tx::on(connection);
+        let mut outcome = command.run(&mut tx);
+        if let (Err(error), true) = (tx.end(), outcome.keep) {
+            outcome.keep = false;
+            outcome.fault = Some(error);
+        }
+        outcome
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.keep
+    }
+
+    pub(super) fn reply(self, committed: Result<(), StoreError>) {
+        (self.reply)(self.fault.map_or(committed, Err));
+    }
+}
+
+/// A closure and the channel for its answer.
+pub(super) struct Job<F, T, E> {
+    pub(super) work: F,
+    pub(super) answer: oneshot::Sender<Result<T, E>>,
+}
+
+impl<F, T, E> Command for Job<F, T, E>
+where
+    F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome {
+        let Self { work, answer } = *self;
+        Outcome::new(run_caught(|| work(tx)), answer)
+    }
+
     fn refuse(self: Box<Self>, error: StoreError) {
         let _ = self.answer.send(Err(error.into()));
     }
@@ -97,6 +114,20 @@ where
     fn is_abandoned(&self) -> bool {
         self.answer.is_closed()
     }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Runs a transaction; a panic becomes an error.
+pub(super) fn run_caught<T, E: From<StoreError>>(
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        tracing::error!(target: crate::LOG_TARGET, "a transaction of the store panicked; it is rolled back");
+        Err(StoreError::Panicked.into())
+    })
 }
 
 /// Counters of the writer, for metrics and tests.
@@ -118,49 +149,48 @@ impl Writer {
     /// Runs until every sender is dropped and every command is answered.
     pub(super) fn run(mut self, mut commands: mpsc::Receiver<Box<dyn Command>>) {
         while let Some(first) = commands.blocking_recv() {
-            let mut batch = VecDeque::from([first]);
+            let mut batch = Commands::from([first]);
             while batch.len() < self.batch_max {
                 match commands.try_recv() {
                     Ok(command) => batch.push_back(command),
                     Err(_) => break,
                 }
             }
-            self.commit(batch);
+            self.commit(Batch::grouped(batch));
         }
     }
 
-    fn commit(&mut self, mut batch: VecDeque<Box<dyn Command>>) {
-        let mut outcomes = Vec::with_capacity(batch.len());
+    fn commit(&mut self, mut batch: Batch) {
         let begun = begin(&mut self.connection, &self.database, Access::Write);
         let was_begun = begun.is_ok();
-        let result = begun.and_then(|connection| run_batch(connection, &mut batch, &mut outcomes));
-        let result = match result {
+        let result = begun.and_then(|connection| batch.run(connection));
+        let error = match result {
             Ok(()) => {
                 self.counters.commits.fetch_add(1, Ordering::Relaxed);
-                Ok(())
+                return self.reply(batch);
             }
-            Err(error) => {
-                // An unreachable database is logged where the connection is opened.
-                if was_begun || !error.is_outage() {
-                    tracing::error!(target: crate::LOG_TARGET, %error, "a commit of the store failed; its connection is reopened");
-                }
-                self.connection = None;
-                Err(match error {
-                    known @ (StoreError::Commit(_) | StoreError::Unavailable(_)) => known,
-                    other => StoreError::Commit(other.to_string()),
-                })
-            }
+            Err(error) => error,
         };
-        self.counters
-            .commands
-            .fetch_add(outcomes.len() as u64, Ordering::Relaxed);
-        for outcome in outcomes {
-            outcome.reply(result.clone());
+        // An unreachable database is logged where the connection is opened.
+        if was_begun || !error.is_outage() {
+            tracing::error!(target: crate::LOG_TARGET, %error, "a commit of the store failed; its connection is reopened");
         }
-        if let Err(error) = result {
-            for command in batch {
-                command.refuse(error.clone());
-            }
+        self.connection = None;
+        match batch.split(&error) {
+            Some(commands) => self.commit(Batch::of(commands)),
+            None => batch.refuse(&match error {
+                known @ (StoreError::Commit(_) | StoreError::Unavailable(_)) => known,
+                other => StoreError::Commit(other.to_string()),
+            }),
+        }
+    }
+
+    fn reply(&self, batch: Batch) {
+        let outcomes = batch.into_outcomes();
+        let count = outcomes.len() as u64;
+        self.counters.commands.fetch_add(count, Ordering::Relaxed);
+        for outcome in outcomes {
+            outcome.reply(Ok(()));
         }
     }
 }
@@ -182,35 +212,6 @@ fn begin<'c>(
         }
     };
     Ok(&**connection.insert(begun))
-}
-
-/// Runs a batch in a transaction that has begun; the outcomes of its commands go to `outcomes`.
-fn run_batch(
-    connection: &dyn Connection,
-    batch: &mut VecDeque<Box<dyn Command>>,
-    outcomes: &mut Vec<Outcome>,
-) -> Result<(), StoreError> {
-    // A single command needs no savepoint: the transaction itself is rolled back.
-    let alone = batch.len() == 1;
-    while let Some(command) = batch.pop_front() {
-        if !alone {
-            connection.control("SAVEPOINT command")?;
-        }
-        let outcome = Outcome::of(command, connection);
-        let keep = outcome.keep;
-        outcomes.push(outcome);
-        connection.check_transaction()?;
-        match (alone, keep) {
-            (true, true) => {}
-            (true, false) => return connection.rollback(),
-            (false, true) => connection.control("RELEASE SAVEPOINT command")?,
-            (false, false) => {
-                connection.control("ROLLBACK TO SAVEPOINT command")?;
-                connection.control("RELEASE SAVEPOINT command")?;
-            }
-        }
-    }
-    connection.commit()
 }
 
 /// One of several readers that share a queue.

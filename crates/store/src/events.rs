@@ -8,7 +8,7 @@ pub mod usage;
 use svc_core::{EventId, LaneId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
 
-pub(crate) use self::numbers::NEWEST;
+pub(crate) use self::numbers::{NEWEST, set_newest};
 pub use self::{
     list::list,
     numbers::{NumberedEvent, list_numbered, newest_number},
@@ -40,14 +40,11 @@ record! {
     Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
 }
 
-/// Stores an event with the next number, and counts its bytes for its owner. Returns the bytes of the
-/// owner's events, this one included.
-pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<u64, StoreError> {
-    let stored = usage::add(tx, event.owner_id, event.data.as_str().len())?;
-    numbers::count(tx)?;
+/// Stores an event. The caller counts the number and the bytes.
+pub(super) fn insert_numbered(tx: &mut Tx<'_>, event: &Event, seq: u64) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT newest FROM event_numbers WHERE id = 1))",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         values![
             event.id,
             &event.r#type,
@@ -55,10 +52,10 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<u64, StoreError> {
             event.owner_id,
             event.space_id,
             &event.actor,
-            &event.data
+            &event.data,
+            seq
         ],
-    )?;
-    Ok(stored)
+    )
 }
 
 pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {

@@ -18,6 +18,7 @@ use super::{
     engine::{Command, Counters, Job, Reader, Writer},
     error::{OpenError, StoreError},
     folder::{self, FolderLock},
+    group::{Grouped, GroupedJob},
     list_reads::ListReads,
     migrations,
     postgres::{self, DatabaseUrl},
@@ -273,6 +274,17 @@ impl Store {
         self.run(|queues| queues.writes.clone(), work).await
     }
 
+    /// Like [`try_write`](Self::try_write), for a command that runs together with the waiting commands
+    /// of its type.
+    pub async fn write_grouped<G: Grouped>(&self, command: G) -> Result<G::Answer, G::Error> {
+        let (answer, answered) = oneshot::channel();
+        let command = Box::new(GroupedJob { command, answer });
+        self.send(|queues| queues.writes.clone(), command).await?;
+        answered
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
     /// Runs a closure on one snapshot. Statements that write are rejected.
     pub async fn read<T: Send + 'static>(
         &self,
@@ -302,15 +314,21 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let queue = self.inner.queues.lock().as_ref().map(queue);
-        let queue = queue.ok_or(StoreError::Closed)?;
         let (answer, answered) = oneshot::channel();
-        let command = Box::new(Job { work, answer });
-        queue.send(command).await.map_err(|_| StoreError::Closed)?;
-        drop(queue);
+        self.send(queue, Box::new(Job { work, answer })).await?;
         answered
             .await
             .unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    async fn send(
+        &self,
+        queue: impl FnOnce(&Queues) -> Queue,
+        command: Box<dyn Command>,
+    ) -> Result<(), StoreError> {
+        let queue = self.inner.queues.lock().as_ref().map(queue);
+        let queue = queue.ok_or(StoreError::Closed)?;
+        queue.send(command).await.map_err(|_| StoreError::Closed)
     }
 
     pub fn stats(&self) -> StoreStats {

@@ -6,9 +6,11 @@ use svc_core::{Timestamp, UserId};
 use svc_protocol::api::EmittedEvent;
 
 use super::{
+    conditions::{Conditions, padded},
+    dispatch::UserKey,
     error::StoreError,
     record::row,
-    sql::{Tx, values},
+    sql::{FromRow, Query, Row, Tx, values},
     value::Hash,
 };
 
@@ -22,18 +24,40 @@ pub struct Use {
 row! { Use: body_hash; emitted }
 row! { EmittedEvent: event_id, event_type }
 
+/// Selects the uses of keys that have not expired.
+pub(super) fn select(keys: &[UserKey], now: Timestamp) -> Query {
+    let mut conditions = Conditions::new("expires_at > ?", now);
+    let pairs: Vec<_> = padded(keys)
+        .iter()
+        .map(|(user, key)| {
+            let user = conditions.placeholder(*user);
+            format!("({user}, {})", conditions.placeholder(key))
+        })
+        .collect();
+    conditions.and(&format!("(user_id, key) IN (VALUES {})", pairs.join(", ")));
+    Query {
+        sql: format!(
+            "SELECT user_id, key, body_hash, event_id, event_type FROM idempotency_keys WHERE {}",
+            conditions.sql
+        ),
+        values: conditions.values,
+    }
+}
+
 /// `None` for a key that was never used, or whose use has expired.
+#[cfg(any(test, feature = "testing"))]
 pub fn find(
     tx: &mut Tx<'_>,
     user: UserId,
     key: &str,
     now: Timestamp,
 ) -> Result<Option<Use>, StoreError> {
-    tx.find(
-        "SELECT body_hash, event_id, event_type FROM idempotency_keys
-         WHERE user_id = ?1 AND key = ?2 AND expires_at > ?3",
-        values![user, key, now],
-    )
+    let Query { sql, values } = select(&[(user, key.to_owned())], now);
+    tx.find(&sql, &values)
+}
+
+pub(super) fn read_used(row: &Row) -> Result<(UserKey, Use), StoreError> {
+    Ok(((row.get("user_id")?, row.get("key")?), Use::read(row)?))
 }
 
 /// Records the use of a key. Replaces an expired use.
@@ -44,7 +68,7 @@ pub fn put(
     used: &Use,
     expires_at: Timestamp,
 ) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "INSERT INTO idempotency_keys (user_id, key, body_hash, event_id, event_type, expires_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (user_id, key) DO UPDATE SET body_hash = excluded.body_hash,

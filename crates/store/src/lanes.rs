@@ -26,12 +26,10 @@ pub use self::{
         DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, advance, forget_failures, hold,
         make_due, recount, release, release_all, retry, set_health, start, undo_start,
     },
-    queue::{
-        Candidate, EnqueueError, count_drop, end_dropping, enqueue, enqueue_again, list_candidates,
-    },
+    queue::{Candidate, EnqueueError, count_drop, end_dropping, enqueue, enqueue_again},
     refill::{
-        RefillLane, append, begin_refill, count_filter_errors, find_ready, find_refill,
-        list_ready_owners, move_refill,
+        RefillLane, append, count_filter_errors, find_ready, find_refill, list_ready_owners,
+        move_refill,
     },
 };
 use super::{

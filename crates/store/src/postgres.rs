@@ -25,6 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::try_join_all;
 use parking_lot::Mutex;
 use svc_core::Timestamp;
 use tokio::{runtime::Runtime, time::timeout};
@@ -39,7 +40,7 @@ pub(super) use self::{
 use super::{
     connection::{self, Access, Connection as _},
     error::StoreError,
-    sql::Row,
+    sql::{Query, Row},
     value::Value,
 };
 
@@ -272,6 +273,30 @@ impl connection::Connection for Connection {
             .iter()
             .map(|row| Ok(Row::new(prepared.columns.clone(), types::read_row(row)?)))
             .collect()
+    }
+
+    fn query_all(&self, queries: &[Query]) -> Result<Vec<Vec<Row>>, StoreError> {
+        let mut prepared = Vec::new();
+        for query in queries {
+            prepared.push(self.prepare(&query.sql)?);
+        }
+        let params: Vec<_> = queries
+            .iter()
+            .map(|query| types::params(&query.values))
+            .collect();
+        let sent = prepared.iter().zip(&params);
+        // All are polled before the first answer is read, so all are sent together.
+        let rows =
+            self.wait(try_join_all(sent.map(|(prepared, params)| {
+                self.client.query(&prepared.statement, params)
+            })));
+        self.settle()?;
+        let read = |(prepared, rows): (&Arc<PreparedStatement>, Vec<_>)| {
+            let rows = rows.iter();
+            rows.map(|row| Ok(Row::new(prepared.columns.clone(), types::read_row(row)?)))
+                .collect()
+        };
+        prepared.iter().zip(rows?).map(read).collect()
     }
 
     fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {

@@ -39,6 +39,11 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.query(sql, values))
     }
 
+    /// Runs several queries in one round trip. Returns the rows of each.
+    pub(crate) fn query_all(&mut self, queries: &[Query]) -> Result<Vec<Vec<Row>>, StoreError> {
+        self.run(|connection| connection.query_all(queries))
+    }
+
     /// The first row, if there is one.
     pub(crate) fn find<T: FromRow>(
         &mut self,
@@ -111,6 +116,11 @@ impl<'c> Tx<'c> {
         self.connection.is_shared()
     }
 
+    /// The failure of a statement whose outcome is known already.
+    pub(super) fn failure(&self) -> Result<(), StoreError> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
     /// Returns the failure that prevents a commit.
     pub(super) fn end(self) -> Result<(), StoreError> {
         match self.failed {
@@ -147,6 +157,12 @@ impl<'c> Tx<'c> {
         }
         statement(self.connection).inspect_err(|error| self.failed = Some(error.clone()))
     }
+}
+
+/// A query and the values of its placeholders.
+pub(crate) struct Query {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Value>,
 }
 
 /// One row of an answer.

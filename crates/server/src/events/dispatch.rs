@@ -5,17 +5,23 @@
 //! events or has a filter does not drop the event. It looks at the event later
 //! ([`lanes::refill`](super::lanes)); only the number of the first such event is written.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use serde_json::json;
 use svc_core::{
     EventId, LaneId, Timestamp, UserId,
     event::{Event, SINK_EVENTS},
+    lane::QUEUE_CAPACITY,
 };
 use svc_store::{
-    StoreError, Tx, audit, events,
-    lanes::{self, Candidate, Receiver},
-    sinks,
+    StoreError, Tx, audit,
+    dispatch::{self, DispatchLane, DispatchState, LaneChange},
+    events::{self, usage},
+    lanes::{self, Receiver},
+    sinks::{self, GLOBAL},
 };
 
 use super::{audit::target_of, sink_event::sink_event};
@@ -45,6 +51,17 @@ pub(super) struct DroppedEvent<'a> {
     pub(super) owner_id: UserId,
 }
 
+impl<'a> DroppedEvent<'a> {
+    fn of(event: &'a Event) -> Self {
+        Self {
+            id: event.id,
+            r#type: &event.r#type,
+            ts: event.ts,
+            owner_id: event.owner_id,
+        }
+    }
+}
+
 /// Writes an event with a delivery for each lane whose patterns match. The caller calls
 /// [`Hub::committed`](super::hub::Hub::committed) after the commit.
 pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchResult, StoreError> {
@@ -58,6 +75,18 @@ pub fn emit_to_others(
     about: LaneId,
 ) -> Result<DispatchResult, StoreError> {
     emit_except(tx, event, Some(about))
+}
+
+fn emit_except(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    except: Option<LaneId>,
+) -> Result<DispatchResult, StoreError> {
+    let state = dispatch::read(tx, &[event.owner_id], &[], event.ts)?;
+    let mut dispatch = Dispatch::new(state, [event.owner_id]);
+    let result = dispatch.emit(tx, event, except)?;
+    dispatch.finish(tx)?;
+    Ok(result)
 }
 
 /// Whether an event is about the sink of this lane. A sink does not receive events about itself.
@@ -76,78 +105,195 @@ pub(super) fn is_about(
     Ok(data["sink_id"] == json!(sink))
 }
 
-fn emit_except(
-    tx: &mut Tx<'_>,
-    event: &Event,
-    except: Option<LaneId>,
-) -> Result<DispatchResult, StoreError> {
-    let mut result = DispatchResult {
-        stored_bytes: events::insert(tx, event)?,
-        ..DispatchResult::default()
-    };
-    for candidate in lanes::list_candidates(tx, event.owner_id)? {
-        if Some(candidate.lane) == except {
-            continue;
-        }
-        let matches = candidate
-            .patterns
-            .iter()
-            .any(|pattern| pattern.matches(&event.r#type));
-        if !matches {
-            continue;
-        }
-        dispatch(tx, &candidate, event, &mut result)?;
-    }
-    Ok(result)
+/// Events that one transaction writes together. The lanes are read once and chosen in memory; their
+/// counters are written once, by [`finish`](Self::finish).
+pub(super) struct Dispatch {
+    /// Lanes by their owner's id or `global`.
+    lanes: HashMap<String, Vec<LaneInDispatch>>,
+    newest: u64,
+    /// Bytes of the stored events of each owner whose lanes are read.
+    bytes: HashMap<UserId, u64>,
+    /// The part of these bytes that new events added.
+    added: BTreeMap<UserId, u64>,
 }
 
-/// Queues an event in a lane whose patterns match, or lets the lane look at it later, or drops it.
-fn dispatch(
-    tx: &mut Tx<'_>,
-    candidate: &Candidate,
-    event: &Event,
-    result: &mut DispatchResult,
-) -> Result<(), StoreError> {
-    if candidate.is_behind {
-        // Earlier events still wait, and the lane will look at this one after them. If it were
-        // queued now, it would overtake them.
-        result.held += 1;
-        return Ok(());
-    }
-    let queued = match candidate.active && !candidate.has_filter {
-        true => lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)?,
-        false => None,
-    };
-    if queued.is_some() {
-        result.queued += 1;
-    } else if candidate.holds || candidate.has_filter {
-        lanes::begin_refill(tx, candidate.lane)?;
-        result.held += 1;
-    } else {
-        let event = DroppedEvent {
-            id: event.id,
-            r#type: &event.r#type,
-            ts: event.ts,
-            owner_id: event.owner_id,
+struct LaneInDispatch {
+    lane: DispatchLane,
+    change: LaneChange,
+}
+
+impl Dispatch {
+    /// `state` is what [`dispatch::read`] returned for these owners.
+    pub(super) fn new(state: DispatchState, owners: impl IntoIterator<Item = UserId>) -> Self {
+        let bytes = owners.into_iter().map(|owner| {
+            let stored = state.bytes.get(&owner).copied();
+            (owner, stored.unwrap_or_default())
+        });
+        let mut dispatch = Self {
+            lanes: HashMap::new(),
+            newest: state.newest,
+            bytes: bytes.collect(),
+            added: BTreeMap::new(),
         };
-        let raised = drop_event(tx, candidate.lane, &candidate.receiver, event)?;
-        result.raised.extend(raised);
-        result.dropped += 1;
+        dispatch.add_lanes(state.lanes);
+        dispatch
     }
-    Ok(())
+
+    fn add_lanes(&mut self, lanes: Vec<DispatchLane>) {
+        for lane in lanes {
+            let owned = self.lanes.entry(lane.owner_key.clone()).or_default();
+            owned.push(LaneInDispatch {
+                lane,
+                change: LaneChange::default(),
+            });
+        }
+    }
+
+    /// Bytes of the owner's stored events with this one.
+    pub(super) fn bytes_with(&self, event: &Event) -> u64 {
+        let stored = self.bytes.get(&event.owner_id).copied();
+        stored.unwrap_or_default() + usage::size_of(event)
+    }
+
+    /// Writes an event and its deliveries. The lane `except` does not receive the event.
+    pub(super) fn emit(
+        &mut self,
+        tx: &mut Tx<'_>,
+        event: &Event,
+        except: Option<LaneId>,
+    ) -> Result<DispatchResult, StoreError> {
+        self.newest += 1;
+        dispatch::insert_event(tx, event, self.newest)?;
+        let mut result = DispatchResult {
+            stored_bytes: self.bytes_with(event),
+            ..DispatchResult::default()
+        };
+        self.bytes.insert(event.owner_id, result.stored_bytes);
+        *self.added.entry(event.owner_id).or_default() += usage::size_of(event);
+        let mut began_dropping = Vec::new();
+        for owner in [event.owner_id.to_string(), GLOBAL.to_owned()] {
+            for lane in self.lanes.get_mut(&owner).into_iter().flatten() {
+                if Some(lane.lane.candidate.lane) == except || !lane.matches(event) {
+                    continue;
+                }
+                let was_dropping = lane.is_dropping();
+                lane.dispatch(tx, event, self.newest, &mut result)?;
+                if lane.is_dropping() && !was_dropping {
+                    began_dropping.push(lane.lane.candidate.clone());
+                }
+            }
+        }
+        for candidate in began_dropping {
+            let (lane, receiver) = (candidate.lane, candidate.receiver);
+            if let Some(about) = dropping_event(tx, &receiver, DroppedEvent::of(event))? {
+                self.read_lanes_of(tx, about.owner_id)?;
+                let raised = self.emit(tx, &about, Some(lane))?.raised;
+                result.raised.push(Arc::new(about));
+                result.raised.extend(raised);
+            }
+        }
+        Ok(result)
+    }
+
+    /// Reads the lanes of another owner.
+    fn read_lanes_of(&mut self, tx: &mut Tx<'_>, owner: UserId) -> Result<(), StoreError> {
+        if self.bytes.contains_key(&owner) {
+            return Ok(());
+        }
+        let mut state = dispatch::read(tx, &[owner], &[], Timestamp(0))?;
+        let stored = state.bytes.get(&owner).copied();
+        self.bytes.insert(owner, stored.unwrap_or_default());
+        // The global lanes are known, and their counters have changed since.
+        state.lanes.retain(|lane| lane.owner_key != GLOBAL);
+        self.add_lanes(state.lanes);
+        Ok(())
+    }
+
+    /// Writes the counters.
+    pub(super) fn finish(self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        if self.added.is_empty() {
+            return Ok(());
+        }
+        for changed in self.lanes.values().flatten() {
+            dispatch::change_lane(tx, changed.lane.candidate.lane, &changed.change)?;
+        }
+        dispatch::finish(tx, self.newest, self.added)
+    }
 }
 
-/// Counts, audits and logs an event that a full lane dropped. Returns the events about its sink.
+impl LaneInDispatch {
+    fn matches(&self, event: &Event) -> bool {
+        let mut patterns = self.lane.candidate.patterns.iter();
+        patterns.any(|pattern| pattern.matches(&event.r#type))
+    }
+
+    fn is_dropping(&self) -> bool {
+        self.lane.dropping
+    }
+
+    /// Queues an event whose type matches, or lets the lane look at it later, or drops it.
+    fn dispatch(
+        &mut self,
+        tx: &mut Tx<'_>,
+        event: &Event,
+        seq: u64,
+        result: &mut DispatchResult,
+    ) -> Result<(), StoreError> {
+        let Self { lane, change } = self;
+        let candidate = &mut lane.candidate;
+        if candidate.is_behind {
+            // Earlier events still wait, and the lane will look at this one after them. If it were
+            // queued now, it would overtake them.
+            result.held += 1;
+        } else if candidate.active && !candidate.has_filter && lane.depth < QUEUE_CAPACITY {
+            lane.tail += 1;
+            lane.depth += 1;
+            change.queued += 1;
+            let delivery = (candidate.lane, lane.tail);
+            dispatch::insert_delivery(tx, delivery, (event.id, &event.r#type), event.ts)?;
+            result.queued += 1;
+        } else if candidate.holds || candidate.has_filter {
+            candidate.is_behind = true;
+            change.refill_from = Some(seq);
+            result.held += 1;
+        } else {
+            lane.dropping = true;
+            change.dropped += 1;
+            report_drop(tx, &candidate.receiver, DroppedEvent::of(event))?;
+            result.dropped += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Counts and reports an event that does not fit into the queue of a lane. Returns the events that
+/// this creates about the lane's sink.
 pub(super) fn drop_event(
     tx: &mut Tx<'_>,
     lane: LaneId,
     receiver: &Receiver,
     event: DroppedEvent<'_>,
 ) -> Result<Vec<Arc<Event>>, StoreError> {
-    let raised = match lanes::count_drop(tx, lane)? {
-        true => raise_dropping(tx, lane, receiver, event)?,
-        false => Vec::new(),
+    let is_first = lanes::count_drop(tx, lane)?;
+    report_drop(tx, receiver, event)?;
+    let about = match is_first {
+        true => dropping_event(tx, receiver, event)?,
+        false => None,
     };
+    let Some(about) = about else {
+        return Ok(Vec::new());
+    };
+    let mut raised = emit_to_others(tx, &about, lane)?.raised;
+    raised.push(Arc::new(about));
+    Ok(raised)
+}
+
+/// Logs and audits a dropped event.
+fn report_drop(
+    tx: &mut Tx<'_>,
+    receiver: &Receiver,
+    event: DroppedEvent<'_>,
+) -> Result<(), StoreError> {
     let (target_type, target_id) = target_of(receiver);
     tracing::warn!(
         event.id = %event.id,
@@ -169,30 +315,22 @@ pub(super) fn drop_event(
                 "owner_id": event.owner_id,
             }),
         },
-    )?;
-    Ok(raised)
+    )
 }
 
-/// Creates an event about a sink that begins to drop events, if the sink's policy asks for such
-/// events. If the dropped event is itself about a sink, no event is created.
-fn raise_dropping(
+/// The event about a sink that begins to drop events, if the sink has `notify`.
+fn dropping_event(
     tx: &mut Tx<'_>,
-    lane: LaneId,
     receiver: &Receiver,
     event: DroppedEvent<'_>,
-) -> Result<Vec<Arc<Event>>, StoreError> {
+) -> Result<Option<Event>, StoreError> {
     let Receiver::Sink(sink) = receiver else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     if event.r#type.starts_with(SINK_EVENTS) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let Some(sink) = sinks::find(tx, *sink)?.filter(|sink| sink.policy.notify) else {
-        return Ok(Vec::new());
-    };
+    let sink = sinks::find(tx, *sink)?.filter(|sink| sink.policy.notify);
     let detail = json!({"event_id": event.id, "event_type": event.r#type});
-    let event = sink_event(&sink, "dropping", detail, event.ts);
-    let mut raised = emit_to_others(tx, &event, lane)?.raised;
-    raised.push(Arc::new(event));
-    Ok(raised)
+    Ok(sink.map(|sink| sink_event(&sink, "dropping", detail, event.ts)))
 }

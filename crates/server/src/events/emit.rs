@@ -4,6 +4,10 @@
 //! not
 //! this module, checks the permission to emit.
 
+mod command;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -11,32 +15,24 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use svc_clock::Clock;
 use svc_core::{
     EventId, SpaceId, UserId,
     event::{self, EmitError, Event},
-    json_text::JsonText,
-    quota::{Quota, QuotaExceeded, Quotas},
+    quota::{QuotaExceeded, Quotas},
 };
 use svc_protocol::api::{Emit, EmittedEvent};
-use svc_store::{Hash, Store, StoreError, Tx, events::usage, idempotency};
+use svc_store::{Store, StoreError};
 use thiserror::Error;
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
-use super::{
-    audit::audit_lost,
-    dispatch::{DispatchResult, emit_in},
-    hub::Hub,
-};
+use self::command::{EmitCommand, EmitOutcome, IdempotencyKey};
+use super::{dispatch::DispatchResult, hub::Hub};
 use crate::{
     identity::{Caller, Credential, Directory, IdentityError},
     limits::{OverLimit, RateLimit},
 };
 
-/// How long an idempotency key is remembered.
-const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Limit of the characters of an idempotency key.
 const KEY_MAX: usize = 255;
 
@@ -156,17 +152,17 @@ impl Emitter {
             ..self.storage
         };
         let may_search = self.may_search(user);
-        let (directory, clock, caller) =
-            (self.directory.clone(), self.clock.clone(), caller.clone());
+        let command = EmitCommand {
+            directory: self.directory.clone(),
+            clock: self.clock.clone(),
+            caller: caller.clone(),
+            event,
+            key,
+            storage,
+            may_search,
+        };
         let task = self.tasks.spawn(async move {
-            // Uses the directory, which in a zone may be a second behind the database: emits are
-            // too frequent to read the caller from the database each time.
-            let written = store.try_write(move |tx| {
-                if directory.has_changed_since(&caller) {
-                    directory.readmit(&caller, clock.now())?;
-                }
-                write_event(tx, event, key, (storage, may_search))
-            });
+            let written = store.write_grouped(command);
             let outcome = written.await.inspect_err(|error| {
                 if matches!(error, EmitServiceError::Quota(_)) && may_search {
                     refused_at.lock().insert(user, Instant::now());
@@ -180,7 +176,7 @@ impl Emitter {
                     if dispatched.held > 0 {
                         hub.wake_refill();
                     }
-                    to_emitted(&event)
+                    command::to_emitted(&event)
                 }
                 EmitOutcome::Repeated(emitted) => emitted,
             })
@@ -208,100 +204,9 @@ impl Emitter {
     }
 }
 
-/// An idempotency key and the hash of its request body.
-struct IdempotencyKey {
-    text: String,
-    body_hash: Hash,
-}
-
-impl IdempotencyKey {
-    fn new(text: &str, event_type: &str, data: &JsonText) -> Result<Self, EmitServiceError> {
-        let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
-        if !visible || !(1..=KEY_MAX).contains(&text.len()) {
-            return Err(EmitServiceError::InvalidKey);
-        }
-        let body = serde_json::to_vec(&(event_type, data)).expect("text and JSON");
-        Ok(Self {
-            text: text.to_owned(),
-            body_hash: Sha256::digest(body).into(),
-        })
-    }
-}
-
-enum EmitOutcome {
-    New(Arc<Event>, DispatchResult),
-    Repeated(EmittedEvent),
-}
-
-/// Creates the event's id inside the transaction: write transactions run one at a time, so the order
-/// of ids is the order of commits.
-fn write_event(
-    tx: &mut Tx<'_>,
-    mut event: Event,
-    key: Option<IdempotencyKey>,
-    (storage, may_search): (StorageLimits, bool),
-) -> Result<EmitOutcome, EmitServiceError> {
-    event.id = EventId(Uuid::now_v7());
-    if let Some(key) = key {
-        match idempotency::find(tx, event.owner_id, &key.text, event.ts)? {
-            Some(used) if used.body_hash == key.body_hash => {
-                return Ok(EmitOutcome::Repeated(used.emitted));
-            }
-            Some(_) => return Err(EmitServiceError::IdempotencyConflict),
-            None => {
-                let used = idempotency::Use {
-                    body_hash: key.body_hash,
-                    emitted: to_emitted(&event),
-                };
-                let expires_at = event.ts.plus(KEY_LIFE);
-                idempotency::put(tx, event.owner_id, &key.text, &used, expires_at)?;
-            }
-        }
-    }
-    let dispatched = emit_in(tx, &event)?;
-    check_storage(tx, &event, dispatched.stored_bytes, (storage, may_search))?;
-    Ok(EmitOutcome::New(Arc::new(event), dispatched))
-}
-
 /// The cost of an event in addition to one emit, because each lane needs a write.
 fn extra_cost(dispatched: &DispatchResult) -> usize {
     let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
     lanes + dropped.saturating_sub(DROPS_FREE)
 }
-
-/// Removes old events to make room for an event that was just written, or refuses the event.
-/// `bytes` is the size of all events of the owner. Searches for removable events only if
-/// `may_search`.
-fn check_storage(
-    tx: &mut Tx<'_>,
-    event: &Event,
-    bytes: u64,
-    (storage, may_search): (StorageLimits, bool),
-) -> Result<(), EmitServiceError> {
-    let owner = event.owner_id;
-    let limits = usage::Limits {
-        owner: storage.quotas.get(Quota::EventBytes),
-        server: storage.server_bytes,
-    };
-    let mut fits = bytes <= limits.owner;
-    if !fits && may_search {
-        let room = usage::make_room(tx, owner, event.id, limits)?;
-        audit_lost(tx, &room.lost, "the owner's quota `event_bytes` is used up")?;
-        fits = room.fits;
-    }
-    match fits {
-        true => Ok(()),
-        false => Ok(storage.quotas.check(Quota::EventBytes, bytes)?),
-    }
-}
-
-fn to_emitted(event: &Event) -> EmittedEvent {
-    EmittedEvent {
-        event_id: event.id,
-        event_type: event.r#type.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests;

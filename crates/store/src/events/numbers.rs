@@ -4,7 +4,12 @@
 
 use svc_core::{EventId, Timestamp, UserId};
 
-use crate::{conditions::Conditions, error::StoreError, record::row, sql::Tx};
+use crate::{
+    conditions::Conditions,
+    error::StoreError,
+    record::row,
+    sql::{Tx, values},
+};
 
 /// An event without its data.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,12 +28,12 @@ row! { NumberedEvent: seq, id, r#type as "type", ts, owner_id, data_bytes }
 /// is the number of that event.
 pub(crate) const NEWEST: &str = "COALESCE((SELECT newest FROM event_numbers WHERE id = 1), 0)";
 
-/// Draws the number of the next event.
-pub(super) fn count(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+/// Records the number of the newest event.
+pub(crate) fn set_newest(tx: &mut Tx<'_>, newest: u64) -> Result<(), StoreError> {
     tx.send(
-        "INSERT INTO event_numbers (id, newest) VALUES (1, 1)
-         ON CONFLICT (id) DO UPDATE SET newest = event_numbers.newest + 1",
-        &[],
+        "INSERT INTO event_numbers (id, newest) VALUES (1, ?1)
+         ON CONFLICT (id) DO UPDATE SET newest = excluded.newest",
+        values![newest],
     )
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{EventId, UserId};
+use svc_core::{EventId, UserId, event::Event};
 
 use super::removal::{LostEvents, RETURNED, RemovedEvent, remove, settle};
 use crate::{
@@ -48,14 +48,15 @@ fn key(owner: Option<UserId>) -> String {
     owner.map_or_else(|| GLOBAL.to_owned(), |owner| owner.to_string())
 }
 
-/// Counts a new event of an owner. Returns the owner's bytes, the event included.
-pub(super) fn add(tx: &mut Tx<'_>, owner: UserId, data_bytes: usize) -> Result<u64, StoreError> {
-    let bytes = i64::try_from(data_bytes).unwrap_or(i64::MAX);
-    let counted = tx.get::<i64>(
-        &format!("{CHANGE} RETURNING bytes"),
-        values![key(Some(owner)), bytes.saturating_add(OVERHEAD)],
-    )?;
-    Ok(u64::try_from(counted).unwrap_or_default())
+/// The bytes that an event counts.
+pub fn size_of(event: &Event) -> u64 {
+    event.data.as_str().len() as u64 + OVERHEAD.unsigned_abs()
+}
+
+/// Counts new events of an owner.
+pub(crate) fn add(tx: &mut Tx<'_>, owner: UserId, bytes: u64) -> Result<(), StoreError> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    change(tx, &key(Some(owner)), bytes)
 }
 
 const CHANGE: &str = "INSERT INTO event_usage (owner_key, bytes) VALUES (?1, ?2)

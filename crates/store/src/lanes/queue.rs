@@ -1,7 +1,7 @@
 //! Adds deliveries to lanes. One update of the lane's row checks its capacity and assigns the
 //! number, so that two writers never get the same number.
 
-use svc_core::{EventId, LaneId, Timestamp, UserId, lane::QUEUE_CAPACITY, pattern::Pattern};
+use svc_core::{EventId, LaneId, Timestamp, lane::QUEUE_CAPACITY, pattern::Pattern};
 use thiserror::Error;
 
 use super::Receiver;
@@ -37,19 +37,6 @@ pub struct Candidate {
 }
 
 row! { Candidate: lane as "id", patterns, active, holds, has_filter, is_behind; receiver }
-
-/// The lanes that see a user's events: the active ones, and inactive ones that hold events. In the
-/// order of their ids, which is also the order of updates.
-pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>, StoreError> {
-    tx.list(
-        "SELECT id, sink_id, method, patterns, active, holds,
-                CASE WHEN filter IS NULL THEN 0 ELSE 1 END AS has_filter,
-                CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
-         FROM lanes
-         WHERE owner_key IN (?1, 'global') AND (active = 1 OR holds = 1) ORDER BY id",
-        values![owner],
-    )
-}
 
 /// Adds an event to the tail of a lane. Returns the number of the delivery, or `None` if the lane is
 /// full (spec 6.5).

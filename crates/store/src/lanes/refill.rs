@@ -102,19 +102,6 @@ pub fn find_refill(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<RefillLane>, 
     )
 }
 
-/// Makes a lane look at stored events, beginning with the event that this transaction has just
-/// inserted.
-pub fn begin_refill(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.send(
-        &format!(
-            "UPDATE lanes SET refill_from = {}, refilling = 1
-             WHERE id = ?1 AND refill_from IS NULL",
-            events::NEWEST
-        ),
-        values![lane],
-    )
-}
-
 /// Records that a lane has looked at every event before `next`. If that is every stored event, the
 /// lane is up to date.
 pub fn move_refill(tx: &mut Tx<'_>, lane: LaneId, next: u64) -> Result<(), StoreError> {

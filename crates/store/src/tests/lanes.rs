@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::{
     PageRequest, Store, StoreError, Tx,
     deliveries::{self, DeliveryPage},
+    dispatch,
     engines::{TestEngine, on_each_engine},
     events,
     lanes::{self, DeclarationOutcome, Withdrawal},
@@ -65,8 +66,9 @@ impl Fixture {
         };
         let id = event.id;
         let emit = move |tx: &mut Tx<'_>| {
-            events::insert(tx, &event)?;
-            for candidate in lanes::list_candidates(tx, event.owner_id)? {
+            dispatch::store_event(tx, &event)?;
+            let state = dispatch::read(tx, &[event.owner_id], &[], event.ts)?;
+            for candidate in state.lanes.into_iter().map(|lane| lane.candidate) {
                 let mut patterns = candidate.patterns.iter();
                 if patterns.any(|pattern| pattern.matches(&event.r#type)) {
                     lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)?;

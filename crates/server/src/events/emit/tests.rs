@@ -9,6 +9,7 @@ use svc_core::{
     event::{Actor, ActorKind},
     json_text::JsonText,
     pattern::Pattern,
+    quota::Quota,
     subscription::Subscription,
 };
 use svc_protocol::api::{EventRecord, SinkType};
@@ -17,9 +18,13 @@ use svc_store::{
     sinks::{self, SinkConfig, SinkRow},
     testing,
 };
+use uuid::Uuid;
 
-use super::*;
-use crate::{events::subscriptions, identity::User};
+use super::{command::KEY_LIFE, *};
+use crate::{
+    events::{dispatch::emit_in, subscriptions},
+    identity::User,
+};
 
 struct Fixture {
     _folder: tempfile::TempDir,

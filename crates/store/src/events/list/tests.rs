@@ -10,8 +10,9 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Store, audit,
+    dispatch::store_event,
     engines::{TestEngine, on_each_engine},
-    events::{first_id_at, insert},
+    events::first_id_at,
     page::PAGE_BYTES_MAX,
 };
 
@@ -38,11 +39,7 @@ fn event(number: u32, owner: UserId, event_type: &str) -> Event {
 }
 
 async fn insert_all(store: &Store, events: Vec<Event>) {
-    let writing = store.write(move |tx| {
-        events
-            .iter()
-            .try_for_each(|event| insert(tx, event).map(drop))
-    });
+    let writing = store.write(move |tx| events.iter().try_for_each(|event| store_event(tx, event)));
     writing.await.expect("committed");
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    Store,
+    Store, dispatch,
     engines::{TestEngine, on_each_engine},
     events,
 };
@@ -36,7 +36,7 @@ fn event(number: u32) -> Event {
 async fn insert_some(store: &Store, numbers: std::ops::Range<u32>) {
     let inserting = store.write(move |tx| {
         let mut numbers = numbers;
-        numbers.try_for_each(|number| events::insert(tx, &event(number)).map(drop))
+        numbers.try_for_each(|number| dispatch::store_event(tx, &event(number)))
     });
     inserting.await.expect("committed");
 }

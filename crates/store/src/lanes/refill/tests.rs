@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Store,
+    dispatch::{self, LaneChange},
     engines::{TestEngine, on_each_engine},
     lanes::{self, FeedSelection, Withdrawal},
 };
@@ -53,8 +54,16 @@ fn event(at: i64, owner: UserId) -> Event {
 async fn insert(store: &Store, at: i64, owner: UserId) -> EventId {
     let event = event(at, owner);
     let id = event.id;
-    write(store, move |tx| events::insert(tx, &event)).await;
+    write(store, move |tx| dispatch::store_event(tx, &event)).await;
     id
+}
+
+fn begin_refill(tx: &mut Tx<'_>, lane: LaneId, from: u64) -> Result<(), StoreError> {
+    let change = LaneChange {
+        refill_from: Some(from),
+        ..LaneChange::default()
+    };
+    dispatch::change_lane(tx, lane, &change)
 }
 
 async fn find(store: &Store, lane: LaneId) -> RefillLane {
@@ -93,10 +102,8 @@ async fn a_lane_is_ready_when_it_is_behind_and_has_room(engine: &TestEngine) {
     let held = event(2, ANN);
     let ids = (held.id, held.r#type.clone());
     write(&store, move |tx| {
-        events::insert(tx, &held)?;
-        begin_refill(tx, lane)?;
-        // The second call has no effect: the lane begins with the first event.
-        begin_refill(tx, lane)
+        dispatch::store_event(tx, &held)?;
+        begin_refill(tx, lane, 2)
     })
     .await;
     insert(&store, 3, ANN).await;
@@ -145,8 +152,8 @@ async fn retention_keeps_the_events_that_a_lane_needs_and_reports_lost_events(en
     let held = event(2, ANN);
     let first = held.id;
     write(&store, move |tx| {
-        events::insert(tx, &held)?;
-        begin_refill(tx, lane)
+        dispatch::store_event(tx, &held)?;
+        begin_refill(tx, lane, 2)
     })
     .await;
     let last = insert(&store, 3, ANN).await;

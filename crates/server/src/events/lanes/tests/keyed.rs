@@ -8,7 +8,7 @@ use svc_core::{
 };
 use svc_protocol::api::DeliveryState;
 use svc_store::{
-    events, lanes,
+    dispatch, lanes,
     sinks::{self, SinkRow},
 };
 use tokio::time::sleep;
@@ -157,7 +157,7 @@ async fn events_of_a_refill_are_delivered_beside_a_key_that_waits() {
     let (event, now) = (fixture.event(fixture.owner, "custom.good"), fixture.now());
     fixture
         .write(move |tx| {
-            events::insert(tx, &event)?;
+            dispatch::store_event(tx, &event)?;
             lanes::append(tx, lane, &[(event.id, "custom.good")], now)
         })
         .await;

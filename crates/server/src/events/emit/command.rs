@@ -1,0 +1,217 @@
+//! The transaction of an emit. Emits that wait for the same commit are written together.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use sha2::{Digest, Sha256};
+use svc_clock::Clock;
+use svc_core::{EventId, UserId, event::Event, json_text::JsonText, quota::Quota};
+use svc_protocol::api::EmittedEvent;
+use svc_store::{
+    Grouped, GroupedResult, Hash, StoreError, Tx,
+    dispatch::{self, UserKey},
+    events::usage,
+    idempotency::{self, Use},
+};
+use uuid::Uuid;
+
+use super::{EmitServiceError, KEY_MAX, StorageLimits};
+use crate::{
+    events::{
+        audit::audit_lost,
+        dispatch::{Dispatch, DispatchResult},
+    },
+    identity::{Caller, Directory},
+};
+
+/// How long an idempotency key is remembered.
+pub(super) const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// An idempotency key and the hash of its request body.
+pub(super) struct IdempotencyKey {
+    text: String,
+    body_hash: Hash,
+}
+
+impl IdempotencyKey {
+    pub(super) fn new(
+        text: &str,
+        event_type: &str,
+        data: &JsonText,
+    ) -> Result<Self, EmitServiceError> {
+        let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !visible || !(1..=KEY_MAX).contains(&text.len()) {
+            return Err(EmitServiceError::InvalidKey);
+        }
+        let body = serde_json::to_vec(&(event_type, data)).expect("text and JSON");
+        Ok(Self {
+            text: text.to_owned(),
+            body_hash: Sha256::digest(body).into(),
+        })
+    }
+}
+
+/// The result of an emit.
+pub(super) enum EmitOutcome {
+    New(Arc<Event>, DispatchResult),
+    /// The same request was made before, with the same idempotency key.
+    Repeated(EmittedEvent),
+}
+
+/// An event of a caller that is to be written.
+pub(super) struct EmitCommand {
+    pub(super) directory: Arc<Directory>,
+    pub(super) clock: Clock,
+    pub(super) caller: Caller,
+    /// Gets its id in the transaction.
+    pub(super) event: Event,
+    pub(super) key: Option<IdempotencyKey>,
+    pub(super) storage: StorageLimits,
+    /// Whether old events may be removed to make room for this one.
+    pub(super) may_search: bool,
+}
+
+impl Grouped for EmitCommand {
+    type Answer = EmitOutcome;
+    type Error = EmitServiceError;
+
+    /// An event for which its owner has no room is written by itself, because older events must be
+    /// removed first.
+    fn run_together(
+        tx: &mut Tx<'_>,
+        commands: &[&Self],
+    ) -> Result<Vec<GroupedResult<Self>>, StoreError> {
+        let mut group = EmitGroup::read(tx, commands)?;
+        let results = commands.iter().map(|command| {
+            let fits = |bytes| bytes <= command.storage.quotas.get(Quota::EventBytes);
+            match group.emit(tx, command, fits) {
+                Ok(Some(outcome)) => Ok(Some(Ok(outcome))),
+                Ok(None) => Ok(None),
+                Err(EmitServiceError::Store(error)) => Err(error),
+                Err(refused) => Ok(Some(Err(refused))),
+            }
+        });
+        let results = results.collect::<Result<_, _>>()?;
+        group.dispatch.finish(tx)?;
+        Ok(results)
+    }
+
+    fn run_alone(&self, tx: &mut Tx<'_>) -> Result<EmitOutcome, EmitServiceError> {
+        let mut group = EmitGroup::read(tx, &[self])?;
+        let outcome = group.emit(tx, self, |_| true)?;
+        group.dispatch.finish(tx)?;
+        if let Some(EmitOutcome::New(event, dispatched)) = &outcome {
+            self.make_room(tx, event, dispatched.stored_bytes)?;
+        }
+        Ok(outcome.ok_or(StoreError::NoRow)?)
+    }
+}
+
+impl EmitCommand {
+    /// Uses the directory, which in a zone may be a second behind the database: emits are too
+    /// frequent to read the caller from the database each time.
+    fn check_caller(&self) -> Result<(), EmitServiceError> {
+        if self.directory.has_changed_since(&self.caller) {
+            self.directory.readmit(&self.caller, self.clock.now())?;
+        }
+        Ok(())
+    }
+
+    /// Removes old events to make room for an event that was just written, or refuses the event.
+    /// `bytes` is the size of all events of the owner.
+    fn make_room(
+        &self,
+        tx: &mut Tx<'_>,
+        event: &Event,
+        bytes: u64,
+    ) -> Result<(), EmitServiceError> {
+        let quotas = &self.storage.quotas;
+        let limits = usage::Limits {
+            owner: quotas.get(Quota::EventBytes),
+            server: self.storage.server_bytes,
+        };
+        let mut fits = bytes <= limits.owner;
+        if !fits && self.may_search {
+            let room = usage::make_room(tx, event.owner_id, event.id, limits)?;
+            audit_lost(tx, &room.lost, "the owner's quota `event_bytes` is used up")?;
+            fits = room.fits;
+        }
+        match fits {
+            true => Ok(()),
+            false => Ok(quotas.check(Quota::EventBytes, bytes)?),
+        }
+    }
+
+    fn user_key(&self) -> Option<UserKey> {
+        let key = self.key.as_ref()?;
+        Some((self.event.owner_id, key.text.clone()))
+    }
+}
+
+/// Emits that are written together.
+struct EmitGroup {
+    dispatch: Dispatch,
+    /// Used idempotency keys, those of this group included.
+    used: HashMap<UserKey, Use>,
+}
+
+impl EmitGroup {
+    fn read(tx: &mut Tx<'_>, commands: &[&EmitCommand]) -> Result<Self, StoreError> {
+        let mut owners: Vec<UserId> = commands.iter().map(|one| one.event.owner_id).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        let keys: Vec<_> = commands.iter().filter_map(|one| one.user_key()).collect();
+        let now = commands.iter().map(|one| one.event.ts).min();
+        let mut state = dispatch::read(tx, &owners, &keys, now.unwrap_or_default())?;
+        Ok(Self {
+            used: std::mem::take(&mut state.used),
+            dispatch: Dispatch::new(state, owners),
+        })
+    }
+
+    /// Writes an event, unless its idempotency key was used. Returns `None`, without writing, if
+    /// the bytes of the owner do not fit.
+    fn emit(
+        &mut self,
+        tx: &mut Tx<'_>,
+        command: &EmitCommand,
+        fits: impl FnOnce(u64) -> bool,
+    ) -> Result<Option<EmitOutcome>, EmitServiceError> {
+        command.check_caller()?;
+        let key = command.key.as_ref().zip(command.user_key());
+        if let Some((key, user_key)) = &key {
+            match self.used.get(user_key) {
+                Some(used) if used.body_hash == key.body_hash => {
+                    return Ok(Some(EmitOutcome::Repeated(used.emitted.clone())));
+                }
+                Some(_) => return Err(EmitServiceError::IdempotencyConflict),
+                None => {}
+            }
+        }
+        if !fits(self.dispatch.bytes_with(&command.event)) {
+            return Ok(None);
+        }
+        // Write transactions run one at a time, so the order of ids is the order of commits.
+        let event = Event {
+            id: EventId(Uuid::now_v7()),
+            ..command.event.clone()
+        };
+        if let Some((key, (user, text))) = key {
+            let used = Use {
+                body_hash: key.body_hash,
+                emitted: to_emitted(&event),
+            };
+            let expires_at = event.ts.plus(KEY_LIFE);
+            idempotency::put(tx, user, &text, &used, expires_at)?;
+            self.used.insert((user, text), used);
+        }
+        let dispatched = self.dispatch.emit(tx, &event, None)?;
+        Ok(Some(EmitOutcome::New(Arc::new(event), dispatched)))
+    }
+}
+
+pub(super) fn to_emitted(event: &Event) -> EmittedEvent {
+    EmittedEvent {
+        event_id: event.id,
+        event_type: event.r#type.clone(),
+    }
+}

@@ -1,0 +1,194 @@
+//! What dispatch reads before it chooses the lanes of events, and what it writes afterwards: a few
+//! round trips for any number of events.
+//!
+//! Transactions that write run one at a time, so nothing that is read here changes before the
+//! transaction writes.
+
+use std::collections::HashMap;
+
+use svc_core::{EventId, LaneId, Timestamp, UserId, event::Event};
+
+use crate::{
+    conditions::Conditions,
+    deliveries,
+    error::StoreError,
+    events::{self, usage},
+    idempotency::{self, Use},
+    lanes::Candidate,
+    record::row,
+    sinks::GLOBAL,
+    sql::{Query, Row, Tx, values},
+};
+
+/// An idempotency key of a user.
+pub type UserKey = (UserId, String);
+
+/// The lanes that see the events of some users, and their counters.
+#[derive(Debug, Default)]
+pub struct DispatchState {
+    /// By owner, in the order of their ids.
+    pub lanes: Vec<DispatchLane>,
+    /// The number of the newest event.
+    pub newest: u64,
+    /// Bytes of the stored events of the users who have any.
+    pub bytes: HashMap<UserId, u64>,
+    /// The keys that were used and have not expired.
+    pub used: HashMap<UserKey, Use>,
+}
+
+/// A lane that may receive an event, and its queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DispatchLane {
+    pub candidate: Candidate,
+    /// The owner's id, or `global`.
+    pub owner_key: String,
+    /// The number of the newest delivery.
+    pub tail: u64,
+    pub depth: u32,
+    /// Whether the lane dropped events since its queue was last empty.
+    pub dropping: bool,
+}
+
+row! { DispatchLane: owner_key, tail, depth, dropping; candidate }
+
+/// Changes of a lane that dispatch collects and writes once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LaneChange {
+    pub queued: u32,
+    pub dropped: u32,
+    /// The number of the first event that the lane must read from the store later.
+    pub refill_from: Option<u64>,
+}
+
+/// Reads what dispatch needs for events of `owners`, in one round trip. The lanes include the global
+/// ones.
+pub fn read(
+    tx: &mut Tx<'_>,
+    owners: &[UserId],
+    keys: &[UserKey],
+    now: Timestamp,
+) -> Result<DispatchState, StoreError> {
+    let owner_keys: Vec<_> = owners.iter().map(UserId::to_string).collect();
+    let mut queries = vec![
+        select_lanes(&owner_keys),
+        select_bytes(&owner_keys),
+        Query {
+            sql: format!("SELECT {}", events::NEWEST),
+            values: Vec::new(),
+        },
+    ];
+    if !keys.is_empty() {
+        queries.push(idempotency::select(keys, now));
+    }
+    let mut answers = tx.query_all(&queries)?.into_iter();
+    let mut next = || answers.next().unwrap_or_default();
+    Ok(DispatchState {
+        lanes: read_all(&next())?,
+        bytes: read_all(&next())?.into_iter().collect(),
+        newest: read_all(&next())?
+            .first()
+            .copied()
+            .ok_or(StoreError::NoRow)?,
+        used: next()
+            .iter()
+            .map(idempotency::read_used)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn read_all<T: crate::sql::FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
+    rows.iter().map(T::read).collect()
+}
+
+/// The active lanes, and inactive ones that hold events.
+fn select_lanes(owner_keys: &[String]) -> Query {
+    let mut conditions = Conditions::default();
+    let mut visible = owner_keys.to_vec();
+    visible.push(GLOBAL.to_owned());
+    conditions.add_in_padded("owner_key", &visible);
+    Query {
+        sql: format!(
+            "SELECT id, owner_key, sink_id, method, patterns, active, holds, tail, depth, dropping,
+                    CASE WHEN filter IS NULL THEN 0 ELSE 1 END AS has_filter,
+                    CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
+             FROM lanes WHERE {} AND (active = 1 OR holds = 1) ORDER BY id",
+            conditions.sql
+        ),
+        values: conditions.values,
+    }
+}
+
+fn select_bytes(owner_keys: &[String]) -> Query {
+    let mut conditions = Conditions::default();
+    conditions.add_in_padded("owner_key", owner_keys);
+    Query {
+        sql: format!(
+            "SELECT owner_key, bytes FROM event_usage WHERE {}",
+            conditions.sql
+        ),
+        values: conditions.values,
+    }
+}
+
+/// Stores an event with its number. [`finish`] writes the counters.
+pub fn insert_event(tx: &mut Tx<'_>, event: &Event, seq: u64) -> Result<(), StoreError> {
+    events::insert_numbered(tx, event, seq)
+}
+
+/// Stores an event that no lane receives.
+#[cfg(any(test, feature = "testing"))]
+pub fn store_event(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
+    let seq = events::newest_number(tx)? + 1;
+    insert_event(tx, event, seq)?;
+    finish(tx, seq, [(event.owner_id, usage::size_of(event))])
+}
+
+/// Queues an event in a lane, as its delivery number `n`. [`change_lane`] writes the counters.
+pub fn insert_delivery(
+    tx: &mut Tx<'_>,
+    (lane, n): (LaneId, u64),
+    event: (EventId, &str),
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    deliveries::insert(tx, lane, n, event, at)
+}
+
+/// Writes the collected changes of a lane.
+pub fn change_lane(tx: &mut Tx<'_>, lane: LaneId, change: &LaneChange) -> Result<(), StoreError> {
+    if change.queued > 0 {
+        let now = tx.now()?;
+        tx.hint();
+        tx.send(
+            "UPDATE lanes SET tail = tail + ?2, depth = depth + ?2,
+                 next_at = CASE WHEN depth = 0 OR keyed = 1 THEN ?3 ELSE next_at END
+             WHERE id = ?1",
+            values![lane, change.queued, now],
+        )?;
+    }
+    if change.dropped > 0 {
+        tx.send(
+            "UPDATE lanes SET dropped = dropped + ?2, dropping = 1 WHERE id = ?1",
+            values![lane, change.dropped],
+        )?;
+    }
+    if let Some(from) = change.refill_from {
+        tx.send(
+            "UPDATE lanes SET refill_from = ?2, refilling = 1 WHERE id = ?1",
+            values![lane, from],
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes the number of the newest event, and the bytes of new events for each owner.
+pub fn finish(
+    tx: &mut Tx<'_>,
+    newest: u64,
+    added: impl IntoIterator<Item = (UserId, u64)>,
+) -> Result<(), StoreError> {
+    events::set_newest(tx, newest)?;
+    for (owner, bytes) in added {
+        usage::add(tx, owner, bytes)?;
+    }
+    Ok(())
+}
