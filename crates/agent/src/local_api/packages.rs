@@ -18,7 +18,7 @@ use crate::packages::{Archive, Packages, SVC_LIBRARIES, USER_LIBRARIES};
 /// State of the route.
 pub struct PackageRoute {
     pub packages: Arc<Packages>,
-    /// Time that a request waits for the server.
+    /// The maximum time that a request waits for the server.
     pub within: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The part of the server's API that an agent reads, with canned answers.
+//! The part of the server's API that an agent reads, with prepared answers.
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
