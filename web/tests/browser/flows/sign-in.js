@@ -1,9 +1,9 @@
-/** Signing in: rejections are shown, and too many attempts are delayed. */
+/** Signing in: rejections are shown, and after too many attempts the user has to wait. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
 
-/** The server's limit of failed attempts. */
+/** The server's limit of failed attempts for one user. */
 const ATTEMPTS = 10;
 
 /** @param {import('../scene.js').Scene} scene */
