@@ -13,7 +13,7 @@ use crate::{
     prompt,
 };
 
-/// Run a tool, or a sink script with a sample event, on the server as your user; a failure exits 1
+/// Run a tool, or a sink script with a sample event, on the server as your user; exit 1 on failure
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc script run summary '{\"days\": 7}'\n  \
                    svc script run alarm --event-type space.unhealthy")]
