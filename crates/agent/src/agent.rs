@@ -42,7 +42,8 @@ pub struct Options {
     /// The Unix socket. `None` means `.svc/agent.sock` in the working folder, or a shorter path
     /// elsewhere if that path is too long for a socket.
     pub socket: Option<PathBuf>,
-    /// A TOML file or a Python script. The agent registers it once, at the first link.
+    /// A TOML file or a Python script with methods. The agent registers the methods once, at the
+    /// first link.
     pub methods_file: Option<PathBuf>,
     /// Whether the methods file replaces conflicting methods of the owner's other spaces.
     pub replace_conflicting: bool,

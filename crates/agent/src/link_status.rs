@@ -2,7 +2,7 @@
 
 use svc_link::SpaceIdentity;
 
-/// The state of the link, for parts of the agent that wait for it or show it.
+/// The state of the link, for parts of the agent that wait for the link or show its state.
 #[derive(Clone, Debug, Default)]
 pub struct LinkStatus {
     /// The number of the link that is up. `None` while no link is up.

@@ -29,7 +29,7 @@ use crate::{
     servers::{Clients, Servers},
 };
 
-/// Maximum size of a request body: the payload, and 1 KiB for the type and the JSON around both.
+/// Maximum size of a request body: the payload, and 1 KiB for the event type and the JSON syntax.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const EMIT_PATH: &str = "/api/events/emit";

@@ -1,4 +1,4 @@
-//! Decides which server is tried next, and detects that all of them have failed.
+//! Decides which server is tried next, and detects that all servers have failed.
 
 /// A cyclic order of servers.
 #[derive(Debug)]

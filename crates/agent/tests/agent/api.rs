@@ -40,7 +40,7 @@ impl Api {
         self.state.lock().startup_script = Some(script("boot", kind, "user", source));
     }
 
-    /// Each library is its owner, name and source.
+    /// Each library is a tuple of its owner, name and source.
     pub fn set_libraries(&self, libraries: &[(&str, &str, &str)]) {
         self.state.lock().libraries = libraries
             .iter()

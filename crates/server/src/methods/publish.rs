@@ -183,7 +183,7 @@ impl Publisher {
         let unknown = named.filter(|(_, sink)| !known.contains(sink.as_str()));
         let warnings = unknown.map(|(method, sink)| {
             format!(
-                "method `{method}` names the event sink `{sink}`, but no json-rpc sink has this name; until there is one, its events have the default format"
+                "method `{method}` names the event sink `{sink}`, but no json-rpc sink has this name; until there is one, the method gets events in the default format"
             )
         });
         Ok(warnings.collect())

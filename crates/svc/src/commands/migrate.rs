@@ -183,10 +183,14 @@ fn print_next_steps(report: &Report) {
     eprintln!("next, set in the environment of every server of the zone:");
     match &report.secret_key_file {
         Some(file) => eprintln!(
-            "  export SVC_SECRET_KEY=\"$(cat {})\"    # the stored secrets are encrypted with it",
+            "  export SVC_SECRET_KEY=\"$(cat {})\"    # the stored secrets are encrypted with this key",
             quote(&file.display().to_string())
         ),
-        None => eprintln!("  SVC_SECRET_KEY, as before: the stored secrets are encrypted with it"),
+        None => {
+            eprintln!(
+                "  SVC_SECRET_KEY, unchanged: the stored secrets are encrypted with this key"
+            );
+        }
     }
     eprintln!("  SVC_DATABASE_URL, the URL of the new database");
     eprintln!("then start this server with its data folder, which holds its id and its spaces:");

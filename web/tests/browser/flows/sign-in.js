@@ -15,7 +15,7 @@ export default async function signIn(scene) {
   const submit = page.getByRole('button', { name: 'Sign in' });
   const alert = page.getByRole('alert');
 
-  // A page that needs a user redirects to the form, and back afterwards.
+  // A page that needs a signed-in user redirects to the sign-in form. After the sign-in, the form redirects back.
   await page.goto('/tokens?q=x');
   await seePage(page, 'Sign in to svc');
   assert.equal(new URL(page.url()).pathname, '/login');

@@ -1,5 +1,5 @@
-//! Indexes shared methods by the groups that may see them, so that the cost of a list depends on
-//! the number of methods in the list, not on the number of all methods.
+//! Indexes shared methods by the users with whom they are shared: all users, or a group. So the
+//! cost of a list depends on the number of methods in the list, not on the number of all methods.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Repeats arguments in headers where a tool's schema requires it (`x-mcp-header`).
+//! Repeats the arguments of a tool in headers, if the tool's schema requires that (`x-mcp-header`).
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -40,7 +40,7 @@ pub struct Setup {
 /// The result of one run of the setup.
 pub struct SetupRun {
     pub outcome: Result<Program, SetupError>,
-    /// The files that the run loaded, even if it failed.
+    /// The files that the run loaded, even if the run failed.
     pub files: Vec<PathBuf>,
 }
 

@@ -116,7 +116,7 @@ fn choose(
     Err(
         Failure::usage(format!("`{reference}` is the name of several scripts"))
             .why(joined(candidates))
-            .hint("choose one with --kind or by its id"),
+            .hint("choose a script with --kind or by its id"),
     )
 }
 

@@ -143,7 +143,7 @@ async fn s6_5_replay_requeues_past_events_up_to_the_free_capacity() {
         .collect();
     assert_eq!(got, ids);
     assert_eq!(admin.audit_entries("event_sink.replayed").await.len(), 1);
-    // A full queue: a replay queues no event, and a resend is refused.
+    // When the queue is full, a replay queues no event, and a resend is refused.
     sink.wait_for("delivered", 5, SOON).await;
     receiver.set("/late", Reply::Hang);
     for n in 5..110 {

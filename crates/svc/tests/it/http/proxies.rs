@@ -77,7 +77,7 @@ async fn a_session_cookie_is_secure_when_a_trusted_proxy_reports_https() {
 }
 
 #[tokio::test]
-async fn a_request_with_a_session_cookie_of_the_wrong_scheme_or_with_two_is_refused() {
+async fn a_session_cookie_must_match_the_scheme_and_ambiguous_cookies_are_refused() {
     let server = TestServer::builder()
         .config("trusted_proxies = [\"127.0.0.0/8\"]")
         .start()

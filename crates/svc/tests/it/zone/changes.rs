@@ -33,7 +33,7 @@ pub async fn users_tokens_and_sessions(
     for ann in &others {
         in_effect("the token", made, || async { status(ann).await == 200 }).await;
     }
-    // A login at one server is a login at all of them, until it ends at any of them.
+    // The session of a login at one server is valid at all servers. A logout at any server ends it.
     let cookie = others[0].login().await;
     let made = Instant::now();
     let session = |member: usize, method: &'static str, path: &'static str| {

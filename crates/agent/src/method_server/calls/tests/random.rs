@@ -115,7 +115,7 @@ proptest! {
                 }
             }
             for answer in effects.answers.drain(..) {
-                prop_assert!(!forgotten.contains(&answer.caller), "its link is lost");
+                prop_assert!(!forgotten.contains(&answer.caller), "a call of a lost link was answered");
                 if is_final(in_flight_max, answer.kind) {
                     open.retain(|caller| *caller != answer.caller);
                     *ended.entry(answer.caller).or_default() += 1;
@@ -125,7 +125,7 @@ proptest! {
         }
         bench.table.close(&mut bench.effects);
         for answer in bench.effects.answers.drain(..) {
-            prop_assert!(!forgotten.contains(&answer.caller), "its link is lost");
+            prop_assert!(!forgotten.contains(&answer.caller), "a call of a lost link was answered");
             open.retain(|caller| *caller != answer.caller);
             *ended.entry(answer.caller).or_default() += 1;
         }

@@ -97,7 +97,8 @@ fn the_pipe_gets_only_the_lines_that_fit() {
         let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
         (Take::Lines { was_read }, lines)
     };
-    // A single user may fill the pipe. Each line counts as 22 bytes: 2 of JSON and 20 after it.
+    // A single user may fill the pipe. Each line counts as 22 bytes: 2 of JSON, and 20 for the id
+    // and the end of the line.
     let room_for_two = PIPE_BYTES - 44;
     assert_eq!(
         take(&mut bench, pipe(room_for_two, None)),
