@@ -1,4 +1,5 @@
-// Schemas and patterns of other users.
+// The form and the snippets of a method. Its schemas and patterns were written by other users, so they may be slow,
+// recursive or invalid.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../app/src/lib/exact.js';
@@ -8,7 +9,7 @@ import { isFast, matches, valueError } from '../app/src/pages/method/check.js';
 import { initialOf, resolve, shapeOf } from '../app/src/pages/method/schema.js';
 import { cliOf, curlOf, pythonLiteral, typescriptOf } from '../app/src/pages/method/snippets.js';
 
-test('only fast patterns are tested', () => {
+test('a value is checked only against patterns that are always fast', () => {
   for (const pattern of ['^[a-z]+$', String.raw`^\d{4}-\d{2}-\d{2}$`, 'ab?c', '^x{2,9}', ''])
     assert.ok(isFast(pattern), pattern);
   const slow = [
@@ -24,7 +25,7 @@ test('only fast patterns are tested', () => {
   for (const pattern of slow) assert.ok(!isFast(pattern), pattern);
   const start = performance.now();
   for (const pattern of slow) assert.ok(matches(pattern, 'a'.repeat(60)), pattern);
-  assert.ok(matches('^b$', 'a'.repeat(2_000)), 'too long to be tested');
+  assert.ok(matches('^b$', 'a'.repeat(2_000)), 'a value that is too long is not checked');
   assert.ok(performance.now() - start < 1_000);
   assert.ok(!matches('^[a-z]+$', 'A'));
   assert.ok(matches('[', 'a'), 'an invalid pattern rejects nothing');
@@ -36,7 +37,7 @@ test('a field reports the error of its value', () => {
   assert.equal(of({ type: 'integer', maximum: 5 }, 6), 'At most 5.');
   assert.equal(of({ enum: ['a', 'b'] }, 'c'), 'Not one of the allowed values.');
   assert.equal(of({ type: 'string' }, undefined), 'Required.');
-  // `5.0` is kept as text where the engine supports it; as a limit it is still a number.
+  // Engines with `JSON.rawJSON` keep the text `5.0`. As a limit, it must still be compared as a number.
   const parsed = parseExact('{"type":"number","maximum":5.0,"default":12345678901234567890}');
   assert.ok(parsed.ok);
   assert.equal(of(parsed.value, 6), 'At most 5.');
@@ -56,14 +57,14 @@ test('references are resolved, including cycles', () => {
   assert.equal(resolve({ $ref: '#/$defs/node' }, root).type, 'object');
   assert.deepEqual(resolve({ $ref: '#/$defs/nothing', title: 'x' }, root), { title: 'x' });
   assert.deepEqual(resolve({ $ref: '#/__proto__/x' }, root), {});
-  // A reference is percent-encoded over the escapes of the pointer: `%7E1` is `~1`, and `~01` is the name `~1`.
+  // A reference is a percent-encoded JSON pointer: `%7E` means `~`. In the pointer, `~1` means `/` and `~0` means `~`.
   const escaped = { $defs: { 'a/b': { title: 'slash' }, '~1': { title: 'tilde' }, '50%': { title: 'percent' } } };
   assert.deepEqual(resolve({ $ref: '#/$defs/a%7E1b' }, escaped), { title: 'slash' });
   assert.deepEqual(resolve({ $ref: '#/$defs/a~1b' }, escaped), { title: 'slash' });
   assert.deepEqual(resolve({ $ref: '#/$defs/~01' }, escaped), { title: 'tilde' });
   assert.deepEqual(resolve({ $ref: '#/$defs/%7E01' }, escaped), { title: 'tilde' });
   assert.deepEqual(resolve({ $ref: '#/$defs/50%25' }, escaped), { title: 'percent' });
-  assert.deepEqual(resolve({ $ref: '#/$defs/50%' }, escaped), { title: 'percent' }, 'not percent-encoded');
+  assert.deepEqual(resolve({ $ref: '#/$defs/50%' }, escaped), { title: 'percent' }, 'a `%` without two digits stays');
   const self = { $ref: '#' };
   assert.deepEqual(resolve(self, self), {});
   const both = {
@@ -76,7 +77,7 @@ test('references are resolved, including cycles', () => {
 
   const first = initialOf({ $ref: '#/$defs/node' }, root);
   assert.equal(first.n, 3);
-  assert.ok(JSON.stringify(first).length < 1_000, 'a recursive schema ends');
+  assert.ok(JSON.stringify(first).length < 1_000, 'the initial value of a recursive schema is finite');
 });
 
 test('a form starts with the smallest value that can be valid', () => {
@@ -101,7 +102,7 @@ test('a form starts with the smallest value that can be valid', () => {
   assert.equal(JSON.stringify(odd), '{"__proto__":""}');
 });
 
-test('a brief value is a prefix of the whole', () => {
+test('a brief value is a prefix of its JSON text', () => {
   for (const value of [
     null,
     1,
@@ -119,17 +120,17 @@ test('a brief value is a prefix of the whole', () => {
       assert.equal(briefJson(value, length), whole.length > length ? `${whole.slice(0, length)}…` : whole);
   }
   assert.equal(briefJson(undefined), '');
-  // Only the visible part is read.
+  // Members after the visible part are not read.
   const large = {
     first: 'x'.repeat(200),
     get never() {
-      throw new Error('written out');
+      throw new Error('this member must not be read');
     },
   };
   assert.ok(briefJson(large).endsWith('…'));
 });
 
-test('snippets preserve the call for any params', () => {
+test('snippets contain the exact name and params, whatever characters these have', () => {
   assert.equal(shellQuote('orders.create'), 'orders.create');
   assert.equal(shellQuote("it's $HOME `x`"), String.raw`'it'\''s $HOME ${'`x`'}'`);
   assert.equal(shellQuote('--help'), "'--help'");

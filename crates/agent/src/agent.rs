@@ -34,7 +34,7 @@ pub struct Options {
     /// The URL of the server, or the URLs of several servers of one zone, separated by commas.
     pub server_urls: String,
     pub agent_token: String,
-    /// PEM file of certificates, trusted in addition to the machine's roots.
+    /// PEM file of certificates that are trusted in addition to the machine's root certificates.
     pub ca_file: Option<PathBuf>,
     /// The loopback TCP address. `None` means the default port, or a free port if the default is in
     /// use.
@@ -42,7 +42,8 @@ pub struct Options {
     /// The Unix socket. `None` means `.svc/agent.sock` in the working folder, or a shorter path
     /// elsewhere if that path is too long for a socket.
     pub socket: Option<PathBuf>,
-    /// A TOML file or a Python script. The agent registers it once, at the first link.
+    /// A TOML file or a Python script with methods. The agent registers the methods once, at the
+    /// first link.
     pub methods_file: Option<PathBuf>,
     /// Whether the methods file replaces conflicting methods of the owner's other spaces.
     pub replace_conflicting: bool,
@@ -70,7 +71,9 @@ pub enum Exit {
 pub enum Error {
     #[error(transparent)]
     Server(#[from] TargetError),
-    #[error("the agent token contains characters that no token has; check SVC_AGENT_TOKEN")]
+    #[error(
+        "the agent token contains characters that are not allowed in a token; check SVC_AGENT_TOKEN"
+    )]
     TokenText,
     #[error(transparent)]
     Listen(#[from] BindError),
@@ -181,7 +184,7 @@ impl Agent {
         }
     }
 
-    /// Accepts no more calls and waits for those in flight, within a limit.
+    /// Accepts no more calls and waits a limited time for the calls in flight.
     async fn drain(&mut self) {
         tracing::info!("the agent is stopping");
         let routes = &self.registrar.routes;

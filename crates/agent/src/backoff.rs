@@ -25,7 +25,7 @@ impl Backoff {
     }
 }
 
-/// The delays of one run of attempts.
+/// The delays of one sequence of attempts.
 #[derive(Clone, Debug)]
 pub struct Delays {
     backoff: Backoff,

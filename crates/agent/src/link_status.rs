@@ -1,11 +1,11 @@
-//! Whether the agent is linked to a server, and which space it belongs to.
+//! Whether the agent is linked to a server, and which space the agent belongs to.
 
 use svc_link::SpaceIdentity;
 
-/// The state of the link, for parts of the agent that wait for it or show it.
+/// The state of the link, for parts of the agent that wait for the link or show its state.
 #[derive(Clone, Debug, Default)]
 pub struct LinkStatus {
-    /// The number of the link that is up.
+    /// The number of the link that is up. `None` while no link is up.
     pub link: Option<u64>,
     /// Why the last attempt failed, while no link is up.
     pub error: Option<String>,

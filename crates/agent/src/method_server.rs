@@ -2,7 +2,7 @@
 //!
 //! [`MethodServer`] outlives the processes it starts: during a restart, it keeps the waiting calls.
 //! The hot path (`MethodServer::enqueue` and `CallTable::answer`) takes one short lock and never
-//! waits. This module never looks at the methods of a registration; it forwards lines.
+//! waits. This module never reads the method definitions of a registration; it only forwards lines.
 
 mod calls;
 mod command;
@@ -46,7 +46,7 @@ use crate::{
 pub struct Setup {
     pub launch: Launch,
     pub definition: ServerDefinition,
-    /// Whether calls wait until [`MethodServer::release`].
+    /// Whether calls wait until [`MethodServer::release`] is called.
     pub held: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct Services {
     pub log: Arc<SpaceLog>,
     pub ids: CallIds,
     pub packages: Arc<Packages>,
-    /// Ends the process if the agent is killed.
+    /// Kills the processes of method servers if the agent is killed.
     pub guard: Arc<Guard>,
     pub policy: Arc<Policy>,
 }
@@ -126,8 +126,8 @@ impl MethodServer {
         })
     }
 
-    /// Queues a call (with a caller) or a notification (without). `user` is the number of the
-    /// calling user on this link. Users take turns.
+    /// Queues a call, or a notification if `caller` is `None`. `user` is the number of the calling
+    /// user on this link. Users take turns.
     pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.shared.with(|inner| {
@@ -136,7 +136,7 @@ impl MethodServer {
         });
     }
 
-    /// Returns `false` if this method server does not have the call.
+    /// Cancels a call. Returns `false` if this method server does not have the call.
     pub fn cancel(&self, caller: Caller) -> bool {
         self.shared
             .with(|inner| inner.table.cancel(caller, &mut inner.effects))

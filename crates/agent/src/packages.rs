@@ -1,9 +1,9 @@
 //! The Python packages of a space: the `svc` library, the owner's libraries on the server, and the
 //! global libraries (spec 4.2).
 //!
-//! The local API serves them as zip archives. For programs that the agent starts, they are also
-//! files on `PYTHONPATH`, so that `import svc` works without an installation. A missing package
-//! never prevents a start.
+//! The local API serves the packages as zip archives. For programs that the agent starts, the
+//! packages are also files on `PYTHONPATH`, so that `import svc` works without an installation. The
+//! agent starts a program even if a package is missing.
 
 mod file;
 
@@ -29,7 +29,7 @@ use crate::{
 
 /// Archive of the `svc` library.
 pub const SVC_LIBRARIES: &str = "svc-libraries.zip";
-/// Archive of the owner's libraries and the global ones.
+/// Archive of the owner's libraries and the global libraries.
 pub const USER_LIBRARIES: &str = "user-libraries.zip";
 
 /// Why the archive of libraries is unavailable.
@@ -59,9 +59,9 @@ pub struct Packages {
 /// The libraries as last read.
 #[derive(Default)]
 struct Libraries {
-    /// `None` until they have been read.
+    /// `None` until the libraries have been read.
     package: Option<Arc<Package>>,
-    /// How often they have changed.
+    /// How often the libraries have changed.
     version: u64,
 }
 
@@ -105,7 +105,7 @@ impl Packages {
         }
     }
 
-    /// Reads the libraries, if that takes at most `limit`.
+    /// Reads the libraries from the server, but gives up after `limit`. Failures are only logged.
     pub async fn refresh_within(&self, limit: Duration) {
         if self.link.borrow().link.is_none() {
             return;
@@ -121,7 +121,8 @@ impl Packages {
         self.svc.archive.clone()
     }
 
-    /// Reads the libraries from the server. If that fails, returns those of the last read.
+    /// Reads the libraries from the server. If that fails, returns the libraries of the last
+    /// successful read.
     pub async fn get_libraries(&self, limit: Duration) -> Result<Archive, PackagesError> {
         let status = self.link.borrow().clone();
         let refreshed = match status.link {
@@ -148,7 +149,7 @@ impl Packages {
         PythonPath(files.collect())
     }
 
-    /// Reads the libraries from the server. Callers that arrive during a read share the next one.
+    /// Reads the libraries from the server. Callers that arrive during a read share the next read.
     async fn refresh(&self) -> Result<(), ServerApiError> {
         let asked = Instant::now();
         let mut read = self.read.lock().await;

@@ -13,16 +13,17 @@ pub struct Policy {
     /// Delays between attempts to link, while the link has been down for less than
     /// `reconnect_soon_for`.
     pub reconnect_soon: Backoff,
-    /// How long `reconnect_soon` applies. Most lost links are restarts of the server, which take
-    /// seconds.
+    /// How long `reconnect_soon` applies. Most links are lost because the server restarts, which
+    /// takes seconds.
     pub reconnect_soon_for: Duration,
     /// Delays between attempts to link after `reconnect_soon_for`.
     pub reconnect: Backoff,
-    /// A link that was up this long resets the delays.
+    /// After a link was up for this long, the delays start again with the shortest one.
     pub reconnect_reset: Duration,
     /// Delay between attempts while the space is stopped on the server.
     pub space_stopped_retry: Duration,
-    /// While this many bytes wait for a slow link, the method server's output stays in its pipe.
+    /// While more bytes than this wait to be sent over the link, the agent does not read the output
+    /// of the method server.
     pub link_queue_bytes_max: usize,
 
     /// Time the server has to answer a registration.
@@ -32,26 +33,27 @@ pub struct Policy {
 
     /// If a new method server exits within this time, its registration is refused.
     pub start_check: Duration,
-    /// Delays between restarts. The first restart has no delay.
+    /// Delays between restarts of a method server. The first restart has no delay.
     pub restart: Backoff,
-    /// A method server that was up this long resets the delays.
+    /// After a method server was up for this long, the delays start again.
     pub restart_reset: Duration,
-    /// How long a new call waits for a restart.
+    /// How long a new call waits for a restart of the method server.
     pub restart_wait: Duration,
-    /// If calls in flight are limited: the minimum time from the timeout of an unanswered call
-    /// until the call counts as lost. A method server whose slots all hold lost calls is restarted.
+    /// The minimum time from the timeout of an unanswered call until the call counts as lost. Used
+    /// only if calls in flight are limited: a method server whose slots all hold lost calls is
+    /// restarted.
     pub overdue_min: Duration,
-    /// The maximum number of bytes that may wait for a method server.
+    /// The maximum number of bytes of lines that wait to be written to a method server.
     pub unwritten_bytes_max: usize,
-    /// Interval of checking waiting calls.
+    /// Interval between checks of waiting calls and of calls in flight.
     pub tick: Duration,
-    /// A replaced method server must be idle this long before it is stopped: calls that were routed
-    /// to it just before may still arrive.
+    /// A replaced method server must be idle this long before it is stopped: calls that the server
+    /// sent just before the replacement may still arrive.
     pub drain_linger: Duration,
 
-    /// From closing stdin to SIGTERM.
+    /// Time from closing the stdin of a method server to SIGTERM.
     pub stop_stdin: Duration,
-    /// From SIGTERM to SIGKILL.
+    /// Time from SIGTERM to SIGKILL.
     pub stop_term: Duration,
     /// Time to read the remaining output of a process that has ended.
     pub stop_output: Duration,
@@ -64,16 +66,17 @@ pub struct Policy {
     pub registration_script: Duration,
     /// How long a space's startup script may run.
     pub startup_script: Duration,
-    /// How long the methods file waits for the startup script. The script continues after that.
+    /// How long the registration of the methods file waits for the startup script. After that time
+    /// the script continues to run.
     pub startup_script_wait: Duration,
     /// Attempts to read the startup script before the agent continues without it.
     pub startup_script_tries: u32,
     /// How long the start of a method server or script waits for an update of the libraries.
     pub packages_wait: Duration,
-    /// How long a restart of a method server waits for such an update. Short, because calls are
-    /// waiting.
+    /// How long a restart of a method server waits for an update of the libraries. Short, because
+    /// calls are waiting.
     pub packages_restart_wait: Duration,
-    /// How long a request for the libraries waits for such an update.
+    /// How long a request to the local API for the libraries waits for an update.
     pub packages_answer: Duration,
 
     /// The maximum number of log lines per second that are sent to the server.

@@ -1,7 +1,7 @@
 //! Runs `.py` files of the space, each in a process of the `svc` program, and logs their output.
 //!
-//! The agent itself never evaluates a script: a script that hangs or uses too much memory is a
-//! process that can be killed.
+//! The agent itself never evaluates a script: if a script hangs or uses too much memory, its
+//! process can be killed.
 
 use std::{
     collections::VecDeque,
@@ -25,11 +25,11 @@ use crate::{
     registration::AgentAddresses,
 };
 
-/// Of a longer line of output, only the size is logged.
+/// If a line of output is longer than this, only its size is logged.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// Last lines of output that are kept for a failure: a traceback, and its error at the end.
+/// Number of last output lines that a failure contains: enough for a traceback and its error.
 const TAIL_LINES: usize = 40;
-/// The maximum number of characters kept of such a line.
+/// The maximum number of characters of each of these lines.
 const TAIL_LINE_CHARS: usize = 500;
 
 /// Why a script failed, and the last lines of its output.
@@ -88,8 +88,8 @@ pub struct ScriptRunner {
 }
 
 impl ScriptRunner {
-    /// Runs `svc` with these arguments, which name a script. On return or when the future is
-    /// dropped, the process and its group have been killed.
+    /// Runs `svc` with these arguments, which name a script. The process and its group are killed
+    /// before this function returns, and also if the future is dropped.
     pub async fn run(
         &self,
         args: &[&OsStr],
@@ -141,7 +141,7 @@ impl ScriptRunner {
         let ended = timeout(limit, child.wait()).await;
         drop(group);
         let read = async { while reading.join_next().await.is_some() {} };
-        // With a time limit: a process that left the group may hold the pipe open.
+        // Limit the time, because a process that left the group may hold the pipe open.
         let _ = timeout(services.policy.stop_output, read).await;
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),

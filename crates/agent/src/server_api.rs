@@ -27,7 +27,7 @@ pub enum ServerApiError {
     /// The server answered with a status of 500 or higher.
     #[error("{0}")]
     ServerFailure(svc_client::Error),
-    #[error("the server's answer to `{path}` is not what this version of svc knows: {source}")]
+    #[error("this version of svc cannot read the server's answer to `{path}`: {source}")]
     Answer {
         path: String,
         source: serde_json::Error,
@@ -35,7 +35,7 @@ pub enum ServerApiError {
     #[error("the server's answer to `{0}` has an invalid `next_cursor`")]
     InvalidCursor(String),
     #[error(
-        "the libraries are too many or too large: at most {LIBRARIES_MAX} with {LIBRARIES_BYTES_MAX} bytes are used"
+        "there are more than {LIBRARIES_MAX} libraries, or they have more than {LIBRARIES_BYTES_MAX} bytes together; delete some, see `svc script list`"
     )]
     TooManyLibraries,
     #[error("script `{name}` is of kind `{kind}`, not `startup`; see `svc script list`")]
@@ -90,8 +90,8 @@ impl ServerApi {
         Ok(Some(script))
     }
 
-    /// Name and source of the owner's libraries and of the global ones, sorted by name. An owner's
-    /// library replaces a global one of the same name.
+    /// Name and source of the owner's libraries and of the global libraries, sorted by name. A
+    /// library of the owner replaces a global library of the same name.
     pub async fn libraries(&self) -> Result<Vec<(String, String)>, ServerApiError> {
         let mut libraries = BTreeMap::new();
         let mut bytes = 0;
@@ -114,8 +114,8 @@ impl ServerApi {
             }
             match page.next_cursor {
                 None => break,
-                // The same cursor again would loop forever. Other characters could add parameters
-                // to the request.
+                // A repeated cursor would loop forever. A cursor with special characters could add
+                // parameters to the request.
                 Some(next) if cursor.as_ref() == Some(&next) || !is_plain(&next) => {
                     return Err(ServerApiError::InvalidCursor(path));
                 }
@@ -125,7 +125,7 @@ impl ServerApi {
         Ok(libraries.into_iter().collect())
     }
 
-    /// Asks the current server, or the first other server that can be reached.
+    /// Sends the request to the current server. If a server cannot be reached, tries the next one.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerApiError> {
         let mut unreachable = None;
         for client in self.clients.in_turn() {
@@ -138,7 +138,7 @@ impl ServerApi {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(unreachable.expect("there is a server to ask").into())
+        Err(unreachable.expect("there is at least one server").into())
     }
 }
 

@@ -161,7 +161,7 @@ impl Client {
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
             self.transport
-                .unexpected("the credential contains characters that no credential has")
+                .unexpected("the token contains characters that are not allowed in a token")
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);

@@ -7,7 +7,7 @@ use crate::Timestamp;
 
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
-/// A lane that has fallen behind looks at stored events again when no more events than this wait in
+/// A lane that has fallen behind checks stored events again when no more events than this wait in
 /// its queue. Past events that a user sends again also fill the queue only up to this depth.
 pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The maximum number of attempts of one delivery (spec 6.5).

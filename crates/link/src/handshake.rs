@@ -39,7 +39,7 @@ pub struct OpenedLink<S> {
 /// Why a link could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    #[error("the agent token contains characters that no token has")]
+    #[error("the agent token contains characters that are not allowed in a token")]
     TokenText,
     #[error("the server answered the request for a link with {0}")]
     Status(StatusCode),

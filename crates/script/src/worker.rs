@@ -1,9 +1,9 @@
-//! Worker processes of this same binary. Each runs one script at a time.
+//! Worker processes, which run this same binary. Each worker runs one script at a time.
 //!
 //! Parts: [`child::main`] is the process itself (`svc script-worker`). [`confine`] limits the
 //! process, and the [`gauge`] measures its memory. [`Worker`] is the parent's handle. [`Pool`]
-//! keeps a few workers for sandboxed jobs and never shares one between owners. Parent and worker
-//! exchange frames over stdin and stdout ([`protocol`]).
+//! keeps a few workers for sandboxed jobs and never shares a worker between owners. Parent and
+//! worker exchange frames over stdin and stdout ([`protocol`]).
 //!
 //! Invariant: a script ends at the latest with its process, and the parent can always end the
 //! process.

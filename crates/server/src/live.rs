@@ -1,6 +1,7 @@
-//! Linked spaces in memory: a [`LiveSpace`] has a [`Link`], or lost it within the grace period.
-//! Calls are put on a [`Link`]; `calls` holds the calls in flight. [`SpaceLogs`] holds the last log
-//! lines of each space. This module must not open, register or end links: `links` does.
+//! The linked spaces, in memory. A [`LiveSpace`] has a [`Link`], or has lost its link and the grace
+//! period has not ended yet. A [`Link`] sends calls; `calls` holds the calls in flight.
+//! [`SpaceLogs`] holds the last log lines of each space. This module must not open, register or end
+//! links: that is the task of the module `links`.
 
 mod calls;
 mod health_pace;

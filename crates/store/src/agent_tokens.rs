@@ -1,7 +1,7 @@
 //! Agent tokens, stored as hashes.
 //!
-//! A space has at most one token of each kind: one that was shown to its owner, and one that the
-//! server gave to an agent that it runs itself.
+//! A space has at most one token of each kind: a token that was shown to its owner, and a token
+//! that the server gave to an agent that the server runs itself.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
@@ -44,7 +44,7 @@ pub struct OwnedAgentToken {
     pub hash: Hash,
     pub space_id: SpaceId,
     pub owner_id: UserId,
-    /// Why the space is stopped; `None` if it is not.
+    /// Why the space is stopped; `None` if the space is not stopped.
     pub stop_reason: Option<StopReason>,
 }
 
@@ -54,7 +54,7 @@ pub fn insert(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> 
     tx.insert(token)
 }
 
-/// Replaces the space's earlier tokens of the same kind.
+/// Inserts a token. Deletes the earlier tokens of the same space and kind.
 pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM agent_tokens WHERE space_id = ?1 AND kind = ?2",
@@ -100,7 +100,7 @@ pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.list(OWNED_TOKENS, &[])
 }
 
-/// The tokens of one space, none if it is deleted: for the directory.
+/// The tokens of one space, for the directory. Empty if the space is deleted.
 pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.list(
         &format!("{OWNED_TOKENS} AND a.space_id = ?1"),

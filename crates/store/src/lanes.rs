@@ -53,7 +53,7 @@ pub enum DeliveryKind {
 impl DeliveryKind {
     pub const ALL: [Self; 3] = [Self::Webhook, Self::Script, Self::Method];
 
-    /// Its position in [`ALL`](Self::ALL).
+    /// The index of this kind in [`ALL`](Self::ALL).
     pub fn index(self) -> usize {
         self as usize
     }
@@ -70,7 +70,7 @@ pub struct LaneRow {
     pub dropped: u64,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
-    /// Whether there are stored events that the lane has not looked at.
+    /// Whether there are stored events that the lane has not checked yet.
     pub is_behind: bool,
     /// The number of unfinished requests to send past events again.
     pub feeds: u32,
@@ -113,7 +113,7 @@ pub struct Backlog {
 
 row! { Backlog: lane as "id", name, owner, depth, oldest }
 
-/// `None` for a json-rpc sink.
+/// The lane of a sink. `None` for a json-rpc sink, which has no lane.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
     tx.find(
         "SELECT id, depth, dropped, failures, feeds, filter_errors, filter_error,
@@ -157,7 +157,7 @@ pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
 /// The key of the counter that keeps the drops of removed lanes, so that the total never decreases.
 const KEPT_DROPS: &str = "drops_of_removed_lanes";
 
-/// Adds the drops of a removed lane to this counter.
+/// Adds the drops of a removed lane to the counter [`KEPT_DROPS`].
 pub(super) fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
     if dropped > 0 {
         let kept = kept_drops(tx)? + dropped;

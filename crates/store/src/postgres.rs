@@ -1,6 +1,6 @@
 //! PostgreSQL behind the port, for a zone of several servers.
 //!
-//! Cast: [`Server`] holds the address of the database and opens connections; [`Connection`] is one
+//! Parts: [`Server`] holds the address of the database and opens connections; [`Connection`] is one
 //! of them, used by one thread; `address` parses the URL, `types` converts values, `listen`
 //! receives the notifications of other servers.
 //!

@@ -1,6 +1,6 @@
 //! Copies an embedded database into an empty PostgreSQL database.
 //!
-//! Cast: [`Source`] is the embedded database, locked against other writers. [`Target`] is one
+//! Parts: [`Source`] is the embedded database, locked against other writers. [`Target`] is one
 //! transaction on the other database, schema included. `tables` lists the tables in the order of
 //! copying and reads them page by page. The target stays empty until [`Target::commit`]. The
 //! source is migrated to the current schema, and nothing else in it is changed.

@@ -33,7 +33,9 @@ pub enum ConnectError {
         url: String,
         source: Box<WebSocketError>,
     },
-    #[error("the agent token contains characters that no token has; check SVC_AGENT_TOKEN")]
+    #[error(
+        "the agent token contains characters that are not allowed in a token; check SVC_AGENT_TOKEN"
+    )]
     TokenText,
     #[error("the server refuses the link: {}", .0.detail)]
     Refused(Refusal),

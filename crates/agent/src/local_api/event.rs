@@ -29,12 +29,12 @@ use crate::{
     servers::{Clients, Servers},
 };
 
-/// Maximum size of a request body: the payload, and 1 KiB for the type and the JSON around both.
+/// Maximum size of a request body: the payload, and 1 KiB for the event type and the JSON syntax.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const EMIT_PATH: &str = "/api/events/emit";
 
-/// Forwards events to the servers, over kept connections.
+/// Forwards events to the servers, over connections that stay open.
 pub struct Events {
     servers: Clients,
     link: watch::Receiver<LinkStatus>,
@@ -82,7 +82,9 @@ impl Events {
                 Err(error) => return Err(send_failure(error)),
             }
         }
-        Err(send_failure(unreachable.expect("there is a server to ask")))
+        Err(send_failure(
+            unreachable.expect("there is at least one server"),
+        ))
     }
 }
 
@@ -97,7 +99,7 @@ fn send_failure(error: Error) -> Failure {
     }
 }
 
-/// The handler of both listeners.
+/// Handles `POST /event` on both listeners.
 pub async fn emit(
     State(events): State<Arc<Events>>,
     headers: HeaderMap,

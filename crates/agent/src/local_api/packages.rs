@@ -18,7 +18,7 @@ use crate::packages::{Archive, Packages, SVC_LIBRARIES, USER_LIBRARIES};
 /// State of the route.
 pub struct PackageRoute {
     pub packages: Arc<Packages>,
-    /// Time that a request waits for the server.
+    /// The maximum time that a request waits for the server.
     pub within: Duration,
 }
 
@@ -77,7 +77,7 @@ fn answer(archive: Archive, headers: &HeaderMap) -> Response {
     response
 }
 
-/// Whether a list of entity tags names this one (RFC 9110, weak comparison).
+/// Whether a list of entity tags contains `etag` (RFC 9110, weak comparison).
 fn matches(tags: &str, etag: &str) -> bool {
     tags.split(',').map(str::trim).any(|tag| {
         let tag = tag.strip_prefix("W/").unwrap_or(tag);

@@ -81,8 +81,8 @@ impl SocketFile {
         remove_stale(path).await?;
         let listener = UnixListener::bind(path).map_err(failed(path))?;
         let file = Self(path.to_owned());
-        // Before this call, the check of each peer's user protects the socket. The folder of the
-        // default path is private, too.
+        // Until the mode is set, the check of each peer's user protects the socket. At the default
+        // path, the private folder protects it too.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))?;
         Ok((listener, file))
     }

@@ -66,7 +66,7 @@ pub fn packages(
     ))
 }
 
-/// A socket whose agent is not linked.
+/// The Unix socket of an agent that is not linked.
 struct Unlinked {
     path: PathBuf,
     shutdown: CancellationToken,

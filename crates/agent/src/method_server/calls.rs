@@ -1,9 +1,10 @@
 //! The calls of a method server: waiting, sent, answered.
 //!
-//! A pure state machine: times are arguments, and the answers to send are in [`Effects`]. The
-//! writer of the method server's stdin takes the next lines when the pipe has room
-//! ([`CallTable::take`]). Until then a call waits here, where users take turns and a caller can
-//! still cancel it unsent. The table never uses a process, a socket or a clock.
+//! [`CallTable`] is a state machine without side effects: the current time is an argument, and
+//! [`Effects`] collects the answers to send. It never uses a process, a socket or a clock. A call
+//! waits in the table until the writer of the method server's stdin takes it ([`CallTable::take`]),
+//! which the writer does when the pipe has room. Users take turns, and a waiting call can be
+//! cancelled without being sent.
 
 mod reports;
 mod take;
@@ -29,21 +30,23 @@ use self::{
 };
 use crate::outbox::Caller;
 
-/// Memory of a waiting line in addition to its JSON.
+/// Bytes that count for each waiting line in addition to its JSON.
 const WAITING_BYTES: usize = 128;
 
-/// The next id of a request to a method server. Ids are unique while the agent runs. They count up
-/// from 0 and so stay below 2^53, the limit for exact integers in many JSON parsers.
+/// The next id of a request to a method server. All method servers of the agent share the counter,
+/// so ids are unique while the agent runs. The counter starts at 0, so ids stay below 2^53: many
+/// JSON parsers read larger integers inexactly.
 pub type CallIds = Arc<AtomicU64>;
 
-/// One line for the method server. The JSON of a call lacks its id and closing brace.
+/// One line for the method server. The JSON of a call has no id and no closing brace: the writer
+/// appends both.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
     pub id: Option<u64>,
     pub json: Bytes,
 }
 
-/// An answer to a call, or a progress report on it.
+/// An answer to a call, or a progress report on the call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub caller: Caller,
@@ -51,7 +54,7 @@ pub struct Answer {
     pub payload: Bytes,
 }
 
-/// The answers to send, in order.
+/// The effects of a change: the answers to send, in order, and the number of dropped notifications.
 #[derive(Debug, Default)]
 pub struct Effects {
     pub answers: Vec<Answer>,
@@ -94,14 +97,15 @@ struct Waiting {
 
 /// Limits on calls of one method server.
 pub struct Limits {
-    /// The maximum number of calls in flight: 1 in serial mode, `max_in_flight` otherwise.
+    /// The maximum number of calls in flight: 1 in serial mode, `max_in_flight` otherwise. `None`
+    /// means no limit.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
-    /// If calls in flight are limited, an unanswered call counts as lost this long after its
-    /// timeout.
+    /// Time from the timeout of an unanswered call until the call counts as lost. Used only if
+    /// calls in flight are limited.
     pub overdue_after: Duration,
-    /// The maximum number of bytes that may wait. One user may occupy as many bytes as remain free,
-    /// that is, at most half if no other user waits.
+    /// The maximum number of bytes of waiting lines. A user may occupy at most as many bytes as are
+    /// free after that: a single user can fill half of the limit.
     pub waiting_bytes_max: usize,
 }
 
@@ -110,7 +114,8 @@ struct Sent {
     cancelled: bool,
     /// The end of the call's timeout.
     due: Instant,
-    /// When [`CallTable::is_overdue`] first saw the call as sent. Sending reads no clock.
+    /// When [`CallTable::is_overdue`] first found this sent call. It replaces the time of sending,
+    /// which is unknown because sending reads no clock.
     seen: Option<Instant>,
     /// Boxed, because most calls report no progress.
     reports: Option<Box<Reports>>,
@@ -120,15 +125,15 @@ pub struct CallTable {
     limits: Limits,
     ids: CallIds,
     process: Process,
-    /// Whether nothing is sent until the replaced method server is idle.
+    /// Whether calls wait until the method server that this one replaces is idle.
     held: bool,
     waiting: FairQueue<Waiting>,
     users: Users,
     sent: NumberMap<u64, Sent>,
     states: NumberMap<Caller, CallState>,
     held_reports: HeldReports,
-    /// The method server has read every call with a smaller id: it reads its stdin in order, and
-    /// has answered the call with the id `read_below - 1`.
+    /// The method server has read every call with an id below this value: it has answered the call
+    /// `read_below - 1`, and it reads its stdin in order.
     read_below: u64,
 }
 
@@ -148,7 +153,7 @@ impl CallTable {
         }
     }
 
-    /// Queues a call (with a caller) or a notification (without).
+    /// Queues a call, or a notification if `caller` is `None`.
     pub fn enqueue(
         &mut self,
         user: u32,
@@ -232,7 +237,8 @@ impl CallTable {
         }
     }
 
-    /// Drops the calls of a lost link. If calls in flight are limited, a sent call keeps its slot.
+    /// Drops the calls of a lost link. If calls in flight are limited, a sent call keeps its slot
+    /// until the method server answers it.
     pub fn forget_link(&mut self, link: u64) {
         let gone: Vec<_> = self
             .states
@@ -260,7 +266,8 @@ impl CallTable {
         }
     }
 
-    /// The process accepts no more lines. Its remaining output may still be read.
+    /// Marks the process as down: no more lines are sent to it. Its remaining output may still be
+    /// read.
     pub fn process_down(&mut self, now: Instant) {
         if self.process == Process::Up {
             self.process = Process::Down { since: now };
@@ -276,7 +283,7 @@ impl CallTable {
         }
     }
 
-    /// Rejects lines that have waited `patience` for a process that is down.
+    /// While the process is down, rejects the lines that have waited for at least `patience`.
     pub fn expire(&mut self, now: Instant, patience: Duration, effects: &mut Effects) {
         let Process::Down { since } = self.process else {
             return;
@@ -287,12 +294,13 @@ impl CallTable {
             .pop_fronts(due, |item| reject_waiting(&item, states, effects));
     }
 
-    /// Allows sending: the replaced method server is idle.
+    /// Starts sending calls. Call this function when the method server that this one replaces is
+    /// idle.
     pub fn release(&mut self) {
         self.held = false;
     }
 
-    /// Accepts no more calls and rejects those that were not sent.
+    /// Accepts no more calls and rejects the waiting calls.
     pub fn close(&mut self, effects: &mut Effects) {
         self.process = Process::Closed;
         while let Some(item) = self.waiting.pop() {
@@ -300,9 +308,9 @@ impl CallTable {
         }
     }
 
-    /// Whether the method server hangs: every slot is occupied by a call that has been unanswered
-    /// for too long. Call this function regularly: for a call that was sent after its timeout, the
-    /// time counts from the first check that sees the call.
+    /// Whether the method server hangs: every slot is occupied by a lost call
+    /// ([`Limits::overdue_after`]). Call this function regularly: if a call was sent after its
+    /// timeout, the time until it is lost counts from the first check that finds the call.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(slots) = self.limits.in_flight_max else {
             return false;
@@ -327,7 +335,8 @@ impl CallTable {
         self.waiting.len()
     }
 
-    /// Whether a sent call occupies its slot until it is answered, even after its caller has left.
+    /// Whether a sent call occupies its slot until it is answered, even if it was cancelled or its
+    /// link was lost.
     fn keeps_slots(&self) -> bool {
         self.limits.in_flight_max.is_some()
     }

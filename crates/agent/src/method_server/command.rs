@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_searched_in_the_folder_then_path_then_beside_svc() {
+    fn a_path_is_relative_to_the_folder_and_a_name_is_searched_on_path_then_beside_svc() {
         let root = tempfile::tempdir().expect("a folder");
         let at = |name: &str| root.path().join(name);
         file(&at("reg/bin/tool"), 0o755);
@@ -151,7 +151,11 @@ mod tests {
         let path = env::join_paths([at("nowhere"), at("path")]).expect("a PATH");
         let find = |command: &str| find_program(command, &at("reg"), &path, Some(&at("own")));
         assert_eq!(find("bin/tool"), Ok(at("reg/bin/tool")));
-        assert_eq!(find("tool"), Ok(at("path/tool")), "PATH comes first");
+        assert_eq!(
+            find("tool"),
+            Ok(at("path/tool")),
+            "PATH comes before the folder of svc"
+        );
         assert_eq!(find("svc"), Ok(at("own/svc")));
         let absolute = at("path/tool").display().to_string();
         assert_eq!(find(&absolute), Ok(at("path/tool")));

@@ -1,7 +1,6 @@
 //! One process of a method server: its start, its pipes, its end.
 //!
-//! The process leads a process group, and the whole group ends with it: dropping a [`Process`]
-//! kills the group.
+//! The process leads a process group. Dropping a [`Process`] kills the whole group.
 
 use std::{
     collections::VecDeque,
@@ -33,7 +32,7 @@ use crate::{child::ProcessGroup, packages::PythonPath, policy::Policy};
 
 /// Lines of stderr shown after a failed start.
 const TAIL_LINES: usize = 20;
-/// Of a longer line of stderr, only the size is logged.
+/// If a line of stderr is longer than this, only its size is logged.
 const STDERR_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Error)]
@@ -52,17 +51,17 @@ fn tail(stderr: &[String]) -> String {
 }
 
 pub struct Process {
-    /// `None` after the group was killed: its id may then belong to other processes. Dropped before
-    /// `child`, which reaps the leader.
+    /// `None` after the group was killed, because its id may then belong to other processes. This
+    /// field must be dropped before `child`: dropping `child` reaps the leader and so frees the id.
     group: Option<ProcessGroup>,
     child: Child,
-    /// Read stdout and stderr, and write stdin.
+    /// The tasks that read stdout and stderr, and the task that writes stdin.
     tasks: JoinSet<()>,
-    /// Cancelled when stdout ends or writing stdin fails: the process cannot answer calls.
+    /// Cancelled when stdout ends or writing stdin fails: then the process cannot answer calls.
     broken: CancellationToken,
     stderr_tail: Arc<Mutex<VecDeque<String>>>,
     stop_output: Duration,
-    /// Keeps the files of the Python packages while the process runs.
+    /// Prevents the removal of the Python packages' files while the process runs.
     _packages: PythonPath,
 }
 
@@ -80,7 +79,7 @@ impl Process {
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
-        // Do this before the writer starts: a writer ends if its stdin is not the current one.
+        // Call this before the writer starts: a writer ends if `shared` does not hold its `Stdin`.
         shared.process_up(
             id,
             Stdin {
@@ -138,12 +137,12 @@ impl Process {
         self.group = None;
         let status = self.child.wait().await;
         let reading = async { while self.tasks.join_next().await.is_some() {} };
-        // With a time limit: a process that left the group may hold a pipe open.
+        // Limit the time, because a process that left the group may hold a pipe open.
         if timeout(self.stop_output, reading).await.is_err() {
             self.tasks.shutdown().await;
         }
         match status {
-            // Killed by us. A process that exited by itself has another status.
+            // The process had not exited: it closed a pipe, and then this function killed it.
             Ok(status) if was_broken && status.signal() == Some(Signal::KILL.as_raw()) => {
                 "it closed its stdin or stdout".to_owned()
             }
@@ -204,7 +203,7 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
                 held_until = held_until.into_iter().chain(shared.handle_line(&line)).min();
             }
             Ok(Some(ChildLine::TooLong(bytes))) => shared.services.log.agent(&format!(
-                "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so it is discarded"
+                "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so the line is discarded"
             )),
             Ok(None) | Err(_) => return,
         }

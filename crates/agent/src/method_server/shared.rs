@@ -36,8 +36,8 @@ pub struct Inner {
     pub state: MethodServerState,
     pub pid: Option<u32>,
     pub restarts: u64,
-    /// Whether this is the current method server of the space. Only the current one reports its
-    /// state.
+    /// Whether this is the current method server of the space. Only the current method server
+    /// reports its state to the server.
     pub current: bool,
     /// Whether the method server was replaced. It then finishes its calls and is not restarted.
     pub retired: bool,
@@ -47,13 +47,13 @@ pub struct Inner {
 pub struct Stdin {
     /// Wakes the writer.
     pub work: Arc<Notify>,
-    /// Whether the writer waits for work.
+    /// Whether the writer waits for `work`, because there was no line to write.
     pub is_parked: bool,
     /// Whether the writer has taken lines that are not all in the pipe yet.
     pub is_writing: bool,
 }
 
-/// The answer to a writer that takes lines.
+/// The result of [`Shared::take_lines`].
 pub enum TakeLines {
     Open(Take),
     /// The process accepts no more lines.
@@ -61,8 +61,8 @@ pub enum TakeLines {
 }
 
 impl Shared {
-    /// Moves the next lines to the writer that `work` wakes. If there are none, wakes the writer
-    /// later.
+    /// Moves the next lines to `lines`, for the writer that `work` wakes. If no line may be written
+    /// now, `work` is notified as soon as a line may be written.
     pub fn take_lines(&self, work: &Arc<Notify>, pipe: Pipe, lines: &mut Vec<Line>) -> TakeLines {
         let inner = &mut *self.inner.lock();
         let stdin = inner.stdin.as_mut();
@@ -76,7 +76,7 @@ impl Shared {
     }
 
     /// Handles a line of the process's stdout. If the line is a progress report that comes too
-    /// early, returns the time until which it is held.
+    /// early, returns the time until which the report is held.
     pub fn handle_line(&self, line: &Bytes) -> Option<Instant> {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
@@ -106,7 +106,7 @@ impl Shared {
         self.with(|inner| inner.table.answer(id, kind, payload, &mut inner.effects))
     }
 
-    /// A response that violates JSON-RPC: its caller gets an error at once.
+    /// Handles a response that violates JSON-RPC: answers the call with an error.
     fn invalid_response(&self, id: u64, fault: ResponseFault, line: &Bytes) {
         let error = RpcError::InvalidResponse(fault).to_object().to_bytes();
         if self.answer(id, FrameKind::Error, error.into()) {
@@ -117,8 +117,8 @@ impl Shared {
         }
     }
 
-    /// A line that is not an answer: `$/ready`, a progress report on a call in flight, or text for
-    /// the log.
+    /// Handles a line that is not a response: `$/ready`, a progress report on a call in flight, or
+    /// text for the log.
     fn handle_other_line(&self, line: &Bytes) -> Option<Instant> {
         if is_ready_line(line) {
             self.ready.cancel();
@@ -151,7 +151,7 @@ impl Shared {
         })
     }
 
-    /// Sends the held reports that are due. Returns when the next one is due.
+    /// Sends the held reports that are due. Returns when the next held report is due.
     pub fn send_held_reports(&self, now: Instant) -> Option<Instant> {
         self.with(|inner| inner.table.send_held_reports(now, &mut inner.effects))
     }
@@ -165,8 +165,8 @@ impl Shared {
         });
     }
 
-    /// Makes all further calls wait. The writer writes the lines that it has taken, then closes
-    /// stdin.
+    /// From now on, calls wait in the table. The writer writes the lines that it has already taken,
+    /// then closes stdin.
     pub fn process_down(&self) {
         let now = Instant::now();
         self.with(|inner| {

@@ -1,4 +1,4 @@
-//! Unregisters methods: one local name, all, or those that another space has taken over.
+//! Unregisters one method, all methods, or the methods that another space has taken over.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl Registrar {
         Ok(answer)
     }
 
-    /// Registers only the remaining methods. The process keeps running under the old and a new
-    /// generation, so that calls of the old generation still reach it.
+    /// Registers only the remaining methods, as a new generation. Both generations are routed to
+    /// the same process, so that calls of the old generation still reach it.
     async fn reduce(
         &self,
         change: &mut Change,
@@ -62,13 +62,14 @@ impl Registrar {
         }
         let server = Arc::clone(&reduced.server);
         self.replace(change, Some(reduced), link);
-        // The server assumes a running method server after a registration. Report the real state.
+        // After a registration, the server assumes that the method server runs. Report the real
+        // state.
         server.report();
         Ok(())
     }
 
-    /// Removes methods that another space has taken over. A registration that still had them would be
-    /// refused on the next link.
+    /// Removes methods that another space has taken over. Otherwise the server would refuse the
+    /// registration on the next link.
     pub fn remove_displaced(self: &Arc<Self>, methods: Vec<String>) {
         let registrar = Arc::clone(self);
         self.tasks
@@ -108,7 +109,8 @@ impl Registrar {
         Ok(())
     }
 
-    /// Lets a method server without methods finish its calls, then stops it.
+    /// Stops a method server that has no methods any more. Before that, waits a limited time for
+    /// its calls to finish.
     async fn end(&self, server: &Arc<MethodServer>) {
         server.drain(self.services.policy.shutdown_drain).await;
         server.stop().await;

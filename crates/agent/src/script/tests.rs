@@ -1,4 +1,5 @@
-//! Real processes: `sh` replaces the `svc` program, and runs a file named like the command.
+//! Runs real processes. `sh` takes the place of the `svc` program: `sh run-script x.py` runs a
+//! shell script with the name `run-script`.
 
 use std::{fs, time::Instant};
 
@@ -131,7 +132,7 @@ async fn after_the_time_limit_no_process_of_the_script_is_left() {
 }
 
 #[tokio::test]
-async fn a_script_and_its_processes_end_with_the_agent() {
+async fn dropping_a_run_kills_the_script_and_its_processes() {
     let bench = Bench::new("sh", "sleep 600 & echo $! > pid.new; mv pid.new pid; wait");
     let pid = bench.folder.path().join("pid");
     let started = async {
@@ -155,7 +156,7 @@ async fn wait_until_gone(pid: &str) {
         test_kill_process(pid).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
     };
     while is_alive() {
-        assert!(Instant::now() < deadline, "{pid:?} is still there");
+        assert!(Instant::now() < deadline, "{pid:?} still runs");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

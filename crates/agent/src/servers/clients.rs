@@ -1,4 +1,4 @@
-//! One HTTP client for each server, since a client keeps the connections of one server.
+//! One HTTP client for each server, because a client keeps connections to one server only.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -20,7 +20,7 @@ impl Clients {
         Self { servers, clients }
     }
 
-    /// Every server once, the current one first.
+    /// The clients of all servers, beginning with the current server.
     pub fn in_turn(&self) -> impl Iterator<Item = &Client> {
         in_turn(&self.clients, self.servers.current.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Decides which server is tried next, and detects that all of them have failed.
+//! Decides which server is tried next, and detects that all servers have failed.
 
 /// A cyclic order of servers.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ impl Turns {
         self.at
     }
 
-    /// Moves to the next server, after the current one has failed. Returns `true` if every server has
-    /// failed in this round: wait before the next attempt.
+    /// Moves to the next server, after the current server has failed. Returns `true` if every
+    /// server has failed in this round: then the caller must wait before the next attempt.
     pub fn advance(&mut self) -> bool {
         self.at = (self.at + 1) % self.count;
         self.failed = (self.failed + 1) % self.count;
@@ -86,7 +86,9 @@ mod tests {
         for seed in 0..6 {
             let mut numbers = [seed % 3, seed / 3].into_iter();
             let mut items = ["a", "b", "c"];
-            shuffle(&mut items, || numbers.next().expect("two are asked for"));
+            shuffle(&mut items, || {
+                numbers.next().expect("three items need two numbers")
+            });
             orders.insert(items);
             let mut sorted = items;
             sorted.sort_unstable();

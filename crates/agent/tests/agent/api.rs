@@ -1,4 +1,4 @@
-//! The part of the server's API that an agent reads, with canned answers.
+//! The part of the server's API that an agent reads, with prepared answers.
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ impl Api {
         self.state.lock().startup_script = Some(script("boot", kind, "user", source));
     }
 
-    /// Each library is its owner, name and source.
+    /// Each library is a tuple of its owner, name and source.
     pub fn set_libraries(&self, libraries: &[(&str, &str, &str)]) {
         self.state.lock().libraries = libraries
             .iter()

@@ -83,7 +83,7 @@ async fn the_agent_of_a_deactivated_user_shows_the_reason_and_links_after_the_re
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_a_new_link_gets_one() {
+async fn the_agent_links_again_when_the_server_asks_for_a_new_link() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;
@@ -94,7 +94,7 @@ async fn a_server_that_asks_for_a_new_link_gets_one() {
 }
 
 #[tokio::test]
-async fn the_server_can_end_an_agent_for_good() {
+async fn an_agent_exits_when_it_is_replaced_or_its_token_is_revoked() {
     let end = async |reason| {
         let server = FakeServer::start().await;
         let agent = TestAgent::start(&server.url(), None);
@@ -145,7 +145,7 @@ async fn a_busy_server_is_tried_again() {
 }
 
 #[tokio::test]
-async fn pings_are_answered_and_the_link_to_a_silent_server_is_closed() {
+async fn the_agent_replaces_the_link_to_a_silent_server() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;
@@ -157,7 +157,7 @@ async fn pings_are_answered_and_the_link_to_a_silent_server_is_closed() {
 }
 
 #[tokio::test]
-async fn invalid_frames_end_only_the_link() {
+async fn invalid_frames_do_not_end_the_link() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;
@@ -169,7 +169,7 @@ async fn invalid_frames_end_only_the_link() {
 }
 
 #[tokio::test]
-async fn health_is_reported_and_its_check_can_change() {
+async fn the_agent_reports_health_and_uses_a_changed_health_check() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let (mut link, _) = server.accept().await;

@@ -1,4 +1,4 @@
-//! The whole agent against a server end of the link that the test controls.
+//! The whole agent with a fake server: the test controls the server's end of the link.
 
 mod api;
 mod fake_server;

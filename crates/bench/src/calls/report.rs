@@ -145,13 +145,13 @@ impl Report {
         if let Some(Pipe { round_trip, rate }) = self.stdio {
             let _ = writeln!(
                 text,
-                "\nA, the pipe alone: {round_trip:.1} µs for one round trip, {rate:.0} lines per second with 64 under way."
+                "\nA, the pipe alone: {round_trip:.1} µs for one round trip, and {rate:.0} lines per second with 64 lines in flight."
             );
         }
         for links in &self.links {
             let _ = writeln!(
                 text,
-                "\n{} idle links with a method each take {} bytes of the server each; they were linked in {:.1} s, and back in {:.1} s after it was killed.",
+                "\n{} idle links, each with one method: {} bytes of server memory for each link. All links were up after {:.1} s. When the server was killed and restarted, all were up again after {:.1} s.",
                 links.count,
                 links.bytes_each(),
                 links.linking.as_secs_f64(),

@@ -17,7 +17,7 @@ use crate::{
     Stream,
 };
 
-/// Answers from tables, and records all requests.
+/// A host that answers from tables and records all requests.
 #[derive(Default)]
 struct TestHost {
     libraries: HashMap<String, String>,
@@ -106,7 +106,7 @@ fn fails(text: &str, host: &mut TestHost) -> ScriptError {
 
 /// The innermost frame, as `file:line in function: source`.
 fn place(error: &ScriptError) -> String {
-    let frame = error.place().expect("there is a place");
+    let frame = error.place().expect("the error has a frame");
     let source = frame.source_line.as_deref().unwrap_or_default().trim();
     format!(
         "{}:{} in {}: {source}",

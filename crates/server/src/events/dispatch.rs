@@ -2,8 +2,9 @@
 //!
 //! A lane gets the custom and system events of its owner; a global lane gets those of all users. A
 //! full lane drops the event, and every drop is one audit entry (spec 6.5). A lane that holds
-//! events or has a filter does not drop the event. It looks at the event later
-//! ([`lanes::refill`](super::lanes)); only the number of the first such event is written.
+//! events or has a filter does not drop the event. It checks the stored event later
+//! ([`lanes::refill`](super::lanes)). For such a lane, only the number of the first event that it
+//! has to check is written.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -31,9 +32,9 @@ use super::{audit::target_of, sink_event::sink_event};
 pub struct DispatchResult {
     /// Lanes that queued the event.
     pub queued: u32,
-    /// Lanes that were full.
+    /// Lanes that dropped the event.
     pub dropped: u32,
-    /// Lanes that will look at the event later.
+    /// Lanes that will check the event later.
     pub held: u32,
     /// Bytes of the owner's stored events, this one included.
     pub stored_bytes: u64,
@@ -231,7 +232,7 @@ impl LaneInDispatch {
         self.lane.dropping
     }
 
-    /// Queues an event whose type matches, or lets the lane look at it later, or drops it.
+    /// Queues an event whose type matches, lets the lane check it later, or drops it.
     fn dispatch(
         &mut self,
         tx: &mut Tx<'_>,
@@ -242,8 +243,8 @@ impl LaneInDispatch {
         let Self { lane, change } = self;
         let candidate = &mut lane.candidate;
         if candidate.is_behind {
-            // Earlier events still wait, and the lane will look at this one after them. If it were
-            // queued now, it would overtake them.
+            // The lane still has to check earlier events and will check this event after them. If the
+            // event were queued now, it would overtake them.
             result.held += 1;
         } else if candidate.active && !candidate.has_filter && lane.depth < QUEUE_CAPACITY {
             lane.tail += 1;

@@ -4,7 +4,7 @@
 //! Parts: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get
 //! the delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
 //! `turn` holds the transactions that begin deliveries and record their results. A [`Deliver`]
-//! makes the attempts. `refill` lets lanes that have fallen behind look at stored events.
+//! makes the attempts. `refill` lets lanes that have fallen behind check stored events.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
 //! Lanes that cannot get a slot now cost nothing. At most [`window_of`] deliveries of a lane are

@@ -1,7 +1,7 @@
 //! Applies the rule of [`svc_core::power`] inside the transaction that makes a change.
 //!
-//! The permissions of the actor and of the other user are read in the transaction. The copy in the
-//! request may be older than a revocation.
+//! The permissions of the actor and of the other user are read in the transaction, because the
+//! permissions that were read at the start of the request may be outdated.
 
 use svc_core::{
     GroupId, Permission, Permissions, ScriptId, UserId, UserName,
@@ -40,20 +40,21 @@ impl Actor {
         self.permissions.contains(permission)
     }
 
-    /// Checks that the actor may act on or for a user. The permissions of deactivated users count.
+    /// Checks that the actor holds every permission of a user, and so may act on or for that user.
+    /// A deactivated user still holds the permissions of their roles.
     pub fn check_user(&self, tx: &mut Tx<'_>, id: UserId) -> Result<(), IdentityError> {
         if id == self.id {
             return Ok(());
         }
         match users::find_power(tx, id)? {
             Some(user) => self.check(&user),
-            // A deleted user holds nothing.
+            // A deleted user holds no permissions.
             None => Ok(()),
         }
     }
 
-    /// Checks that the actor may act on every user whose spaces start with a script or whose sinks
-    /// run it.
+    /// Checks that the actor may act on every user who uses a script: as the startup script of a
+    /// space, or as the script of a sink.
     pub fn check_script_users(
         &self,
         tx: &mut Tx<'_>,
@@ -66,7 +67,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Checks that the actor may act on each of these users.
+    /// Checks that the actor may act on every user that the filter selects.
     pub fn check_users(&self, tx: &mut Tx<'_>, with: UserFilter) -> Result<(), IdentityError> {
         for user in users::list_powers(tx, with)? {
             self.check(&user)?;
@@ -80,7 +81,7 @@ impl Actor {
         }
         power::check(self.permissions, user.permissions).map_err(|exceeds| {
             exceeds_own_power(format!(
-                "user `{}` holds {exceeds}, which you do not hold; ask a user who holds it to do this, or an administrator for a role with it",
+                "user `{}` holds {exceeds}, which you do not hold; ask an administrator to do this, or to give you a role with {exceeds}",
                 user.username
             ))
         })
@@ -90,13 +91,13 @@ impl Actor {
     pub fn check_role(&self, name: &str, permissions: Permissions) -> Result<(), IdentityError> {
         power::check(self.permissions, permissions).map_err(|exceeds| {
             exceeds_own_power(format!(
-                "role `{name}` contains {exceeds}, which you do not hold; ask an administrator to do this, or for a role with it"
+                "role `{name}` contains {exceeds}, which you do not hold; ask an administrator to do this, or to give you a role with {exceeds}"
             ))
         })
     }
 
-    /// Checks that the actor may add or remove members of a group: members see the methods that are
-    /// shared with the group.
+    /// Checks that the actor may add or remove members of a group. This is restricted because
+    /// members see the methods that are shared with the group.
     pub fn check_group(
         &self,
         tx: &mut Tx<'_>,
@@ -107,7 +108,7 @@ impl Actor {
             return Ok(());
         }
         Err(exceeds_own_power(format!(
-            "you are not in group `{name}`, so changing who is in it needs the permission `manage_groups`; ask an administrator for a role with it"
+            "you are not a member of group `{name}`, so you need the permission `manage_groups` to change its members; ask an administrator for a role with this permission"
         )))
     }
 }
@@ -116,7 +117,7 @@ impl Actor {
 pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), IdentityError> {
     saved.check(user).map_err(|exceeds| {
         exceeds_own_power(format!(
-            "{what} was last saved by a user without {exceeds}, so it does not run for users with more permissions; review it, then ask a user with {exceeds} to save it again"
+            "{what} was last saved by a user without {exceeds}, so it does not run for users who hold {exceeds}; review it, then ask a user who holds {exceeds} to save it again"
         ))
     })
 }

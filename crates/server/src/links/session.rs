@@ -22,7 +22,8 @@ use crate::{
     live::{Link, LiveSpace},
 };
 
-/// Control messages that may wait. When the queue is full, the link is not read.
+/// Control messages of an agent that may wait. While the queue is full, the server does not read
+/// from the link.
 const CONTROL_QUEUE: usize = 16;
 
 impl Links {
@@ -91,7 +92,7 @@ impl Links {
             link_refusal(refused)
         })?;
         self.note_declaring(space, declares);
-        // The link does not end with the shutdown signal: it is drained first.
+        // The shutdown signal does not end the link: the link is drained first.
         let (link, outgoing) = Link::new(
             hello.instance.clone(),
             caller,
@@ -107,7 +108,7 @@ impl Links {
                 false => Goodbye::Replaced,
             });
         }
-        // Check again: a revocation can end this link only after it is attached.
+        // Check again: a revocation that happened before `attach` did not find this link.
         if let Some(reason) = self.find_denial(&live) {
             link.closing().end(reason);
         }

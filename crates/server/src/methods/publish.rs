@@ -81,7 +81,7 @@ impl CheckedPublication {
 
 impl Publisher {
     /// Checks everything except conflicts with other registrations. Agents choose the schemas, so
-    /// the size of this work is unknown: it runs on the compute pool, on the owner's account.
+    /// this work may be large: it runs on the compute pool, in the share of the owner.
     pub async fn check(
         &self,
         space: &Arc<LiveSpace>,
@@ -134,8 +134,8 @@ impl Publisher {
         Ok(self.registry.check(&checked.publication)?)
     }
 
-    /// Publishes a registration. `accepted` is called before any caller can pick the new providers.
-    /// Returns the methods that were removed from other spaces.
+    /// Publishes a registration. `accepted` is called before any call can be routed to the new
+    /// providers. Returns the methods that were removed from other spaces.
     pub fn publish(
         &self,
         checked: CheckedPublication,
@@ -158,8 +158,9 @@ impl Publisher {
         Ok(displaced)
     }
 
-    /// Warns about named sinks that are neither a json-rpc sink of the owner nor a global one. Not
-    /// an error: a registration may name a sink before the sink exists.
+    /// Warns about each name in `event_sinks` for which there is no json-rpc sink, neither of the
+    /// owner nor global. This is not an error: a registration may name a sink before the sink
+    /// exists.
     async fn unknown_sinks(
         &self,
         space: &LiveSpace,
@@ -182,7 +183,7 @@ impl Publisher {
         let unknown = named.filter(|(_, sink)| !known.contains(sink.as_str()));
         let warnings = unknown.map(|(method, sink)| {
             format!(
-                "method `{method}` names the event sink `{sink}`, which does not exist; the default format applies until it does"
+                "method `{method}` names the event sink `{sink}`, but no json-rpc sink has this name; until there is one, the method gets events in the default format"
             )
         });
         Ok(warnings.collect())
@@ -194,7 +195,8 @@ impl Publisher {
     }
 }
 
-/// Resolves names or ids of groups (V3). Sorted, so that their order in the file does not matter.
+/// Resolves names or ids of groups (V3). The result is sorted, because the order of the groups in
+/// the file must not matter.
 fn resolve_groups(
     directory: &Directory,
     method: &str,

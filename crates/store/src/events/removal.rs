@@ -1,6 +1,6 @@
 //! Removal of old events, and the lanes that still needed them.
 //!
-//! A waiting delivery keeps its event. A lane that still has to look at an event (`refill_from`)
+//! A waiting delivery keeps its event. A lane that still has to check an event (`refill_from`)
 //! keeps it longer than usual, but not forever. If such an event is removed, the event is reported
 //! as lost.
 
@@ -36,7 +36,7 @@ pub(super) struct RemovedEvent {
 
 row! { RemovedEvent: charged_to, owner_id, id, r#type as "type", seq, data_bytes }
 
-/// A lane that has not yet looked at every event.
+/// A lane that has not yet checked every event.
 struct HeldLane {
     lane: LaneId,
     owner_key: String,
@@ -47,7 +47,7 @@ struct HeldLane {
 
 row! { HeldLane: lane as "id", owner_key, patterns, refill_from; receiver }
 
-/// Removed events that a lane had not looked at and that its patterns match.
+/// Removed events that a lane had not checked and that its patterns match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostEvents {
     pub lane: LaneId,
@@ -77,13 +77,13 @@ impl LostEvents {
 pub struct Pruned {
     pub events: usize,
     pub lost: Vec<LostEvents>,
-    /// The last event that was looked at; `None` if there are no further events.
+    /// The last event that was checked; `None` if there are no further events.
     pub next: Option<EventId>,
 }
 
 /// Looks at no more than `limit` events that are newer than `after` and older than `before`.
 /// Removes those that no delivery and no lane needs. Events before `held_since` are removed even if
-/// a lane still has to look at them.
+/// a lane still has to check them.
 pub fn prune(
     tx: &mut Tx<'_>,
     after: EventId,

@@ -88,7 +88,7 @@ pub struct Room {
 
 /// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that
 /// no waiting delivery needs, and charges the server for those that only global sinks need. Keeps
-/// the newest event. Events that a lane has not looked at yet are removed too, and are reported as
+/// the newest event. Events that a lane has not checked yet are removed too, and are reported as
 /// lost. Otherwise one unavailable receiver would block all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,

@@ -1,4 +1,5 @@
-//! Feeds: past events that a user sends again and that a lane queues as it drains.
+//! Feeds: requests to send past events to the receiver of a lane again. The events of a feed are
+//! queued little by little, as the queue of the lane empties.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, Timestamp};
@@ -10,15 +11,17 @@ use crate::{
     value::as_json,
 };
 
-/// The past events of a feed.
+/// Which past events a feed sends. The meaning of [`Feed::position`] differs for each kind.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum FeedSelection {
-    /// Deliveries by number. The position is how many of them were looked at.
+    /// The deliveries with these numbers. The position is how many of the numbers were handled.
     Deliveries { numbers: Vec<u64> },
-    /// Deliveries that ended as dead since a time. The position is the last one.
+    /// Dead deliveries since a time, up to the delivery `until_n`. The position is the number of
+    /// the last delivery that was handled.
     Dead { since: Timestamp, until_n: u64 },
-    /// Events that the sink matches. The position is the id of the last one.
+    /// Stored events of a time span that match the patterns of the sink. The position is the id of
+    /// the last event that was handled.
     Replay {
         since: Timestamp,
         until: Timestamp,
@@ -38,7 +41,7 @@ pub struct Feed {
 
 row! { Feed: n, selection, position }
 
-/// Adds a feed behind the others of its lane.
+/// Adds a feed after the other feeds of its lane.
 pub fn add_feed(
     tx: &mut Tx<'_>,
     lane: LaneId,

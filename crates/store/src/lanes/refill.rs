@@ -1,5 +1,5 @@
-//! Refilling: a lane that could not queue an event looks at the stored events again, from that
-//! event on and in the order of their numbers. Until it has looked at all of them, no new event is
+//! Refilling: a lane that could not queue an event checks the stored events again, from that
+//! event on and in the order of their numbers. Until it has checked all of them, no new event is
 //! queued directly, so that no event overtakes another.
 
 use svc_core::{
@@ -30,7 +30,7 @@ pub struct RefillLane {
     pub active: bool,
     pub holds: bool,
     pub depth: u32,
-    /// The number of the first event that the lane has not looked at.
+    /// The number of the first event that the lane has not checked.
     pub refill_from: Option<u64>,
     pub feeds: u32,
 }
@@ -50,9 +50,9 @@ impl RefillLane {
 const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filter, active, holds,
     depth, refill_from, feeds";
 
-/// Lanes that can look at stored events now: those with a half empty queue, and those that drop
+/// Lanes that can check stored events now: those with a half empty queue, and those that drop
 /// what does not fit. A lane that drops is ready even while it is inactive. Otherwise it would
-/// later look at events that were emitted while it was inactive.
+/// later check events that were emitted while it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})
@@ -60,7 +60,7 @@ fn ready() -> String {
     )
 }
 
-/// Every owner with a lane that can look at stored events now. Costs a look-up for each owner with
+/// Every owner with a lane that can check stored events now. Costs a look-up for each owner with
 /// lanes that are behind, and reads the owner's lanes up to the first that is ready.
 pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     let ready = ready();
@@ -79,7 +79,7 @@ pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     )
 }
 
-/// The first lane of an owner after an id that can look at stored events now.
+/// The first lane of an owner after an id that can check stored events now.
 pub fn find_ready(
     tx: &mut Tx<'_>,
     owner_key: &str,

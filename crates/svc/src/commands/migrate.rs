@@ -176,21 +176,27 @@ fn table(report: &Report) -> Table {
 fn print_next_steps(report: &Report) {
     let folder = report.from.parent().unwrap_or(&report.from);
     eprintln!(
-        "all data is in {}, and verified; `{}` is unchanged",
+        "all data was copied to {} and verified; `{}` is unchanged",
         report.to,
         report.from.display()
     );
-    eprintln!("next, in the environment of every server of the zone:");
+    eprintln!("next, set in the environment of every server of the zone:");
     match &report.secret_key_file {
         Some(file) => eprintln!(
-            "  export SVC_SECRET_KEY=\"$(cat {})\"    # the secrets are encrypted with it",
+            "  export SVC_SECRET_KEY=\"$(cat {})\"    # the stored secrets are encrypted with this key",
             quote(&file.display().to_string())
         ),
-        None => eprintln!("  SVC_SECRET_KEY, unchanged: the secrets are encrypted with it"),
+        None => {
+            eprintln!(
+                "  SVC_SECRET_KEY, unchanged: the stored secrets are encrypted with this key"
+            );
+        }
     }
-    eprintln!("  SVC_DATABASE_URL, the address given here");
-    eprintln!("and here, where the server keeps its id and its spaces:");
+    eprintln!("  SVC_DATABASE_URL, the URL of the new database");
+    eprintln!("then start this server with its data folder, which holds its id and its spaces:");
     let folder = quote(&folder.display().to_string());
     eprintln!("  svc server start --data-dir {folder}");
-    eprintln!("never start it without SVC_DATABASE_URL: queued events would be delivered twice");
+    eprintln!(
+        "never start this server without SVC_DATABASE_URL: it would use the old database and deliver queued events a second time"
+    );
 }

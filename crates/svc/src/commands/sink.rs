@@ -55,7 +55,7 @@ pub enum Command {
     Resend(recovery::ResendArgs),
     Replay(recovery::ReplayArgs),
     Backtest(backtest::Args),
-    /// Create a new signing secret; for a while requests are signed with the old one too
+    /// Create a new signing secret; for some hours requests are signed with the old secret too
     #[command(before_help = "  svc sink rotate-secret builds --overlap-hours 48")]
     RotateSecret {
         #[command(flatten)]
@@ -133,7 +133,7 @@ async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32
     let rotate = RotateSecret { overlap_hours };
     let rotated = client.rotate_secret(sink.id, &rotate).await?;
     eprintln!(
-        "keep the secret now: it is not shown again. Requests are signed with both until {}",
+        "keep the secret now: it is not shown again. Until {} requests are signed with the old secret too",
         rotated.previous_until
     );
     shell.output.line_or_data(&rotated.secret, &rotated)
@@ -229,11 +229,11 @@ impl Record for Sink {
         if self.held {
             fields.push((
                 "held",
-                "events wait that do not fit into the queue yet".to_owned(),
+                "stored events wait until the sink can queue them".to_owned(),
             ));
         }
         if self.feeds > 0 {
-            fields.push(("resends and replays", format!("{} not ended", self.feeds)));
+            fields.push(("resends and replays", format!("{} unfinished", self.feeds)));
         }
         if self.filter_errors > 0 {
             let error = or_dash(self.filter_error.as_ref());

@@ -33,7 +33,7 @@ pub(crate) fn have(program: &str) -> bool {
         "CI needs `{program}`"
     );
     if !found {
-        eprintln!("SKIPPED: this needs `{program}`, which is not here");
+        eprintln!("SKIPPED: this needs `{program}`, which is not installed");
     }
     found
 }
@@ -72,7 +72,7 @@ async fn publish(example: &str) -> Published {
 }
 
 impl Published {
-    /// A slow call does not delay a quick one.
+    /// Checks that a slow call does not delay a quick call.
     async fn check_concurrent(&self, slow: (&'static str, Value), quick: (&str, Value)) {
         let caller = self.ann.clone();
         let running = tokio::spawn(async move { caller.call(slow.0, slow.1).await });
@@ -86,7 +86,8 @@ impl Published {
         result(&running.await.unwrap());
     }
 
-    /// The method server ends by itself on end of file, and says so.
+    /// Checks that the method server exits by itself at the end of its stdin, and that it logs
+    /// `last_words` before that.
     async fn check_clean_end(mut self, last_words: Option<&str>) {
         let pid = self.agent.method_server_pid().await;
         self.agent
@@ -97,7 +98,7 @@ impl Published {
         Process::wait_until_gone(pid, SOON).await;
         if let Some(words) = last_words {
             let path = format!("{}/logs", self.space.path());
-            eventually("its last words are in the log", SOON, || async {
+            eventually("the last words are in the log", SOON, || async {
                 self.ann.get(&path).await.expect(200).text().contains(words)
             })
             .await;
@@ -206,7 +207,8 @@ async fn node_tasks() {
     desk.check_clean_end(None).await;
 }
 
-/// The demo of `svc up`: with nothing installed, and both forms of its registration.
+/// The demo of `svc up`, which needs no other program. Both forms of its registration, TOML and
+/// Python, are tested.
 #[tokio::test]
 async fn notes() {
     let server = TestServer::start().await;
@@ -253,7 +255,7 @@ async fn notes() {
         let hello = ann.call("desk.hello", json!({"name": "Ann"})).await;
         assert_eq!(result(&hello), "Hello Ann, this is desk!");
     }
-    assert_eq!(forms[0], forms[1], "both forms say the same, byte for byte");
+    assert_eq!(forms[0], forms[1], "both forms are the same registration");
     // The example in the help of `svc mcp`.
     let example = ["mcp", "call", "notes_add", r#"{"text":"hello"}"#];
     let called = server.cli(&ann).run(&example).await.expect(0);
@@ -268,7 +270,7 @@ async fn notes() {
     assert_eq!(agent.stop().await.code(), Some(0));
 }
 
-/// A new example must be run here.
+/// Fails if `examples/` has a folder that no test of this file runs.
 #[test]
 fn every_example_is_run() {
     let mut found: Vec<_> = std::fs::read_dir(examples())

@@ -18,7 +18,7 @@ function copyByField(text) {
   const field = document.createElement('textarea');
   field.value = text;
   field.className = 'visually-hidden';
-  // Inside an open dialog all other elements are inert, so the field must be inside it.
+  // While a dialog is open, all elements outside it are inert, so the field must be inside the dialog.
   const host = document.querySelector('dialog[open]') ?? document.body;
   const focused = document.activeElement;
   host.append(field);

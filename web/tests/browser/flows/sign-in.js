@@ -1,9 +1,9 @@
-/** Signing in: rejections are shown, and too many attempts are delayed. */
+/** Signing in: rejections are shown, and after too many attempts the user has to wait. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
 
-/** The server's limit of failed attempts. */
+/** The server's limit of failed attempts for one user. */
 const ATTEMPTS = 10;
 
 /** @param {import('../scene.js').Scene} scene */
@@ -15,7 +15,7 @@ export default async function signIn(scene) {
   const submit = page.getByRole('button', { name: 'Sign in' });
   const alert = page.getByRole('alert');
 
-  // A page that needs a user redirects to the form, and back afterwards.
+  // A page that needs a signed-in user redirects to the sign-in form. After the sign-in, the form redirects back.
   await page.goto('/tokens?q=x');
   await seePage(page, 'Sign in to svc');
   assert.equal(new URL(page.url()).pathname, '/login');

@@ -1,4 +1,4 @@
-//! Over real sockets, against a server with scripted answers.
+//! `POST /event` over real sockets, with a fake server that sends prepared answers.
 
 use std::time::Duration;
 

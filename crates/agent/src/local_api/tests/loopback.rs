@@ -157,7 +157,7 @@ async fn the_loopback_listener_rejects_requests_from_web_pages() {
 }
 
 #[tokio::test]
-async fn a_free_port_replaces_a_used_default_port_but_not_a_used_chosen_port() {
+async fn a_used_default_port_is_replaced_but_a_used_chosen_port_is_an_error() {
     let (_first, _) = bind_loopback(None).await.expect("binds");
     let (_second, address) = bind_loopback(None).await.expect("binds another");
     assert!(address.ip().is_loopback());

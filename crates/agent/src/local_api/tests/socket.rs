@@ -9,7 +9,7 @@ use super::*;
 use crate::local_api::socket::{default_socket_path, may_connect, socket_name};
 
 #[tokio::test]
-async fn the_socket_is_private_answers_and_explains_errors() {
+async fn the_socket_is_private_answers_requests_and_explains_errors() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = unlinked(folder.path(), "http://127.0.0.1:1").await;
     let mode = std::fs::metadata(&agent.path)
@@ -82,7 +82,7 @@ async fn the_socket_is_private_answers_and_explains_errors() {
 }
 
 #[tokio::test]
-async fn a_stale_socket_is_replaced_and_a_live_one_refused() {
+async fn a_stale_socket_is_replaced_but_a_socket_in_use_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.sock");
     drop(UnixListener::bind(&path).expect("binds"));

@@ -1,5 +1,5 @@
-//! Limits how often a call may report progress, so that a method server that reports a lot does not
-//! load the link.
+//! Limits how often progress reports of a call are sent, so that a method server with many reports
+//! does not overload the link.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use super::{Answer, CallTable, Effects};
 use crate::outbox::Caller;
 
 /// Interval between the reports of a call, after its initial burst. At most 20 reports of a call
-/// pass in a second: a burst of nine, ten at this interval, and the held report that is sent before
-/// the answer.
+/// are sent in a second: a burst of nine, ten at this interval, and the held report that is sent
+/// before the answer.
 const EVERY: Duration = Duration::from_millis(100);
-/// How long before its scheduled time a report may pass. 800 ms are eight intervals, so a burst may
-/// have nine reports.
+/// How long before its scheduled time a report may be sent. 800 ms are eight intervals, so a burst
+/// may have nine reports.
 const AHEAD: Duration = Duration::from_millis(800);
 
 /// The outcome of a report.
@@ -22,18 +22,18 @@ const AHEAD: Duration = Duration::from_millis(800);
 pub enum ReportOutcome {
     /// No sent call has this id.
     Unknown,
-    /// Sent, or dropped because its call was cancelled.
+    /// The report was sent, or dropped because its call was cancelled.
     Done,
-    /// Too early, so it is held: see [`CallTable::send_held_reports`].
+    /// The report came too early and is held: see [`CallTable::send_held_reports`].
     Held { until: Instant },
 }
 
-/// Ids of calls with a held report. Some may have been answered since.
+/// Ids of calls with a held report. Some of these calls may have been answered since.
 pub type HeldReports = Vec<u64>;
 
 /// The reports of one call.
 pub struct Reports {
-    /// The scheduled time of the next report. The report may pass up to `AHEAD` earlier.
+    /// The scheduled time of the next report. The report may be sent up to `AHEAD` earlier.
     next: Instant,
     /// The newest report that came too early.
     held: Option<Bytes>,
@@ -47,7 +47,8 @@ impl Reports {
         }
     }
 
-    /// Returns the report if it may pass. Otherwise holds it, in place of the previous one.
+    /// Returns the report if it may be sent now. Otherwise holds it, in place of an earlier held
+    /// report.
     pub fn take(&mut self, report: Bytes, now: Instant) -> Option<Bytes> {
         self.held = Some(report);
         self.take_due(now)
@@ -63,7 +64,7 @@ impl Reports {
         Some(report)
     }
 
-    /// When the held report may pass.
+    /// When the held report may be sent.
     pub fn due(&self) -> Option<Instant> {
         self.held.as_ref()?;
         Some(self.next.checked_sub(AHEAD).unwrap_or(self.next))
@@ -108,7 +109,7 @@ impl CallTable {
         }
     }
 
-    /// Sends the held reports that are due. Returns when the next one is due.
+    /// Sends the held reports that are due. Returns when the next held report is due.
     pub fn send_held_reports(&mut self, now: Instant, effects: &mut Effects) -> Option<Instant> {
         let (sent, mut next) = (&mut self.sent, None);
         self.held_reports.retain(|id| {

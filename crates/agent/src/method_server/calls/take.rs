@@ -23,12 +23,12 @@ const LINE_END_BYTES: usize = 20;
 /// Several users count as active until one user has been the only caller for this long.
 const SEVERAL_USERS: Duration = Duration::from_secs(60);
 
-/// The writer's view of the pipe.
+/// The state of the pipe, as far as the writer knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
     /// Bytes written since the pipe was last known to be empty.
     pub written: usize,
-    /// The id of the last line, if that was a call.
+    /// The id of the last written line, if that line was a call.
     pub last_call: Option<u64>,
     /// Bytes that the pipe may hold while several users call.
     pub shared_bytes_max: usize,
@@ -38,7 +38,7 @@ pub struct Pipe {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Take {
-    /// Lines were taken. If `was_read`, the method server has read everything before them.
+    /// Lines were taken. If `was_read`, the method server has read all earlier lines.
     Lines { was_read: bool },
     /// A line waits, but the method server must read the pipe first.
     PipeFull,

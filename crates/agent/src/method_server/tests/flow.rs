@@ -1,4 +1,4 @@
-//! How calls share the method server: modes, limits, turns of users.
+//! How calls share the method server: modes, limits, and the order of users.
 
 use super::*;
 
@@ -63,12 +63,12 @@ async fn lines_of_every_size_arrive_whole_and_in_order() {
         }
     }
     let got = bench.path("got");
-    eventually("all is read", || {
+    eventually("all lines are read", || {
         fs::metadata(&got).is_ok_and(|file| file.len() == expected.len() as u64)
     })
     .await;
     assert!(fs::read_to_string(&got).expect("there") == expected);
-    // The same without waiting: nothing is lost.
+    // Without waiting after each line, no line is lost either.
     for (at, size) in sizes.iter().cycle().take(200).enumerate() {
         let user = u32::try_from(at % 3).expect("small");
         let text = "y".repeat(*size % 50_000);
@@ -112,7 +112,7 @@ while read -r line; do
 done"#;
 
 impl Bench {
-    /// Number of answers to other calls before the answer to this one.
+    /// Number of answers to other calls before the answer to this call.
     async fn answers_before(&mut self, frame: u64) -> usize {
         let mut before = 0;
         loop {
@@ -140,7 +140,7 @@ async fn a_late_user_does_not_wait_for_all_calls_of_another_user() {
         bench.call_as(2, 1_000);
         let first = bench.answers_before(1_000).await;
         assert!(first <= 200, "{mode}: {first} of 500 came first");
-        // From now on several users call, and the pipe holds less.
+        // From now on two users call, so the agent writes fewer calls ahead into the pipe.
         for frame in 1_001..1_010 {
             bench.call_as(2, frame);
             let before = bench.answers_before(frame).await;

@@ -1,9 +1,9 @@
-//! Processes that end or hang, and their successors.
+//! Processes that end or hang, and their restarts.
 
 use super::*;
 
 #[tokio::test]
-async fn a_method_server_that_ends_at_once_is_an_error_with_its_last_lines() {
+async fn starting_a_method_server_that_ends_at_once_fails_with_its_last_lines() {
     let started = start_with(definition("echo bad news >&2; exit 3"), short_policy()).await;
     let error = started.err().expect("it ended").to_string();
     assert!(error.contains("exit status: 3"), "{error}");
@@ -14,7 +14,7 @@ async fn a_method_server_that_ends_at_once_is_an_error_with_its_last_lines() {
 }
 
 #[tokio::test]
-async fn a_dead_process_interrupts_its_calls_and_is_replaced() {
+async fn the_calls_of_a_killed_process_are_interrupted_and_it_is_restarted() {
     let script = format!("echo $$ > pid; test -e hang && cat > /dev/null; {ECHO}");
     let mut bench = start(&script).await;
     fs::write(bench.path("hang"), "").expect("written");
@@ -64,7 +64,7 @@ async fn calls_wait_for_a_restart_for_a_limited_time() {
     let pid = bench.server.status().pid.expect("it runs");
     let pid = Pid::from_raw(i32::try_from(pid).expect("small")).expect("positive");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
-    eventually("it is down", || bench.server.status().restarts >= 3).await;
+    eventually("restarts failed", || bench.server.status().restarts >= 3).await;
     // A call may or may not reach a process that is about to exit. It must end in both cases.
     for frame in 0..10 {
         bench.call(frame);

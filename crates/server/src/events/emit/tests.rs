@@ -162,7 +162,7 @@ async fn concurrent_emits_with_the_same_key_create_one_event() {
 }
 
 #[tokio::test]
-async fn bad_keys_types_and_payloads_are_refused() {
+async fn invalid_keys_types_and_payloads_are_refused() {
     let fixture = Fixture::new(None);
     for key in ["", "a b", "ä", &"x".repeat(256)] {
         let refused = fixture.emit("x", json!({}), Some(key)).await;
@@ -176,7 +176,7 @@ async fn bad_keys_types_and_payloads_are_refused() {
 }
 
 #[tokio::test]
-async fn a_user_over_the_rate_limit_is_refused() {
+async fn an_emit_over_the_rate_limit_is_refused() {
     let fixture = Fixture::new(Some(2));
     for _ in 0..2 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
@@ -195,7 +195,7 @@ fn storage(event_bytes: u64) -> StorageLimits {
     }
 }
 
-/// A webhook sink that never delivers, because no engine runs.
+/// Adds a webhook sink. Its events stay queued, because no delivery engine runs.
 async fn add_sink(fixture: &Fixture, owner_key: String) {
     let row = SinkRow {
         id: SinkId(Uuid::now_v7()),
@@ -226,7 +226,7 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
 }
 
 #[tokio::test]
-async fn beyond_event_bytes_the_oldest_events_are_removed() {
+async fn the_oldest_events_are_removed_when_the_quota_event_bytes_is_exceeded() {
     let fixture = Fixture::with(None, storage(10_000));
     let mut last = None;
     for n in 0..100 {
@@ -243,7 +243,7 @@ async fn beyond_event_bytes_the_oldest_events_are_removed() {
 }
 
 #[tokio::test]
-async fn an_emit_is_refused_when_no_event_can_be_removed() {
+async fn an_emit_over_the_quota_is_refused_when_no_event_can_be_removed() {
     let fixture = Fixture::with(None, storage(10_000));
     add_sink(&fixture, sinks::owner_key(fixture.caller.user.id)).await;
     let refused = loop {
@@ -289,10 +289,10 @@ async fn an_emit_is_refused_when_no_event_can_be_removed() {
 }
 
 #[tokio::test]
-async fn a_slow_global_sink_uses_no_quota_of_the_emitter() {
+async fn events_that_wait_for_a_global_sink_use_no_quota_of_the_emitter() {
     let fixture = Fixture::with(None, storage(10_000));
     add_sink(&fixture, sinks::GLOBAL.to_owned()).await;
-    // Fewer than the queue's capacity of 100: all of them wait.
+    // The queue holds 100 events, so all of these events wait.
     for _ in 0..90 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
     }
@@ -300,7 +300,7 @@ async fn a_slow_global_sink_uses_no_quota_of_the_emitter() {
 }
 
 #[tokio::test]
-async fn an_event_for_many_lanes_costs_more() {
+async fn an_event_for_many_lanes_uses_more_of_the_rate_limit() {
     let fixture = Fixture::with(Some(10), StorageLimits::default());
     let owner = fixture.caller.user.id;
     let subscriptions: Vec<_> = (0..300)

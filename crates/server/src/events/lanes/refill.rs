@@ -1,10 +1,10 @@
-//! The refiller: lets lanes that have fallen behind look at the stored events again, in the order in
+//! The refiller: lets lanes that have fallen behind check the stored events again, in the order in
 //! which they were committed.
 //!
 //! With `overflow = "hold"`, a lane falls behind if an event does not fit into its queue, or if an
 //! event matches while the lane is inactive. A lane whose sink has a filter falls behind with every
 //! event, because filters are not evaluated in the transaction of an emit. The lane's row holds the
-//! number of the first event that the lane has not looked at.
+//! number of the first event that the lane has not checked.
 //!
 //! One step of a lane reads some events and evaluates the filter outside of any transaction. Then
 //! one transaction queues the matching events and moves the lane's number. If another server did
@@ -112,7 +112,7 @@ impl<D: Deliver> Refiller<D> {
             let shared = self.shared.clone();
             self.steps.spawn(async move {
                 let progress = match step::run(&shared, lane).await {
-                    // The lane is up to date, so it may look at past events.
+                    // The lane is up to date, so it may check past events.
                     Ok(false) => feed::run(&shared, lane).await,
                     done => done,
                 };

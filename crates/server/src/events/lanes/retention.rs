@@ -1,6 +1,6 @@
 //! Retention: removes old events, finished deliveries and idempotency keys, in small batches so
 //! that other writers do not wait. Events that wait for delivery are never removed. Events that a
-//! lane has not looked at yet are kept longer, and their removal is audited.
+//! lane has not checked yet are kept longer, and their removal is audited.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::events::audit::audit_lost;
 const BATCH: u32 = 500;
 /// Idempotency keys removed in one transaction; they are small.
 const KEYS_BATCH: u32 = 5_000;
-/// Events that a lane has not looked at yet are kept this many times longer than other events.
+/// Events that a lane has not checked yet are kept this many times longer than other events.
 const HELD_FACTOR: u32 = 4;
 /// Limit of the idempotency keys kept for one user.
 const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");

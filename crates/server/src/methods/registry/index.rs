@@ -1,5 +1,5 @@
-//! Indexes shared methods by audience, so that the cost of a list depends on the methods that it
-//! shows, not on all that exist.
+//! Indexes shared methods by the users with whom they are shared: all users, or a group. So the
+//! cost of a list depends on the number of methods in the list, not on the number of all methods.
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,7 +59,8 @@ impl SharedIndex {
         self.with_everyone.len() + of_groups.map(HashSet::len).sum::<usize>()
     }
 
-    /// Candidates for a viewer, each once. The caller must still apply the visibility rule.
+    /// The shared methods that a viewer may be able to see, without duplicates. The caller must
+    /// still apply the visibility rule.
     pub fn visible_to(&self, viewer: Viewer<'_>) -> HashSet<&Key> {
         let of_groups = viewer
             .groups

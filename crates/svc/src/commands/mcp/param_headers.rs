@@ -1,10 +1,10 @@
-//! Repeats arguments in headers where a tool's schema requires it (`x-mcp-header`).
+//! Repeats the arguments of a tool in headers, if the tool's schema requires that (`x-mcp-header`).
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-/// The headers for these arguments.
+/// The headers that repeat these arguments.
 pub fn mirror(input_schema: &Value, arguments: &Value) -> HeaderMap {
     let mut headers = HeaderMap::new();
     collect(input_schema, arguments, &mut headers);

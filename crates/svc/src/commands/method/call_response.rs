@@ -35,7 +35,8 @@ pub fn parse(body: &[u8]) -> Result<Response<'_>, Failure> {
     serde_json::from_slice(body).map_err(no_response)
 }
 
-/// The unchanged entries of a batch's answer. A server may answer a whole batch with one error.
+/// The responses to a batch, each as unchanged JSON. A server may answer a whole batch with one
+/// error.
 pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
     if body.trim_ascii_start().starts_with(b"[") {
         serde_json::from_slice(body).map_err(no_response)
@@ -48,7 +49,7 @@ pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
 
 fn no_response(_: serde_json::Error) -> Failure {
     Failure::failed("the answer is not a JSON-RPC response")
-        .why("is the URL that of a svc server, without a proxy that changes answers?")
+        .why("does the URL lead to a svc server, without a proxy that changes answers?")
 }
 
 impl Response<'_> {

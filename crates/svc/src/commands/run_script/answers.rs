@@ -59,7 +59,8 @@ impl Fault {
         }
     }
 
-    /// Text for the log. `None` for an error that the handler raised for its caller.
+    /// Text for the log: the error of a script. `None` for an error that the handler raised for its
+    /// caller, and for all other faults.
     pub fn to_log(&self) -> Option<String> {
         match self {
             Self::Script(error) => match error.kind {
@@ -114,7 +115,7 @@ pub fn line(outcome: &Result<String, Fault>, id: &str) -> Vec<u8> {
     line
 }
 
-/// Writes lines until every sender is dropped. `false` if the output is closed.
+/// Writes lines until every sender is dropped. Returns `false` if the output is closed.
 pub fn write_all(mut lines: mpsc::Receiver<Vec<u8>>, output: &mut impl Write) -> bool {
     while let Some(mut bytes) = lines.blocking_recv() {
         while bytes.len() < WRITE_BYTES

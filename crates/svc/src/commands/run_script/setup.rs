@@ -1,4 +1,5 @@
-//! Runs the setup script, which assigns a handler to each method, and takes a snapshot of it.
+//! Runs the setup script, which assigns a handler to each method, and takes a snapshot of its
+//! state.
 
 use std::{
     collections::HashMap,
@@ -27,7 +28,7 @@ pub struct Program {
     pub load: ToWorker,
 }
 
-/// The setup script and its inputs; with `--watch` it runs more than once.
+/// The setup script and its inputs. With `--watch` the script runs again after each change.
 pub struct Setup {
     pub file: PathBuf,
     pub args: Vec<String>,
@@ -39,7 +40,7 @@ pub struct Setup {
 /// The result of one run of the setup.
 pub struct SetupRun {
     pub outcome: Result<Program, SetupError>,
-    /// The files that the run loaded, even if it failed.
+    /// The files that the run loaded, even if the run failed.
     pub files: Vec<PathBuf>,
 }
 
@@ -89,8 +90,8 @@ impl Setup {
             .host(context, &self.environment)
             .map_err(SetupError::Failure)?;
         let limits = Limits {
-            // The snapshot keeps this limit, so it must not be below `--timeout`, which the seat
-            // enforces for each request.
+            // The limit is part of the snapshot and also applies to requests. It must not be
+            // shorter than `--timeout`, which `Seat` enforces for each request.
             time: Some(SETUP_TIMEOUT.max(self.bounds.timeout())),
             memory_bytes: Some(self.bounds.memory_bytes()),
             ..Limits::OWN

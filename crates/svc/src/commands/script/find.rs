@@ -1,4 +1,4 @@
-//! Finds a script by its name, which is unique per owner and kind only.
+//! Finds a script by its name. A name is unique only among the scripts of one owner and one kind.
 
 use svc_client::Client;
 use svc_core::ScriptId;
@@ -15,7 +15,8 @@ use crate::{
 const GLOBAL: &str = "global/";
 
 /// Finds a script by id, by `name` or by `global/name`. The caller's own script wins over a global
-/// one of the same kind, as in an import. A name with several kinds is an error.
+/// script of the same kind, as in an import. If scripts of several kinds have the name and `kind`
+/// is `None`, returns an error.
 pub async fn find(
     client: &Client,
     reference: &str,
@@ -42,7 +43,7 @@ pub async fn find(
     choose(found, reference, kind).map_err(hinted)
 }
 
-/// The id of a script of one kind, for a record that refers to it.
+/// The id of a script of one kind, for a record that refers to the script.
 pub async fn find_id(
     client: &Client,
     reference: &str,
@@ -53,8 +54,8 @@ pub async fn find_id(
         .map(|script| script.id)
 }
 
-/// The startup script that an option names: `None` if the option was not given, `Some(None)` for
-/// `''`.
+/// The startup script that an option names. Returns `None` if the option was not given, and
+/// `Some(None)` if its value is empty, which means no startup script.
 pub async fn find_startup(
     shell: &Shell,
     reference: Option<&str>,
@@ -115,7 +116,7 @@ fn choose(
     Err(
         Failure::usage(format!("`{reference}` is the name of several scripts"))
             .why(joined(candidates))
-            .hint("choose one with --kind or by its id"),
+            .hint("choose a script with --kind or by its id"),
     )
 }
 
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_script_wins_within_one_kind_and_two_kinds_are_ambiguous() {
+    fn a_users_own_script_wins_over_a_global_one_and_a_name_of_two_kinds_is_ambiguous() {
         let scripts = || {
             vec![
                 script("a", "library", "global"),
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(failure.exit, Exit::Refused);
         let said = failure.to_string();
         assert!(said.contains("`a` is of kind library, not sink"), "{said}");
-        let found = choose(scripts(), "b", sink).expect("the global one");
+        let found = choose(scripts(), "b", sink).expect("the global sink script");
         assert_eq!(found.owner, ScriptOwner::Global);
         let failure = choose(scripts(), "c", sink).expect_err("none");
         assert_eq!(failure.exit, Exit::NotFound);

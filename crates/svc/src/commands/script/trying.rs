@@ -13,7 +13,7 @@ use crate::{
     prompt,
 };
 
-/// Run a tool, or a sink script with a sample event, on the server as your user; exit 1 if it fails
+/// Run a tool, or a sink script with a sample event, on the server as your user; exit 1 on failure
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc script run summary '{\"days\": 7}'\n  \
                    svc script run alarm --event-type space.unhealthy")]
@@ -62,7 +62,7 @@ fn parse_params(text: &str) -> Result<Option<Box<RawValue>>, Failure> {
     prompt::parse_object("the params", text).map(Some)
 }
 
-/// Prints to stderr, and ends the last line.
+/// Prints a text to stderr, with a line break at its end.
 fn say(text: &str) {
     if text.is_empty() {
         return;
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn params_are_an_object_or_nothing() {
+    fn params_must_be_an_object_or_empty() {
         assert!(parse_params(" ").expect("valid").is_none());
         assert!(parse_params("{\"a\": 1}").expect("valid").is_some());
         for bad in ["[]", "1", "{", "null"] {

@@ -22,7 +22,8 @@ use crate::{
 
 /// Time between two requests of `--follow`.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
-/// Deliveries that `--follow` watches: those of a full queue, and as many finished ones.
+/// The number of deliveries that `--follow` watches: a full queue of 100, and as many finished
+/// deliveries.
 const FOLLOW_LIMIT: u32 = 200;
 
 /// Show a sink's deliveries and their attempts, newest first

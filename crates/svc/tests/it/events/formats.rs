@@ -1,4 +1,4 @@
-//! Formats of a webhook: CloudEvents, judged by its official SDK.
+//! The CloudEvents formats of a webhook, checked with the official SDK of CloudEvents.
 
 use serde_json::{Value, json};
 use svc_testkit::{Received, TestReceiver, TestServer, TestServerBuilder, TestUser};
@@ -29,7 +29,7 @@ fn to_json(one: &Received) -> Value {
 }
 
 #[tokio::test]
-async fn the_official_sdk_of_cloudevents_reads_both_formats() {
+async fn the_official_sdk_of_cloudevents_reads_the_structured_and_the_binary_format() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -55,7 +55,7 @@ async fn the_official_sdk_of_cloudevents_reads_both_formats() {
     for (name, _) in &sinks {
         let one = receiver.wait_for(&format!("/{name}"), 1, SOON).await;
         requests.push(to_json(&one[0]));
-        assert_eq!(one[0].header("webhook-id"), id, "signed as always");
+        assert_eq!(one[0].header("webhook-id"), id, "signed in every format");
         assert!(one[0].header("webhook-signature").starts_with("v1,"));
         let is_binary = name.ends_with("binary");
         assert_eq!(one[0].header("ce-id"), if is_binary { &id } else { "" });
@@ -95,7 +95,7 @@ async fn the_official_sdk_of_cloudevents_reads_both_formats() {
 }
 
 #[tokio::test]
-async fn a_format_is_shown_changed_previewed_and_tested() {
+async fn a_format_can_be_read_changed_previewed_and_tested() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -124,7 +124,7 @@ async fn a_format_is_shown_changed_previewed_and_tested() {
     );
     ann.post(&test, body).await.expect(400);
 
-    // A header of the sink cannot pose as an attribute.
+    // A header of the sink cannot set a CloudEvents attribute.
     let header = json!({"webhook": {"headers": {"ce-subject": "x"}}});
     let refused = ann.patch(&sink.path(), header.clone()).await.expect(400);
     assert!(refused.text().contains("ce-subject"), "{}", refused.text());

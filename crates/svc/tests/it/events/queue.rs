@@ -51,10 +51,10 @@ async fn s6_5_s7_s8_a_full_queue_holds_exactly_100_events_and_every_drop_is_logg
     assert!(entries.iter().all(|entry| entry["target_id"] == stuck.id));
     assert!(entries.iter().all(|entry| entry["actor"] == "system"));
     assert_eq!(metric(&server, "svc_event_drops_total").await, Some(50.0));
-    // Other sinks get every event, and the stuck one its hundred once it responds again.
+    // Another sink gets every event.
     receiver.wait_for("/well", 150, SOON).await;
     assert_eq!(well.record().await["dropped"], 0);
-    // A resend counts toward the 100 too.
+    // When the receiver of the stuck sink answers again, it gets the 100 queued events in order.
     receiver.set("/stuck", Reply::Status(200));
     let received = receiver.wait_for("/stuck", 100, 2 * SOON).await;
     eventually("the queue is empty", SOON, || async {
@@ -83,7 +83,7 @@ async fn s6_5_an_inactive_sink_pauses_and_matches_no_new_event() {
     receiver.set("/hook", Reply::Status(200));
     sink.wait_for("delivered", 1, SOON).await;
     assert_eq!(sink.record().await["queue_depth"], 2, "queued events stay");
-    // A change applies to queued events too.
+    // A change of the sink applies to queued events too.
     sink.patch(json!({"active": true, "webhook": {"url": receiver.url("/new")}}))
         .await;
     let received = receiver.wait_for("/new", 2, SOON).await;
@@ -92,7 +92,7 @@ async fn s6_5_an_inactive_sink_pauses_and_matches_no_new_event() {
 }
 
 #[tokio::test]
-async fn s6_5_deleting_a_sink_drops_its_queue_and_reports_how_many() {
+async fn s6_5_deleting_a_sink_drops_its_queue_and_audits_the_number_of_events() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
@@ -108,7 +108,7 @@ async fn s6_5_deleting_a_sink_drops_its_queue_and_reports_how_many() {
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["detail"]["queued"], 3, "{}", entries[0]);
     receiver.set("/hook", Reply::Status(200));
-    // Its name is free, and the new sink gets no event of the old queue.
+    // A new sink may have the name of the deleted sink. It gets no event of the old queue.
     let again = ann.webhook("hook", "*", &receiver.url("/again")).await;
     ann.emit("n", json!({"n": 7})).await;
     again.wait_for("delivered", 1, SOON).await;
@@ -143,7 +143,7 @@ async fn s6_5_replay_requeues_past_events_up_to_the_free_capacity() {
         .collect();
     assert_eq!(got, ids);
     assert_eq!(admin.audit_entries("event_sink.replayed").await.len(), 1);
-    // More events than free capacity.
+    // When the queue is full, a replay queues no event, and a resend is refused.
     sink.wait_for("delivered", 5, SOON).await;
     receiver.set("/late", Reply::Hang);
     for n in 5..110 {

@@ -1,4 +1,5 @@
-//! Behind a proxy: which addresses may set `X-Forwarded-*`, and the effects.
+//! A server behind a proxy: which addresses may set `X-Forwarded-*`, and the effects of these
+//! headers.
 
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, Answer, TestServer};
@@ -12,7 +13,7 @@ async fn login(server: &TestServer, password: &str, headers: &[(&str, &str)]) ->
 }
 
 #[tokio::test]
-async fn logins_are_counted_by_the_address_a_trusted_proxy_names() {
+async fn failed_logins_are_counted_for_the_address_that_a_trusted_proxy_reports() {
     let server = TestServer::builder()
         .config("login_limit = 2\ntrusted_proxies = [\"127.0.0.0/8\", \"10.0.0.0/8\"]")
         .start()
@@ -22,7 +23,7 @@ async fn logins_are_counted_by_the_address_a_trusted_proxy_names() {
         login(&server, "not the password", &headers).await.status
     };
     assert_eq!(from("203.0.113.1").await, 401);
-    // A client may send any value; the proxy appends the address it sees.
+    // A client may send any value. The proxy appends the address of its client.
     assert_eq!(from("198.51.100.9, 203.0.113.1, 10.0.0.7").await, 401);
     assert_eq!(from("203.0.113.1").await, 429);
     assert_eq!(from("198.51.100.9, 203.0.113.1").await, 429);
@@ -45,7 +46,7 @@ async fn forwarded_headers_of_an_untrusted_address_are_ignored() {
 }
 
 #[tokio::test]
-async fn a_cookie_is_secure_when_a_trusted_proxy_says_https() {
+async fn a_session_cookie_is_secure_when_a_trusted_proxy_reports_https() {
     for (trusted, proto, expected) in [
         ("127.0.0.0/8", Some("https"), true),
         ("127.0.0.0/8", Some("HTTPS"), true),
@@ -76,7 +77,7 @@ async fn a_cookie_is_secure_when_a_trusted_proxy_says_https() {
 }
 
 #[tokio::test]
-async fn a_session_cookie_must_match_the_scheme_and_two_are_refused() {
+async fn a_session_cookie_must_match_the_scheme_and_ambiguous_cookies_are_refused() {
     let server = TestServer::builder()
         .config("trusted_proxies = [\"127.0.0.0/8\"]")
         .start()
@@ -108,7 +109,7 @@ async fn a_session_cookie_must_match_the_scheme_and_two_are_refused() {
         ("http", plain.clone(), 200),
         ("https", secure.clone(), 200),
         // A page on a sibling domain can set a plain cookie. Over HTTPS, such a cookie neither
-        // authenticates nor makes the secure one invalid.
+        // authenticates nor makes the secure cookie invalid.
         ("https", plain.clone(), 401),
         ("https", format!("{plain}; {secure}"), 200),
         ("http", format!("{plain}; {secure}"), 401),
@@ -120,7 +121,8 @@ async fn a_session_cookie_must_match_the_scheme_and_two_are_refused() {
             assert_eq!(status, expected, "{proto} {method} {path}: {cookies}");
         }
     }
-    // The remedy is to log in again: that removes the other cookie.
+    // A browser that sends both cookies over HTTP can log in again: the answer sets a new plain
+    // cookie and deletes the secure cookie.
     let answer = log_in("http", &format!("{plain}; {secure}")).await;
     let set = answer.headers.get_all("set-cookie").iter();
     let set: Vec<_> = set.map(|value| value.to_str().unwrap()).collect();

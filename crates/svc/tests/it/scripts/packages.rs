@@ -34,7 +34,7 @@ fn have_python() -> bool {
         "CI needs `python3`"
     );
     if !found {
-        eprintln!("SKIPPED: this needs `python3`, which is not here");
+        eprintln!("SKIPPED: this needs `python3`, which is not installed");
     }
     found
 }

@@ -16,7 +16,7 @@ async fn status(user: &TestUser) -> u16 {
 }
 
 #[tokio::test]
-async fn users_tokens_and_sessions_of_one_server_are_valid_and_end_at_all_servers() {
+async fn users_tokens_and_sessions_become_valid_and_end_at_all_servers() {
     if let Some(postgres) = TestPostgres::find() {
         users_tokens_and_sessions(postgres, |builder| builder).await;
     }
@@ -33,7 +33,7 @@ pub async fn users_tokens_and_sessions(
     for ann in &others {
         in_effect("the token", made, || async { status(ann).await == 200 }).await;
     }
-    // A login at one server is a login at all of them, until it ends at any of them.
+    // The session of a login at one server is valid at all servers. A logout at any server ends it.
     let cookie = others[0].login().await;
     let made = Instant::now();
     let session = |member: usize, method: &'static str, path: &'static str| {
@@ -78,7 +78,8 @@ pub async fn users_tokens_and_sessions(
     }
 }
 
-/// Ann's method, at member 1, is for a group whose members must also be allowed to use methods.
+/// Ann's method, in a space at server 1, is shared with a group. Members of the group also need the
+/// permission `use_methods`.
 #[tokio::test]
 async fn groups_and_roles_changed_at_one_server_take_effect_at_another() {
     let Some(postgres) = TestPostgres::find() else {
@@ -133,7 +134,7 @@ async fn groups_and_roles_changed_at_one_server_take_effect_at_another() {
 }
 
 #[tokio::test]
-async fn sinks_and_tools_of_one_server_work_at_another() {
+async fn sinks_and_tools_created_at_one_server_work_at_another() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -150,7 +151,7 @@ async fn sinks_and_tools_of_one_server_work_at_another() {
     let last = there.emit("b", json!({})).await;
     let received = receiver.wait_for("/b", 1, SOON).await;
     assert_eq!(received[0].header("x-service-event-id"), last);
-    assert_eq!(receiver.count("/a"), 1, "the sink no longer matches it");
+    assert_eq!(receiver.count("/a"), 1, "the changed sink does not match");
 
     let source = "def main(params):\n    return 1\n";
     let tool = ann.script("tool", "one", source).await;

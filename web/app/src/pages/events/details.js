@@ -154,7 +154,7 @@ function ReceiverRow({ delivery, onChange }) {
       ${
         state === 'pending' &&
         (attempts?.length ?? 0) > 0 &&
-        html`<p class="muted small">The delivery is retried, up to three attempts in total.</p>`
+        html`<p class="muted small">The delivery is retried, by default up to three attempts in total.</p>`
       }
     </li>
   `;

@@ -58,7 +58,7 @@ export function Deliveries({ sink, still, onChange }) {
     `;
   return html`
     <${Card} title="Deliveries" flush
-      description="Newest first. A failed delivery is retried after 5 s and 15 s, then it is dead."
+      description="Newest first. A delivery is dead after its last failed attempt. The default is three attempts."
       actions=${html`
         <${Segmented} label="State" value=${state}
           onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />

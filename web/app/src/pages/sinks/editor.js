@@ -13,7 +13,7 @@ import { useSample } from './sample.js';
 /** @typedef {import('./draft.js').Draft} Draft */
 
 const ABOUT = {
-  webhook: 'Posts each event to a URL, signed, with up to three attempts.',
+  webhook: 'Posts each event to a URL, signed. Failed deliveries are retried.',
   script: 'Runs a script on the server for each event, with no Python installed.',
   'json-rpc': 'Formats events for your methods that name it in event_sinks. It has no receivers of its own.',
 };

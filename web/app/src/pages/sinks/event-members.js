@@ -10,7 +10,7 @@ import { parseJson } from '../../lib/json.js';
  * The members of the body that describe the event, as text: the data is sent as typed, so that JavaScript rounds no
  * number. Null while the data is invalid JSON.
  * @param {Sample} sample
- * @param {string} suggestion the type if none is typed
+ * @param {string} suggestion the event type that is used if the user typed none
  * @returns {string | null}
  */
 export function eventMembers(sample, suggestion) {
@@ -22,7 +22,7 @@ export function eventMembers(sample, suggestion) {
 }
 
 /**
- * A request body of these members and others.
+ * Builds a request body from the members of the event and other members.
  * @param {string} members
  * @param {Record<string, any>} others at least one
  * @returns {string}

@@ -112,7 +112,7 @@ export function failureText(sink) {
   }
   if (last?.state === 'dead') {
     const reason = last.error ? `: ${last.error}` : '.';
-    return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after three attempts${reason}`;
+    return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after its last attempt${reason}`;
   }
   return '';
 }

@@ -1,4 +1,4 @@
-/** Evaluates patterns and template with an event during typing. Nothing is delivered. */
+/** Applies the patterns and the template of a sink to an event while the user types. Nothing is delivered. */
 import { api } from '../../lib/api.js';
 import { html, useEffect, useState } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
@@ -12,7 +12,7 @@ import { templateOf } from './draft.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields } from './sample.js';
 
-/** Pause in typing before the request. */
+/** The preview is requested after a pause of this length in typing. */
 const SETTLE_MS = 300;
 
 /** @typedef {{body: string, event_type: string, matched_patterns?: string[]}} PreviewResult */

@@ -1,4 +1,4 @@
-//! Random sequences of events: every call ends exactly once.
+//! Random sequences of operations: every call ends exactly once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -57,7 +57,7 @@ proptest! {
         let mut open: Vec<Caller> = Vec::new();
         let mut sent: Vec<u64> = Vec::new();
         let mut ended: HashMap<Caller, u32> = HashMap::new();
-        // Calls of lost links that must not be answered any more.
+        // Calls of lost links. They must not be answered any more.
         let mut forgotten: HashSet<Caller> = HashSet::new();
         let ends = [Act::Release, Act::Down];
         for act in acts.iter().chain(&ends) {
@@ -103,8 +103,8 @@ proptest! {
                 Act::Expire => table.expire(now, PATIENCE, effects),
                 Act::Release => table.release(),
                 Act::ForgetLink => {
-                    // With limited slots, a sent call keeps its slot until its answer, which the
-                    // outbox drops.
+                    // If calls in flight are limited, a sent call keeps its slot until it is
+                    // answered. The table returns that answer, and the outbox drops it.
                     let is_waiting = |caller: &Caller| {
                         matches!(table.states.get(caller), Some(CallState::Waiting(_)))
                     };
@@ -115,7 +115,7 @@ proptest! {
                 }
             }
             for answer in effects.answers.drain(..) {
-                prop_assert!(!forgotten.contains(&answer.caller), "its link is lost");
+                prop_assert!(!forgotten.contains(&answer.caller), "a call of a lost link was answered");
                 if is_final(in_flight_max, answer.kind) {
                     open.retain(|caller| *caller != answer.caller);
                     *ended.entry(answer.caller).or_default() += 1;
@@ -125,7 +125,7 @@ proptest! {
         }
         bench.table.close(&mut bench.effects);
         for answer in bench.effects.answers.drain(..) {
-            prop_assert!(!forgotten.contains(&answer.caller), "its link is lost");
+            prop_assert!(!forgotten.contains(&answer.caller), "a call of a lost link was answered");
             open.retain(|caller| *caller != answer.caller);
             *ended.entry(answer.caller).or_default() += 1;
         }

@@ -1,4 +1,4 @@
-//! Progress reports of calls, and how many of them pass.
+//! Progress reports of calls, and the limit on how many are sent.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn reports_are_sent_in_order_and_before_the_answer() {
 }
 
 #[test]
-fn too_many_reports_are_reduced_and_the_last_one_is_always_sent() {
+fn reports_beyond_the_limit_are_skipped_but_the_last_report_is_always_sent() {
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     let start = bench.now;
@@ -81,10 +81,10 @@ fn a_held_report_is_sent_when_it_is_due() {
     };
     let passed = bench.sent().len();
     bench.answer(1);
-    assert_eq!(bench.sent().len(), 2, "its last report and its answer");
+    assert_eq!(bench.sent().len(), 2, "the last report and the answer");
     let (table, effects) = (&mut bench.table, &mut bench.effects);
     assert_eq!(table.send_held_reports(bench.now, effects), Some(until));
-    assert!(effects.answers.is_empty(), "it is too early");
+    assert!(effects.answers.is_empty(), "the report is not due yet");
     assert_eq!(table.send_held_reports(until, effects), None);
     assert_eq!(bench.sent()[0].2, "99");
     assert!(bench.table.held_reports.is_empty());

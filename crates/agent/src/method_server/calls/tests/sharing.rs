@@ -31,7 +31,7 @@ fn the_queue_is_bounded_and_no_user_takes_the_share_of_another() {
     bench.notify("n");
     assert_eq!(
         bench.effects.dropped_notifications, 0,
-        "another user has room"
+        "the queue has room for another user"
     );
     let (now, effects) = (bench.now, &mut bench.effects);
     bench.table.enqueue(1, None, json, now, effects);
@@ -97,7 +97,8 @@ fn the_pipe_gets_only_the_lines_that_fit() {
         let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
         (Take::Lines { was_read }, lines)
     };
-    // A single user may fill the pipe. Each line counts as 22 bytes: 2 of JSON and 20 after it.
+    // A single user may fill the pipe. Each line counts as 22 bytes: 2 of JSON, and 20 for the id
+    // and the end of the line.
     let room_for_two = PIPE_BYTES - 44;
     assert_eq!(
         take(&mut bench, pipe(room_for_two, None)),
@@ -132,7 +133,7 @@ fn the_pipe_gets_only_the_lines_that_fit() {
 }
 
 #[test]
-fn large_lines_follow_each_other_and_small_ones_wait_for_them() {
+fn large_lines_share_the_pipe_and_a_small_line_waits_until_they_are_read() {
     let mut bench = Bench::up(CONCURRENT);
     let large = Bytes::from(vec![b'x'; LARGE_LINE_BYTES]);
     let mut limits = table(CONCURRENT, false, bench.now);
@@ -149,7 +150,11 @@ fn large_lines_follow_each_other_and_small_ones_wait_for_them() {
         (take, lines.len())
     };
     let lines = Take::Lines { was_read: false };
-    assert_eq!(take(pipe(0, None)), (lines, 1), "alone");
+    assert_eq!(
+        take(pipe(0, None)),
+        (lines, 1),
+        "a large line is taken alone"
+    );
     let with_large = |written| Pipe {
         is_large: true,
         ..pipe(written, None)

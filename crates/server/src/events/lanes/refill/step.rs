@@ -45,7 +45,7 @@ struct Plan {
     lane: RefillLane,
     /// The lane's number when the events were read.
     from: u64,
-    /// The number of the first event that was not looked at.
+    /// The number of the first event that was not checked.
     next: u64,
     matching: Vec<NumberedEvent>,
     /// The same events with their data, if the lane has a filter.
@@ -77,7 +77,7 @@ pub(super) async fn run<D: Deliver>(
     Ok(outcome.moved)
 }
 
-/// Reads the events that the lane looks at next. `None` if the lane is not behind.
+/// Reads the events that the lane checks next. `None` if the lane is not behind.
 fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
     let Some(lane) = lanes::find_refill(tx, lane)? else {
         return Ok(None);

@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_queue_holds_exactly_100_and_every_drop_is_audited() {
+async fn a_queue_holds_exactly_100_events_and_every_drop_is_audited() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("full", "*").await;
     fixture.emit_many(QUEUE_CAPACITY as usize + 5).await;
@@ -29,13 +29,13 @@ async fn a_queue_holds_exactly_100_and_every_drop_is_audited() {
     assert_eq!(fixture.audited("event_sink.dropped").await, 5);
     let totals = fixture.write(lanes::totals).await;
     assert_eq!((totals.queued, totals.dropped), (100, 5));
-    // The oldest are kept.
+    // The oldest events are kept.
     let numbers: Vec<_> = fixture.deliveries(lane).await.iter().map(|d| d.n).collect();
     assert_eq!(numbers, (1..=100).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn the_delivery_in_flight_counts_toward_the_100() {
+async fn the_delivery_in_flight_counts_toward_the_capacity() {
     let fixture = Fixture::new();
     let (sink, _) = fixture.sink("hanging", "*").await;
     let receiver = Receiver::new(Reply::Hang);
@@ -53,7 +53,7 @@ async fn the_delivery_in_flight_counts_toward_the_100() {
 }
 
 #[tokio::test]
-async fn a_users_sink_gets_their_events_and_a_global_sink_all_events() {
+async fn a_sink_gets_the_events_of_its_owner_and_a_global_sink_gets_all_events() {
     let fixture = Fixture::new();
     let (_, own) = fixture.sink("own", "*").await;
     let (_, narrow) = fixture.sink("narrow", "custom.a.*,space.started").await;
@@ -90,11 +90,11 @@ async fn an_inactive_sink_gets_no_new_events_and_keeps_its_queue() {
 }
 
 #[tokio::test]
-async fn the_sinks_of_a_deactivated_user_pause() {
+async fn the_sinks_of_a_deactivated_user_get_no_events() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("theirs", "*").await;
     let (_, global) = fixture.global_sink("global", "*").await;
-    // A global script sink runs as the user who created it.
+    // A global script sink runs as the user who created it, so it gets no events either.
     let mut acting = fixture.sink_row(GLOBAL, "acting", "*");
     acting.kind = SinkType::Script;
     acting.config = SinkConfig::Script {
@@ -133,7 +133,7 @@ async fn deleting_a_sink_drops_its_queue_and_returns_the_count() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_to_resend() {
+async fn a_resend_to_a_full_queue_is_refused() {
     let fixture = Fixture::new();
     let (_, lane) = fixture.sink("full", "*").await;
     fixture.emit_many(99).await;
@@ -147,9 +147,9 @@ async fn a_full_queue_refuses_to_resend() {
 }
 
 #[tokio::test]
-async fn old_events_are_removed_but_never_waiting_ones() {
+async fn old_events_are_removed_unless_they_wait_for_delivery() {
     let fixture = Fixture::new();
-    // Ids of events contain the real time.
+    // Event ids contain the real time, so the test clock must start at the real time.
     let real = svc_clock::now();
     fixture.now.store(real.0, Ordering::SeqCst);
     let (sink, lane) = fixture.sink("s", "custom.delivered,custom.waiting").await;

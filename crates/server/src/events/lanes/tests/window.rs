@@ -1,4 +1,5 @@
-//! The window: results of webhooks are recorded in groups, while further deliveries are sent.
+//! The window of a webhook: up to `max_repeats` deliveries are sent before the result of the first
+//! one is recorded. Their results are recorded together.
 
 use std::{
     sync::{Arc, mpsc},
@@ -12,10 +13,10 @@ use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 
 use super::{Fixture, Receiver, Reply, Running, eventually, until};
 
-/// Time in which a delivery that must not happen would have happened.
+/// A delivery that must not be sent would be sent within this time.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// A writer that waits, as for a slow disk.
+/// A transaction that blocks all other writes, as a slow disk does.
 struct SlowDisk {
     release: mpsc::Sender<()>,
     task: JoinHandle<()>,
@@ -44,7 +45,8 @@ impl SlowDisk {
     }
 }
 
-/// A lane with 20 waiting events. The first was sent, and its result waits for the disk.
+/// A lane with 20 events. The first event was sent, and its result cannot be recorded before
+/// [`SlowDisk::release`].
 struct Stalled {
     lane: LaneId,
     receiver: Arc<Receiver>,
@@ -64,7 +66,7 @@ impl Stalled {
         let receiver = Receiver::new(Reply::Hang);
         let running = fixture.start(&receiver);
         fixture.emit_many(20).await;
-        until("the first is in flight", || receiver.count() == 1).await;
+        until("the first delivery is in flight", || receiver.count() == 1).await;
         let disk = SlowDisk::block(fixture).await;
         receiver.set(Reply::Deliver);
         receiver.let_go.send_replace(true);
@@ -78,7 +80,7 @@ impl Stalled {
 }
 
 #[tokio::test]
-async fn a_webhook_sends_at_most_its_window_without_a_recorded_result() {
+async fn a_webhook_gets_at_most_max_repeats_deliveries_before_a_result_is_recorded() {
     for (kind, max_repeats, expected) in [
         (SinkType::Webhook, 8, 8),
         (SinkType::Webhook, 64, 20),
@@ -88,12 +90,13 @@ async fn a_webhook_sends_at_most_its_window_without_a_recorded_result() {
         let fixture = Fixture::new();
         let stalled = Stalled::new(&fixture, kind, max_repeats).await;
         let receiver = &stalled.receiver;
-        // The first commit reads as many deliveries ahead as the window allows.
+        // The commit before the first delivery has read further deliveries ahead, as many as the
+        // window allows.
         until("the window is full", || receiver.count() == expected).await;
         sleep(QUIET).await;
         assert_eq!(receiver.count(), expected, "{kind:?} {max_repeats}");
         stalled.disk.release().await;
-        until("all are delivered", || receiver.count() == 20).await;
+        until("all events are delivered", || receiver.count() == 20).await;
         let in_order: Vec<u64> = (1..=20).collect();
         assert_eq!(receiver.numbers(stalled.lane), in_order);
         assert_eq!(*receiver.most_in_flight.lock(), 1);
@@ -107,7 +110,7 @@ async fn a_webhook_sends_at_most_its_window_without_a_recorded_result() {
 }
 
 #[tokio::test]
-async fn a_crash_repeats_at_most_the_window_and_then_delivers_one_by_one() {
+async fn a_crash_repeats_at_most_max_repeats_deliveries_and_then_sends_one_by_one() {
     let mut fixture = Fixture::new();
     let stalled = Stalled::new(&fixture, SinkType::Webhook, 8).await;
     until("the window is full", || stalled.receiver.count() == 8).await;
@@ -115,11 +118,11 @@ async fn a_crash_repeats_at_most_the_window_and_then_delivers_one_by_one() {
     stalled.disk.release().await;
     fixture.reopen().await;
 
-    // The commit in progress recorded at most one result. The other deliveries are repeated one by
-    // one, without a window.
+    // At most one result was recorded before the crash. The other deliveries are repeated. Each of
+    // them is sent only after the result of the previous one is recorded.
     let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
-    until("the first is in flight", || receiver.count() == 1).await;
+    until("the first delivery is in flight", || receiver.count() == 1).await;
     let disk = SlowDisk::block(&fixture).await;
     receiver.set(Reply::Deliver);
     receiver.let_go.send_replace(true);
@@ -127,7 +130,7 @@ async fn a_crash_repeats_at_most_the_window_and_then_delivers_one_by_one() {
     assert_eq!(
         receiver.count(),
         1,
-        "the result of the first is not recorded"
+        "the result of the first delivery is not recorded"
     );
     disk.release().await;
     until("the last is delivered", || {
@@ -141,12 +144,12 @@ async fn a_crash_repeats_at_most_the_window_and_then_delivers_one_by_one() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_after_a_failure_until_the_failure_is_recorded() {
+async fn no_delivery_is_sent_after_a_failure_until_the_failure_is_recorded() {
     let fixture = Fixture::new();
     let stalled = Stalled::new(&fixture, SinkType::Webhook, 8).await;
     stalled.receiver.set(Reply::Fail);
     let receiver = &stalled.receiver;
-    until("the second has failed", || receiver.count() == 2).await;
+    until("the second delivery has failed", || receiver.count() == 2).await;
     sleep(QUIET).await;
     assert_eq!(receiver.count(), 2);
     stalled.disk.release().await;
@@ -162,7 +165,7 @@ async fn nothing_is_sent_after_a_failure_until_the_failure_is_recorded() {
     // The second delivery is retried, and the third follows it.
     receiver.set(Reply::Deliver);
     fixture.advance(Duration::from_secs(5));
-    until("all are delivered", || receiver.count() == 21).await;
+    until("all events are delivered", || receiver.count() == 21).await;
     let mut expected: Vec<u64> = (1..=20).collect();
     expected.insert(1, 2);
     assert_eq!(receiver.numbers(stalled.lane), expected);
@@ -170,25 +173,28 @@ async fn nothing_is_sent_after_a_failure_until_the_failure_is_recorded() {
 }
 
 #[tokio::test]
-async fn deliveries_that_were_read_ahead_use_a_changed_sink() {
+async fn deliveries_that_were_read_ahead_use_the_changed_sink() {
     let fixture = Fixture::new();
     let mut row = fixture.sink_row(&sinks::owner_key(fixture.owner), "s", "*");
     let (_, lane) = fixture.add(row.clone()).await;
     let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
     fixture.emit_many(20).await;
-    until("the first is in flight", || receiver.count() == 1).await;
+    until("the first delivery is in flight", || receiver.count() == 1).await;
     row.description = "changed".to_owned();
     fixture.write(move |tx| sinks::update(tx, &row)).await;
     fixture.hub.sinks_changed();
     receiver.set(Reply::Deliver);
     receiver.let_go.send_replace(true);
-    until("all are delivered", || receiver.count() == 20).await;
+    until("all events are delivered", || receiver.count() == 20).await;
     let changed = receiver.seen().into_iter().skip(1).all(|job| {
         matches!(&job.destination, super::super::Destination::Sink(sink)
             if sink.description == "changed")
     });
-    assert!(changed, "a delivery used the sink as it was");
+    assert!(
+        changed,
+        "a delivery used the sink as it was before the change"
+    );
     assert_eq!(receiver.numbers(lane), (1..=20).collect::<Vec<_>>());
     running.stop().await;
 }

@@ -1,6 +1,6 @@
 //! Streams of list changes: `GET /mcp` for a legacy client, `subscriptions/listen` for a modern
-//! one. A lost stream is opened again. The list may have changed in between, so the client gets a
-//! list-changed notification.
+//! client. A lost stream is opened again. The list may have changed in between, so the client then
+//! gets a list-changed notification.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use super::{
 
 pub const LIST_CHANGED: &str = "notifications/tools/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-/// Three heartbeats of the server: a stream without a byte for this long is lost.
+/// Three heartbeat intervals of the server. A stream that brings no byte for this long is lost.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 
 /// How a stream ended.
@@ -61,9 +61,9 @@ pub async fn follow(bridge: Arc<Bridge>) {
     }
 }
 
-/// Keeps a subscription of a modern client open. Ends when the server refuses to open or to reopen
-/// it. The client then gets the response that the server sent at the end of the last stream, or
-/// else the refusal.
+/// Keeps a subscription of a modern client open, until the server refuses to open or to reopen it.
+/// The client then gets the response that the server sent at the end of the last stream. If there
+/// is no such response, the client gets the refusal.
 pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
     let id = message.id.as_deref().unwrap_or("null");
     let changed = format!(
