@@ -19,7 +19,8 @@ use tokio::task::JoinSet;
 
 use crate::connection::Connection;
 
-const RUN: Duration = Duration::from_secs(5);
+/// How long emits are measured.
+pub const RUN: Duration = Duration::from_secs(5);
 /// Deliveries to each receiver: the maximum that a lane may hold.
 const WAITING: usize = 100;
 const FIRST_ATTEMPTS: usize = 200;
@@ -34,7 +35,7 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
         .start()
         .await;
     let user = server.user("ann").await;
-    let Emits { rate, p50, p99 } = emits(std::slice::from_ref(&user), clients).await?;
+    let Emits { rate, p50, p99, .. } = emits(std::slice::from_ref(&user), clients).await?;
     println!(
         "emits: {clients} clients, {rate:.0}/s ({:.1} times the bare loop), p50 {p50:.2?}, p99 {p99:.2?}",
         rate / commits,
@@ -55,6 +56,7 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
 
 /// Results of emits.
 pub struct Emits {
+    pub count: usize,
     pub rate: f64,
     pub p50: Duration,
     pub p99: Duration,
@@ -118,6 +120,7 @@ pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> 
     let rate = took.len() as f64 / begun.elapsed().as_secs_f64();
     took.sort_unstable();
     Ok(Emits {
+        count: took.len(),
         rate,
         p50: percentile(&took, 50),
         p99: percentile(&took, 99),

@@ -9,6 +9,7 @@
 //! target/dist/svc-bench events 64 64
 //! target/dist/svc-bench events --one-sink /path/to/an/older/svc 5
 //! target/dist/svc-bench engines 64 64
+//! target/dist/svc-bench zone /path/to/an/older/svc 5
 //! target/dist/svc-bench scripts 5
 //! target/dist/svc-bench mcp 20
 //! target/dist/svc-bench neighbours
@@ -25,6 +26,7 @@ mod mcp;
 mod neighbours;
 mod one_sink;
 mod scripts;
+mod zone;
 
 use anyhow::{Context, bail};
 
@@ -97,6 +99,13 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let old = args.next().with_context(usage)?;
             calls::compare::run(old.as_ref(), number(args.next(), 15)?).await
         }
+        "zone" => {
+            let old = args.next();
+            let rounds = number(args.next(), 5)?;
+            let clients = number(args.next(), 192)?;
+            zone::run(old.as_ref().map(AsRef::as_ref), rounds, clients).await
+        }
+        "zone-host" => zone::host(&args.next().unwrap_or_default()).await,
         "one-sink-host" => one_sink::host(&args.next().unwrap_or_default()).await,
         "compare-host" => calls::compare::host().await,
         "attack" => {
@@ -116,9 +125,10 @@ fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
 
 fn usage() -> String {
     format!(
-        "usage: svc-bench {} | {} | {} | {} | {OTHERS}",
+        "usage: svc-bench {} | {} | {} | {} | {} | {OTHERS}",
         calls::USAGE,
         one_sink::USAGE,
+        zone::USAGE,
         calls::compare::USAGE,
         neighbours::USAGE
     )

@@ -135,3 +135,6 @@ impl<G: Grouped> Group for Members<G> {
         jobs.map(|job| Box::new(job) as _).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

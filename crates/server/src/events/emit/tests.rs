@@ -26,6 +26,8 @@ use crate::{
     identity::User,
 };
 
+mod together;
+
 struct Fixture {
     _folder: tempfile::TempDir,
     store: Store,
@@ -197,11 +199,17 @@ fn storage(event_bytes: u64) -> StorageLimits {
 
 /// Adds a webhook sink. Its events stay queued, because no delivery engine runs.
 async fn add_sink(fixture: &Fixture, owner_key: String) {
-    let row = SinkRow {
+    let row = webhook_row(fixture.caller.user.id, owner_key, "s");
+    let inserting = fixture.store.write(move |tx| sinks::insert(tx, &row));
+    inserting.await.expect("committed");
+}
+
+fn webhook_row(owner_id: UserId, owner_key: String, name: &str) -> SinkRow {
+    SinkRow {
         id: SinkId(Uuid::now_v7()),
         owner_key,
-        owner_id: fixture.caller.user.id,
-        name: "s".to_owned(),
+        owner_id,
+        name: name.to_owned(),
         description: String::new(),
         patterns: Pattern::parse_list("*").expect("valid"),
         kind: SinkType::Webhook,
@@ -220,9 +228,7 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
         policy: DeliveryPolicy::default(),
         paused: None,
         created_at: Timestamp(0),
-    };
-    let inserting = fixture.store.write(move |tx| sinks::insert(tx, &row));
-    inserting.await.expect("committed");
+    }
 }
 
 #[tokio::test]

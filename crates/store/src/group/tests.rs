@@ -1,0 +1,197 @@
+//! Groups on both engines.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+    mpsc,
+};
+
+use futures_util::future::join_all;
+
+use super::*;
+use crate::{
+    engines::{TestEngine, on_each_engine},
+    meta,
+    sql::values,
+};
+
+/// How a command behaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Plain,
+    /// Its statement fails.
+    Invalid,
+    /// It has an error of its own.
+    Refused,
+    /// It does not run together with others.
+    Alone,
+}
+use Mode::{Alone, Invalid, Plain, Refused};
+
+/// How often commands ran.
+#[derive(Default)]
+struct Runs {
+    groups: AtomicUsize,
+    alone: AtomicUsize,
+}
+
+impl Runs {
+    fn counts(&self) -> (usize, usize) {
+        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        (count(&self.groups), count(&self.alone))
+    }
+}
+
+/// Writes a value, once.
+struct SetOnce {
+    key: String,
+    mode: Mode,
+    runs: Arc<Runs>,
+}
+
+impl SetOnce {
+    fn set(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        let value = (self.mode != Invalid).then(|| "set".to_owned());
+        tx.send(
+            "INSERT INTO meta (key, value) VALUES (?1, ?2)",
+            values![&self.key, value],
+        )
+    }
+}
+
+impl Grouped for SetOnce {
+    type Answer = ();
+    type Error = StoreError;
+
+    fn run_together(
+        tx: &mut Tx<'_>,
+        commands: &[&Self],
+    ) -> Result<Vec<GroupedResult<Self>>, StoreError> {
+        commands[0].runs.groups.fetch_add(1, Ordering::Relaxed);
+        let run = |command: &&Self| match command.mode {
+            Alone => Ok(None),
+            Refused => Ok(Some(Err(StoreError::NoRow))),
+            Plain | Invalid => command.set(tx).map(|()| Some(Ok(()))),
+        };
+        commands.iter().map(run).collect()
+    }
+
+    fn run_alone(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        self.runs.alone.fetch_add(1, Ordering::Relaxed);
+        match self.mode {
+            Refused => Err(StoreError::NoRow),
+            Plain | Invalid | Alone => self.set(tx),
+        }
+    }
+}
+
+/// Runs commands in one batch. With a closure in the same batch, they are not its only part.
+/// Returns whether each succeeded, and how often they ran.
+async fn run(engine: &TestEngine, modes: &[Mode], with_closure: bool) -> (Vec<bool>, Arc<Runs>) {
+    let store = engine.open().await;
+    let runs = Arc::<Runs>::default();
+    // The writer waits in a transaction until all commands are in the queue.
+    let (begun, has_begun) = oneshot::channel();
+    let (end, ends) = mpsc::channel();
+    let waiting = store.clone();
+    let waiting = tokio::spawn(async move {
+        let held = waiting.write(move |_| {
+            let _ = begun.send(());
+            ends.recv().map_err(|_| StoreError::Closed)
+        });
+        held.await
+    });
+    has_begun.await.expect("begun");
+    let commands = join_all(modes.iter().enumerate().map(|(n, mode)| {
+        store.write_grouped(SetOnce {
+            key: format!("k{n}"),
+            mode: *mode,
+            runs: runs.clone(),
+        })
+    }));
+    let (queued, commits) = (
+        modes.len() + usize::from(with_closure),
+        store.stats().commits,
+    );
+    let closure = async {
+        if with_closure {
+            store.write(|tx| meta::set(tx, "closure", "set")).await?;
+        }
+        Ok::<_, StoreError>(())
+    };
+    let release = async {
+        while store.stats().waiting < queued {
+            tokio::task::yield_now().await;
+        }
+        end.send(()).expect("the writer waits");
+    };
+    let (results, closed, ()) = tokio::join!(commands, closure, release);
+    assert_eq!(closed, Ok(()));
+    waiting.await.expect("no panic").expect("committed");
+    // One commit for the transaction that waited, and one for the batch.
+    assert_eq!(store.stats().commits - commits, 2);
+    let succeeded: Vec<_> = results.iter().map(Result::is_ok).collect();
+    let count = modes.len();
+    let written = store.read(move |tx| {
+        let mut keys = (0..count).map(|n| format!("k{n}"));
+        keys.try_fold(Vec::new(), |mut written, key| {
+            written.push(meta::find(tx, &key)?.is_some());
+            Ok(written)
+        })
+    });
+    assert_eq!(written.await.as_ref(), Ok(&succeeded));
+    if with_closure {
+        let closure = store.read(|tx| meta::find(tx, "closure")).await;
+        assert_eq!(closure, Ok(Some("set".to_owned())));
+    }
+    store.close().await;
+    (succeeded, runs)
+}
+
+async fn waiting_commands_run_together(engine: &TestEngine) {
+    let (succeeded, runs) = run(engine, &[Plain; 200], false).await;
+    assert!(succeeded.iter().all(|succeeded| *succeeded));
+    assert_eq!(runs.counts(), (1, 0));
+}
+
+async fn a_closure_in_the_same_batch_changes_nothing(engine: &TestEngine) {
+    let (succeeded, runs) = run(engine, &[Plain, Plain, Refused], true).await;
+    assert_eq!(succeeded, [true, true, false]);
+    assert_eq!(runs.counts(), (1, 0));
+}
+
+async fn a_command_with_an_error_of_its_own_fails_alone(engine: &TestEngine) {
+    let (succeeded, runs) = run(engine, &[Plain, Refused, Plain], false).await;
+    assert_eq!(succeeded, [true, false, true]);
+    assert_eq!(runs.counts(), (1, 0));
+}
+
+async fn commands_that_cannot_join_run_by_themselves(engine: &TestEngine) {
+    let modes = [Alone, Plain, Alone, Refused];
+    let (succeeded, runs) = run(engine, &modes, false).await;
+    assert_eq!(succeeded, [true, true, true, false]);
+    assert_eq!(runs.counts(), (1, 2));
+}
+
+async fn an_invalid_statement_fails_only_its_own_command(engine: &TestEngine) {
+    let modes = [Plain, Invalid, Plain, Alone];
+    let (succeeded, runs) = run(engine, &modes, false).await;
+    assert_eq!(succeeded, [true, false, true, true]);
+    assert_eq!(runs.counts(), (1, 4));
+}
+
+async fn an_invalid_statement_leaves_a_closure_of_the_batch_as_it_is(engine: &TestEngine) {
+    let modes = [Plain, Invalid, Alone];
+    let (succeeded, runs) = run(engine, &modes, true).await;
+    assert_eq!(succeeded, [true, false, true]);
+    assert_eq!(runs.counts(), (1, 3));
+}
+
+on_each_engine!(
+    waiting_commands_run_together,
+    a_closure_in_the_same_batch_changes_nothing,
+    a_command_with_an_error_of_its_own_fails_alone,
+    commands_that_cannot_join_run_by_themselves,
+    an_invalid_statement_fails_only_its_own_command,
+    an_invalid_statement_leaves_a_closure_of_the_batch_as_it_is,
+);
