@@ -16,11 +16,7 @@ use super::{
 use crate::{app::App, identity::Caller};
 
 pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sinks>> {
-    let page = app.event_sinks.list(&caller, page).await?;
-    Ok(Json(Sinks {
-        event_sinks: page.items,
-        next_cursor: page.next_cursor,
-    }))
+    Ok(Json(app.event_sinks.list(&caller, page).await?.into_list()))
 }
 
 pub async fn create(

@@ -18,11 +18,9 @@ pub async fn list(
     Query(query): Query<ScriptQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Scripts>> {
-    let page = app.scripts.list(&caller, query, page).await?;
-    Ok(Json(Scripts {
-        scripts: page.items,
-        next_cursor: page.next_cursor,
-    }))
+    Ok(Json(
+        app.scripts.list(&caller, query, page).await?.into_list(),
+    ))
 }
 
 pub async fn create(

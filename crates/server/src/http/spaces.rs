@@ -13,11 +13,7 @@ use super::{
 use crate::{app::App, identity::Caller};
 
 pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Spaces>> {
-    let page = app.spaces.list(&caller, page).await?;
-    Ok(Json(Spaces {
-        spaces: page.items,
-        next_cursor: page.next_cursor,
-    }))
+    Ok(Json(app.spaces.list(&caller, page).await?.into_list()))
 }
 
 pub async fn create(

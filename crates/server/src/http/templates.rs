@@ -11,11 +11,7 @@ use super::{
 use crate::{app::App, identity::Caller};
 
 pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Templates>> {
-    let page = app.templates.list(page).await?;
-    Ok(Json(Templates {
-        templates: page.items,
-        next_cursor: page.next_cursor,
-    }))
+    Ok(Json(app.templates.list(page).await?.into_list()))
 }
 
 pub async fn create(

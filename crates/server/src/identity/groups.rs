@@ -46,11 +46,7 @@ impl Identity {
 
     pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, IdentityError> {
         let page = self.store.read(move |tx| groups::list(tx, page)).await?;
-        let page = page.map(record);
-        Ok(api::Groups {
-            groups: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.map(record).into_list())
     }
 
     pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {

@@ -55,11 +55,7 @@ impl Identity {
 
     pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles, IdentityError> {
         let page = self.store.read(move |tx| roles::list(tx, page)).await?;
-        let page = page.map(record);
-        Ok(api::Roles {
-            roles: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.map(record).into_list())
     }
 
     pub async fn get_role(&self, id: RoleId) -> Result<api::Role, IdentityError> {
