@@ -10,9 +10,8 @@ use super::{
     conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    record::Record,
-    sql::{FromRow, Row, Tx, values},
-    value::Value,
+    record::record,
+    sql::{Row, Tx, values},
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,32 +23,9 @@ pub struct RoleRow {
     pub created_at: Timestamp,
 }
 
-impl FromRow for RoleRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            name: row.get("name")?,
-            permissions: read_permissions(row)?,
-            builtin: row.get("builtin")?,
-            created_at: row.get("created_at")?,
-        })
-    }
-}
-
-impl Record for RoleRow {
-    const TABLE: &'static str = "roles";
-    const COLUMNS: &'static [&'static str] =
-        &["id", "name", "permissions", "builtin", "created_at"];
-
-    fn values(&self) -> Vec<Value> {
-        vec![
-            self.id.into(),
-            self.name.as_str().into(),
-            (&self.permissions).into(),
-            self.builtin.into(),
-            self.created_at.into(),
-        ]
-    }
+record! {
+    RoleRow in "roles": id, name, builtin, created_at;
+    permissions as "permissions" with read_permissions, |role: &Self| role.permissions
 }
 
 /// The permissions of a role. Those of a built-in role depend on the version of the server, not on
