@@ -4,6 +4,7 @@ use svc_core::{
     Permissions, RoleId, Timestamp, UserId,
     permission::{ROLE_ADMIN, ROLE_USER},
 };
+use svc_protocol::api::Role;
 use uuid::Uuid;
 
 use super::{
@@ -14,17 +15,8 @@ use super::{
     sql::{Row, Tx, values},
 };
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RoleRow {
-    pub id: RoleId,
-    pub name: String,
-    pub permissions: Permissions,
-    pub builtin: bool,
-    pub created_at: Timestamp,
-}
-
 record! {
-    RoleRow in "roles": id, name, builtin, created_at;
+    Role in "roles": id, name, builtin, created_at;
     permissions as "permissions" with read_permissions, |role: &Self| role.permissions
 }
 
@@ -54,19 +46,19 @@ pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get("SELECT COUNT(*) FROM roles", &[])
 }
 
-pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
+pub fn insert(tx: &mut Tx<'_>, role: &Role) -> Result<(), StoreError> {
     tx.insert(role)
 }
 
-pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<RoleRow>, StoreError> {
+pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<Role>, StoreError> {
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<RoleRow>, StoreError> {
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Role>, StoreError> {
     tx.find_record("WHERE name = ?1", values![name])
 }
 
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<RoleRow>, StoreError> {
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Role>, StoreError> {
     page.records(tx, Conditions::default())
 }
 

@@ -67,7 +67,7 @@ pub struct UserPatch {
     pub quotas: Option<BTreeMap<Quota, Option<u64>>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     pub id: GroupId,
     pub name: String,
@@ -91,7 +91,7 @@ pub struct GroupPatch {
     pub name: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Role {
     pub id: RoleId,
     pub name: String,
