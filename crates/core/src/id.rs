@@ -1,10 +1,11 @@
 //! Ids: one newtype per kind of record, so that the compiler rejects the id of another kind.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::fixed_schema::fixed_schema;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -38,19 +39,9 @@ macro_rules! ids {
             }
         }
 
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "format": "uuid"})
-            }
-        }
+        fixed_schema!($name as stringify!($name), inline: true, {
+            "type": "string", "format": "uuid",
+        });
 
         impl From<Uuid> for $name {
             fn from(id: Uuid) -> Self {

@@ -8,6 +8,7 @@ pub mod delivery_policy;
 pub mod event;
 pub mod fair;
 pub mod fair_queue;
+mod fixed_schema;
 pub mod id;
 pub mod json_text;
 pub mod lane;

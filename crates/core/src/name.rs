@@ -1,14 +1,11 @@
 //! Names of users, spaces, methods and MCP tools, and their rules.
 
-use std::{
-    borrow::{Borrow, Cow},
-    fmt,
-    ops::Deref,
-};
+use std::{borrow::Borrow, fmt, ops::Deref};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use thiserror::Error;
+
+use crate::fixed_schema::fixed_schema;
 
 pub const USER_NAME_MAX: usize = 20;
 pub const SPACE_NAME_MAX: usize = 32;
@@ -116,47 +113,23 @@ name_type! {
 /// What [`check_label`] accepts, as a regular expression.
 const LABEL_PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
-impl JsonSchema for UserName {
-    fn schema_name() -> Cow<'static, str> {
-        "UserName".into()
-    }
+fixed_schema!(UserName as "UserName", inline: false, {
+    "type": "string", "minLength": 1, "maxLength": USER_NAME_MAX,
+    "pattern": LABEL_PATTERN, "examples": ["ann"],
+});
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string", "minLength": 1, "maxLength": USER_NAME_MAX,
-            "pattern": LABEL_PATTERN, "examples": ["ann"],
-        })
-    }
-}
-
-impl JsonSchema for SpaceName {
-    fn schema_name() -> Cow<'static, str> {
-        "SpaceName".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string", "minLength": 1, "maxLength": SPACE_NAME_MAX,
-            "pattern": LABEL_PATTERN, "not": {"enum": RESERVED_SPACE_NAMES}, "examples": ["notes"],
-        })
-    }
-}
+fixed_schema!(SpaceName as "SpaceName", inline: false, {
+    "type": "string", "minLength": 1, "maxLength": SPACE_NAME_MAX,
+    "pattern": LABEL_PATTERN, "not": {"enum": RESERVED_SPACE_NAMES}, "examples": ["notes"],
+});
 
 /// The name of a record that [`check_free_name`] accepts; only a schema.
 pub struct FreeName;
 
-impl JsonSchema for FreeName {
-    fn schema_name() -> Cow<'static, str> {
-        "Name".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Letters and digits of any script, `.`, `_`, `-`, `@`, and spaces inside",
-            "type": "string", "minLength": 1, "maxLength": LABEL_MAX, "examples": ["backup"],
-        })
-    }
-}
+fixed_schema!(FreeName as "Name", inline: false, {
+    "description": "Letters and digits of any script, `.`, `_`, `-`, `@`, and spaces inside",
+    "type": "string", "minLength": 1, "maxLength": LABEL_MAX, "examples": ["backup"],
+});
 
 /// Names that no space may have: with them, `{{space}}.x` could expand to a reserved method name.
 const RESERVED_SPACE_NAMES: [&str; 2] = ["user", "rpc"];

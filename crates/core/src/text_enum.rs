@@ -26,15 +26,9 @@ macro_rules! text_enum {
             }
         }
 
-        impl schemars::JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({"type": "string", "enum": [$($text),*]})
-            }
-        }
+        $crate::fixed_schema::fixed_schema!($name as stringify!($name), inline: false, {
+            "type": "string", "enum": [$($text),*],
+        });
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,12 +1,13 @@
 //! Points in time, shown as RFC 3339 in UTC with milliseconds.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::{
     OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339, macros::format_description,
 };
+
+use crate::fixed_schema::fixed_schema;
 
 /// Milliseconds since 1970, the unit of the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -68,19 +69,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-impl JsonSchema for Timestamp {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Timestamp".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "date-time"})
-    }
-}
+fixed_schema!(Timestamp as "Timestamp", inline: true, {"type": "string", "format": "date-time"});
 
 #[cfg(test)]
 mod tests {

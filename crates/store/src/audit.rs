@@ -39,6 +39,25 @@ pub struct Entry {
     pub detail: JsonValue,
 }
 
+impl Entry {
+    /// An entry about a change that no user made. `target` is a type and an id.
+    pub fn by_system(
+        at: Timestamp,
+        action: &'static str,
+        (target_type, target_id): (&'static str, String),
+        detail: JsonValue,
+    ) -> Self {
+        Self {
+            at,
+            actor: SYSTEM.to_owned(),
+            action,
+            target_type,
+            target_id,
+            detail,
+        }
+    }
+}
+
 record! { AuditEntry in "audit": id, at, actor, action, target_type, target_id, detail }
 
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {

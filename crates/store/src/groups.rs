@@ -1,6 +1,7 @@
 //! Groups and their members.
 
-use svc_core::{GroupId, Timestamp, UserId};
+use svc_core::{GroupId, UserId};
+use svc_protocol::api::Group;
 
 use super::{
     conditions::Conditions,
@@ -10,37 +11,30 @@ use super::{
     sql::{Tx, values},
 };
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GroupRow {
-    pub id: GroupId,
-    pub name: String,
-    pub created_at: Timestamp,
-}
-
-record! { GroupRow in "groups": id, name, created_at }
+record! { Group in "groups": id, name, created_at }
 
 pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get("SELECT COUNT(*) FROM groups", &[])
 }
 
-pub fn insert(tx: &mut Tx<'_>, group: &GroupRow) -> Result<(), StoreError> {
+pub fn insert(tx: &mut Tx<'_>, group: &Group) -> Result<(), StoreError> {
     tx.insert(group)
 }
 
-pub fn find(tx: &mut Tx<'_>, id: GroupId) -> Result<Option<GroupRow>, StoreError> {
+pub fn find(tx: &mut Tx<'_>, id: GroupId) -> Result<Option<Group>, StoreError> {
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<GroupRow>, StoreError> {
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Group>, StoreError> {
     tx.find_record("WHERE name = ?1", values![name])
 }
 
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<GroupRow>, StoreError> {
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Group>, StoreError> {
     page.records(tx, Conditions::default())
 }
 
 /// All groups: for the directory.
-pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<GroupRow>, StoreError> {
+pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<Group>, StoreError> {
     tx.list_records("", &[])
 }
 

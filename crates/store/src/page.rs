@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use svc_core::Id;
+use svc_protocol::api::Listing;
 pub use svc_protocol::api::PAGE_MAX;
 use thiserror::Error;
 use uuid::Uuid;
@@ -191,6 +192,11 @@ impl<T> Page<T> {
             items: self.items.into_iter().map(convert).collect(),
             next_cursor: self.next_cursor,
         }
+    }
+
+    /// The document of this page.
+    pub fn into_list<L: Listing<Item = T>>(self) -> L {
+        L::from_page(self.items, self.next_cursor)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Records: types that list the columns of their table once, for every query that reads or inserts
 //! them.
 
+use std::collections::HashMap;
+
 use super::{
     error::StoreError,
     sql::{FromRow, Tx},
@@ -17,18 +19,34 @@ pub(super) trait Record: FromRow {
 }
 
 /// Implements [`Record`] for a struct: `record! { Type in "table": field, field as "column" }`. A
-/// field is stored in the column of its own name, unless another column is named.
+/// field is stored in the column of its own name, unless another column is named. A field after a
+/// semicolon depends on other fields: `; field as "column" with read, write` names its functions.
 macro_rules! record {
-    ($type:ident in $table:literal: $($field:ident $(as $column:literal)?),*) => {
-        $crate::record::row! { $type: $($field $(as $column)?),* }
+    (
+        $type:ident in $table:literal: $($field:ident $(as $column:literal)?),*
+        $(; $special:ident as $special_column:literal with $read:expr, $write:expr)?
+    ) => {
+        impl $crate::sql::FromRow for $type {
+            fn read(row: &$crate::sql::Row) -> Result<Self, $crate::error::StoreError> {
+                Ok(Self {
+                    $($field: row.get($crate::record::column_name!($field $($column)?))?,)*
+                    $($special: ($read)(row)?,)?
+                })
+            }
+        }
 
         impl $crate::record::Record for $type {
             const TABLE: &'static str = $table;
-            const COLUMNS: &'static [&'static str] =
-                &[$($crate::record::column_name!($field $($column)?)),*];
+            const COLUMNS: &'static [&'static str] = &[
+                $($crate::record::column_name!($field $($column)?),)*
+                $($special_column,)?
+            ];
 
             fn values(&self) -> Vec<$crate::value::Value> {
-                vec![$($crate::value::ColumnValue::to_value(&self.$field)),*]
+                vec![
+                    $($crate::value::ColumnValue::to_value(&self.$field),)*
+                    $($crate::value::ColumnValue::to_value(&($write)(self)),)?
+                ]
             }
         }
     };
@@ -84,6 +102,25 @@ impl Tx<'_> {
             placeholders(T::COLUMNS.len())
         );
         self.execute(&sql, &record.values())
+    }
+
+    /// Writes some columns of a record, such as `name, active`. Returns whether the record exists.
+    pub(super) fn update<T: Record>(
+        &mut self,
+        record: &T,
+        columns: &str,
+    ) -> Result<bool, StoreError> {
+        let mut values: HashMap<_, _> = T::COLUMNS.iter().copied().zip(record.values()).collect();
+        let columns: Vec<_> = columns.split(',').map(str::trim).collect();
+        let set = columns
+            .iter()
+            .zip(2..)
+            .map(|(name, n)| format!("{name} = ?{n}"));
+        let set = set.collect::<Vec<_>>().join(", ");
+        let written = ["id"].iter().chain(&columns);
+        let written = written.map(|name| values.remove(name).expect("a column of the table"));
+        let sql = format!("UPDATE {} SET {set} WHERE id = ?1", T::TABLE);
+        self.changes(&sql, &written.collect::<Vec<_>>())
     }
 
     /// The first record of [`select`].

@@ -4,52 +4,20 @@ use svc_core::{
     Permissions, RoleId, Timestamp, UserId,
     permission::{ROLE_ADMIN, ROLE_USER},
 };
+use svc_protocol::api::Role;
 use uuid::Uuid;
 
 use super::{
     conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    record::Record,
-    sql::{FromRow, Row, Tx, values},
-    value::Value,
+    record::record,
+    sql::{Row, Tx, values},
 };
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RoleRow {
-    pub id: RoleId,
-    pub name: String,
-    pub permissions: Permissions,
-    pub builtin: bool,
-    pub created_at: Timestamp,
-}
-
-impl FromRow for RoleRow {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            name: row.get("name")?,
-            permissions: read_permissions(row)?,
-            builtin: row.get("builtin")?,
-            created_at: row.get("created_at")?,
-        })
-    }
-}
-
-impl Record for RoleRow {
-    const TABLE: &'static str = "roles";
-    const COLUMNS: &'static [&'static str] =
-        &["id", "name", "permissions", "builtin", "created_at"];
-
-    fn values(&self) -> Vec<Value> {
-        vec![
-            self.id.into(),
-            self.name.as_str().into(),
-            (&self.permissions).into(),
-            self.builtin.into(),
-            self.created_at.into(),
-        ]
-    }
+record! {
+    Role in "roles": id, name, builtin, created_at;
+    permissions as "permissions" with read_permissions, |role: &Self| role.permissions
 }
 
 /// The permissions of a role. Those of a built-in role depend on the version of the server, not on
@@ -78,19 +46,19 @@ pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get("SELECT COUNT(*) FROM roles", &[])
 }
 
-pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
+pub fn insert(tx: &mut Tx<'_>, role: &Role) -> Result<(), StoreError> {
     tx.insert(role)
 }
 
-pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<RoleRow>, StoreError> {
+pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<Role>, StoreError> {
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<RoleRow>, StoreError> {
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Role>, StoreError> {
     tx.find_record("WHERE name = ?1", values![name])
 }
 
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<RoleRow>, StoreError> {
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Role>, StoreError> {
     page.records(tx, Conditions::default())
 }
 

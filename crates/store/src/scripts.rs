@@ -12,10 +12,9 @@ use super::{
     conditions::Conditions,
     error::StoreError,
     page::{Page, PageRequest},
-    record::{Record, record},
+    record::record,
     sinks::GLOBAL,
-    sql::{FromRow, Row, Tx, values},
-    value::Value,
+    sql::{Row, Tx, values},
 };
 
 /// The `owner_key` of a script: its owner's id, or [`GLOBAL`].
@@ -31,61 +30,17 @@ pub fn visible_keys(user: UserId) -> Vec<String> {
     vec![user.to_string(), GLOBAL.to_owned()]
 }
 
-impl FromRow for Script {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: row.get("id")?,
-            name: row.get("name")?,
-            kind: row.get("kind")?,
-            owner: match row.get::<String>("owner_key")?.as_str() {
-                GLOBAL => ScriptOwner::Global,
-                _ => ScriptOwner::User,
-            },
-            owner_id: row.get("owner_id")?,
-            title: row.get("title")?,
-            description: row.get("description")?,
-            annotations: row.get("annotations")?,
-            source: row.get("source")?,
-            params_schema: row.get("params_schema")?,
-            created_at: row.get("created_at")?,
-            updated_at: row.get("updated_at")?,
-        })
-    }
+fn read_owner(row: &Row) -> Result<ScriptOwner, StoreError> {
+    Ok(match row.get::<String>("owner_key")?.as_str() {
+        GLOBAL => ScriptOwner::Global,
+        _ => ScriptOwner::User,
+    })
 }
 
-impl Record for Script {
-    const TABLE: &'static str = "scripts";
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "owner_key",
-        "owner_id",
-        "name",
-        "kind",
-        "description",
-        "source",
-        "params_schema",
-        "created_at",
-        "updated_at",
-        "title",
-        "annotations",
-    ];
-
-    fn values(&self) -> Vec<Value> {
-        vec![
-            self.id.into(),
-            owner_key(self).into(),
-            self.owner_id.into(),
-            (&self.name).into(),
-            self.kind.into(),
-            (&self.description).into(),
-            (&self.source).into(),
-            (&self.params_schema).into(),
-            self.created_at.into(),
-            self.updated_at.into(),
-            (&self.title).into(),
-            self.annotations.into(),
-        ]
-    }
+record! {
+    Script in "scripts": id, owner_id, name, kind, description, source, params_schema, created_at,
+    updated_at, title, annotations;
+    owner as "owner_key" with read_owner, owner_key
 }
 
 /// Returns [`StoreError::Unique`] if the owner has a script of the same kind and name.
@@ -180,21 +135,8 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
 
 /// Writes all fields that may change.
 pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
-    let changed = tx.changes(
-        "UPDATE scripts SET name = ?2, description = ?3, source = ?4, params_schema = ?5,
-             updated_at = ?6, title = ?7, annotations = ?8 WHERE id = ?1",
-        values![
-            script.id,
-            &script.name,
-            &script.description,
-            &script.source,
-            &script.params_schema,
-            script.updated_at,
-            &script.title,
-            script.annotations
-        ],
-    )?;
-    match changed {
+    let columns = "name, description, source, params_schema, updated_at, title, annotations";
+    match tx.update(script, columns)? {
         false => Err(StoreError::missing("script", script.id)),
         true => Ok(()),
     }

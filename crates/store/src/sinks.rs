@@ -131,28 +131,9 @@ pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, Sto
 
 /// Writes all fields that may change, and updates the lane.
 pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
-    let changed = tx.changes(
-        "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
-             config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9,
-             sealed_headers = ?10, policy = ?11, paused = ?12, sealed_client_key = ?13
-         WHERE id = ?1",
-        values![
-            sink.id,
-            &sink.name,
-            &sink.description,
-            &sink.patterns,
-            sink.active,
-            &sink.config,
-            &sink.secret,
-            &sink.previous_secret,
-            sink.previous_until,
-            &sink.sealed_headers,
-            &sink.policy,
-            &sink.paused,
-            &sink.sealed_client_key
-        ],
-    )?;
-    if !changed {
+    let columns = "name, description, patterns, active, config, secret, previous_secret,
+        previous_until, sealed_headers, policy, paused, sealed_client_key";
+    if !tx.update(sink, columns)? {
         return Err(StoreError::missing("sink", sink.id));
     }
     lanes::update_from_sink(tx, sink)

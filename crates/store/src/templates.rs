@@ -44,19 +44,8 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreE
 
 /// Writes every field except the id and the time of creation.
 pub fn update(tx: &mut Tx<'_>, template: &Template) -> Result<bool, StoreError> {
-    tx.changes(
-        "UPDATE templates SET name = ?2, ports = ?3, startup_script_id = ?4, health_check = ?5,
-             custom_fields = ?6
-         WHERE id = ?1",
-        values![
-            template.id,
-            &template.name,
-            &template.ports,
-            template.startup_script_id,
-            &template.health_check,
-            &template.custom_fields
-        ],
-    )
+    let columns = "name, ports, startup_script_id, health_check, custom_fields";
+    tx.update(template, columns)
 }
 
 /// The permissions of the user who last saved the template, at that time.

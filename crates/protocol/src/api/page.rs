@@ -27,8 +27,7 @@ pub trait Listing: DeserializeOwned + Serialize + Send {
 
     fn items(&self) -> &[Self::Item];
     fn into_page(self) -> (Vec<Self::Item>, Option<String>);
-    /// The document of a complete list, without a next page.
-    fn whole(items: Vec<Self::Item>) -> Self;
+    fn from_page(items: Vec<Self::Item>, next_cursor: Option<String>) -> Self;
 }
 
 /// Defines the document of each list: `{"<field>": [<item>, …], "next_cursor": …}`.
@@ -52,8 +51,8 @@ macro_rules! lists {
                 (self.$field, self.next_cursor)
             }
 
-            fn whole(items: Vec<Self::Item>) -> Self {
-                Self { $field: items, next_cursor: None }
+            fn from_page($field: Vec<Self::Item>, next_cursor: Option<String>) -> Self {
+                Self { $field, next_cursor }
             }
         }
     )*};

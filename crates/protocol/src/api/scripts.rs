@@ -89,78 +89,38 @@ pub struct NewScript {
 
 /// A merge patch. Kind and owner never change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"description": "Greets a person by name"}))]
 pub struct ScriptPatch {
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "FreeName")]
     pub name: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub source: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
     pub description: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub params_schema: Option<Option<Value>>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"\S"), length(max = TITLE_MAX))]
     pub title: Option<Option<String>>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Option<AnnotationsPatch>>,
 }
 
 /// A merge patch of annotations: `null` makes a hint unknown, an absent hint stays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct AnnotationsPatch {
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub read_only: Option<Option<bool>>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub destructive: Option<Option<bool>>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<Option<bool>>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub open_world: Option<Option<bool>>,
 }
 

@@ -195,64 +195,32 @@ pub struct NewSink {
 /// A merge patch. Type and owner never change. `webhook`, `json_rpc` and `delivery` are merged member
 /// by member (`null` removes a member), so they stay JSON here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"active": false}))]
 pub struct SinkPatch {
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "FreeName")]
     pub name: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
     pub description: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "PatternsInput")]
     pub patterns: Option<PatternsInput>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub active: Option<bool>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "WebhookPatch")]
     pub webhook: Option<Value>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ScriptConfig")]
     pub script: Option<Value>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "JsonRpcConfig")]
     pub json_rpc: Option<Value>,
     /// `null` for a member restores its default.
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DeliveryPolicy")]
     pub delivery: Option<Value>,
 }

@@ -73,20 +73,12 @@ pub struct NewSpace {
 
 /// A merge patch; `null` resets a member to its default.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"health_check": {"type": "tcp", "port": 8080}}))]
 pub struct SpacePatch {
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub health_check: Option<Option<HealthCheck>>,
-    #[serde(
-        default,
-        deserialize_with = "nullable",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub startup_script_id: Option<Option<ScriptId>>,
 }
 

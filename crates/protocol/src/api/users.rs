@@ -46,48 +46,28 @@ pub struct NewUser {
 
 /// A merge patch: absent members do not change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"groups": ["ops", "dev"], "quotas": {"sinks": 200}}))]
 pub struct UserPatch {
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = PASSWORD_MIN, max = PASSWORD_MAX))]
     pub password: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<String>")]
     pub roles: Option<Vec<String>>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<String>")]
     pub groups: Option<Vec<String>>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     pub active: Option<bool>,
     /// Only the named quotas change; `null` resets a quota to the server's value.
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<Quota, Option<u64>>")]
     pub quotas: Option<BTreeMap<Quota, Option<u64>>>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     pub id: GroupId,
     pub name: String,
@@ -103,19 +83,15 @@ pub struct GroupBody {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"name": "operators"}))]
 pub struct GroupPatch {
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "FreeName")]
     pub name: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Role {
     pub id: RoleId,
     pub name: String,
@@ -136,21 +112,13 @@ pub struct NewRole {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"permissions": ["view_audit", "use_methods"]}))]
 pub struct RolePatch {
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "FreeName")]
     pub name: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "set",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Permissions")]
     pub permissions: Option<Permissions>,
 }

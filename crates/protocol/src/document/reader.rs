@@ -64,6 +64,15 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Kinds that are read like another kind.
+macro_rules! same {
+    ($($method:ident => $as:ident),* $(,)?) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            self.$as(visitor)
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for Reader<'_> {
     type Error = Fault;
 
@@ -148,10 +157,6 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.word() {
             Some(value) => visitor.visit_bool(value),
@@ -159,28 +164,10 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.unsigned(visitor)
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.unsigned(visitor)
-    }
-
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.unsigned(visitor)
-    }
-
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.unsigned(visitor)
-    }
-
-    fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.signed(visitor)
-    }
-
-    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        self.signed(visitor)
+    same! {
+        deserialize_string => deserialize_str, deserialize_u8 => unsigned,
+        deserialize_u16 => unsigned, deserialize_u32 => unsigned, deserialize_u64 => unsigned,
+        deserialize_i32 => signed, deserialize_i64 => signed,
     }
 
     forward_to_deserialize_any! {

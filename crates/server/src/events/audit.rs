@@ -1,7 +1,12 @@
 //! Audit entries about lanes.
 
 use serde_json::json;
-use svc_store::{StoreError, Tx, audit, events::LostEvents, lanes::Receiver};
+use svc_store::{
+    StoreError, Tx,
+    audit::{self, Entry},
+    events::LostEvents,
+    lanes::Receiver,
+};
 
 pub(super) const SUBSCRIPTION: &str = "method_subscription";
 
@@ -28,22 +33,15 @@ pub(super) fn audit_lost(
             events = lost.events,
             "removed events that were not delivered to a receiver yet: {why}"
         );
-        audit::append(
-            tx,
-            &audit::Entry {
-                at: svc_clock::now(),
-                actor: audit::SYSTEM.to_owned(),
-                action: "event_sink.lost",
-                target_type,
-                target_id,
-                detail: json!({
-                    "events": lost.events,
-                    "first_event_id": lost.first,
-                    "last_event_id": lost.last,
-                    "reason": why,
-                }),
-            },
-        )?;
+        let detail = json!({
+            "events": lost.events,
+            "first_event_id": lost.first,
+            "last_event_id": lost.last,
+            "reason": why,
+        });
+        let target = (target_type, target_id);
+        let entry = Entry::by_system(svc_clock::now(), "event_sink.lost", target, detail);
+        audit::append(tx, &entry)?;
     }
     Ok(())
 }

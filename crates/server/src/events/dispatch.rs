@@ -302,21 +302,12 @@ fn report_drop(
         target = %target_id,
         "an event was dropped: the queue of its {target_type} is full"
     );
-    audit::append(
-        tx,
-        &audit::Entry {
-            at: event.ts,
-            actor: audit::SYSTEM.to_owned(),
-            action: "event_sink.dropped",
-            target_type,
-            target_id,
-            detail: json!({
-                "event_id": event.id,
-                "event_type": event.r#type,
-                "owner_id": event.owner_id,
-            }),
-        },
-    )
+    let detail = json!({
+        "event_id": event.id, "event_type": event.r#type, "owner_id": event.owner_id,
+    });
+    let target = (target_type, target_id);
+    let entry = audit::Entry::by_system(event.ts, "event_sink.dropped", target, detail);
+    audit::append(tx, &entry)
 }
 
 /// The event about a sink that begins to drop events, if the sink has `notify`.

@@ -43,18 +43,12 @@ fn audit_removed(
     removed: &[RemovedSubscription],
 ) -> Result<(), StoreError> {
     for removed in removed.iter().filter(|removed| removed.queued > 0) {
-        let entry = Entry {
-            at: svc_clock::now(),
-            actor: audit::SYSTEM.to_owned(),
-            action: "method_subscription.removed",
-            target_type: SUBSCRIPTION,
-            target_id: removed.method.clone(),
-            detail: json!({
-                "owner_id": removed.owner_id,
-                "space_id": space,
-                "queued": removed.queued,
-            }),
-        };
+        let action = "method_subscription.removed";
+        let target = (SUBSCRIPTION, removed.method.clone());
+        let detail = json!({
+            "owner_id": removed.owner_id, "space_id": space, "queued": removed.queued,
+        });
+        let entry = Entry::by_system(svc_clock::now(), action, target, detail);
         audit::append(tx, &entry)?;
     }
     Ok(())

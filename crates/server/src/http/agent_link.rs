@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Extension,
     body::Body,
-    extract::{Request, State},
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode, header};
@@ -27,7 +27,7 @@ use crate::{
 /// `caller` is `None` if the user of the agent token is deactivated. The link is then refused with
 /// this reason, so that the agent retries.
 pub async fn upgrade(
-    State(app): State<App>,
+    app: App,
     caller: Option<Extension<Caller>>,
     mut request: Request,
 ) -> ApiResult<Upgrade> {

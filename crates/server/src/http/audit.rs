@@ -1,6 +1,5 @@
 //! `GET /api/audit`.
 
-use axum::extract::State;
 use svc_protocol::api::{Audit, AuditQuery};
 use svc_store::PageRequest;
 
@@ -11,7 +10,7 @@ use super::{
 use crate::{app::App, identity::Caller};
 
 pub async fn list(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<AuditQuery>,
     page: PageRequest,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::{Extension, Path, Request, State};
+use axum::extract::{Extension, Path, Request};
 use http::HeaderMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use svc_protocol::api::PageQuery;
@@ -117,7 +117,7 @@ macro_rules! internal {
 }
 
 internal! {
-    () State<App>, () Caller, () HeaderMap, () Request, (T) Extension<T>, (T) Option<Extension<T>>,
+    () App, () Caller, () HeaderMap, () Request, (T) Extension<T>, (T) Option<Extension<T>>,
 }
 
 impl<T: JsonSchema> Input for Json<T> {

@@ -1,6 +1,6 @@
 //! `/api/event-sinks` (spec 6.3, 6.6).
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use svc_core::SinkId;
 use svc_protocol::api::{
     Backtest, BacktestResult, Deliveries, Delivery, DeliveryQuery, NewSink, Preview, PreviewResult,
@@ -15,36 +15,24 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    page: PageRequest,
-) -> ApiResult<Json<Sinks>> {
-    let page = app.event_sinks.list(&caller, page).await?;
-    Ok(Json(Sinks {
-        event_sinks: page.items,
-        next_cursor: page.next_cursor,
-    }))
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sinks>> {
+    Ok(Json(app.event_sinks.list(&caller, page).await?.into_list()))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewSink>,
 ) -> ApiResult<Created<Sink>> {
     Ok(Created(app.event_sinks.create(&caller, new).await?))
 }
 
-pub async fn get(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<SinkId>,
-) -> ApiResult<Json<Sink>> {
+pub async fn get(app: App, caller: Caller, PathId(id): PathId<SinkId>) -> ApiResult<Json<Sink>> {
     Ok(Json(app.event_sinks.get(&caller, id).await?))
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Json(patch): Json<SinkPatch>,
@@ -52,24 +40,20 @@ pub async fn patch(
     Ok(Json(app.event_sinks.patch(&caller, id, patch).await?))
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<SinkId>,
-) -> ApiResult<NoContent> {
+pub async fn delete(app: App, caller: Caller, PathId(id): PathId<SinkId>) -> ApiResult<NoContent> {
     app.event_sinks.delete(&caller, id).await?;
     Ok(NoContent)
 }
 
 pub async fn preview(
-    State(app): State<App>,
+    app: App,
     Submission { caller, body }: Submission<Preview>,
 ) -> ApiResult<Json<PreviewResult>> {
     Ok(Json(app.event_sinks.preview(&caller, body).await?))
 }
 
 pub async fn test(
-    State(app): State<App>,
+    app: App,
     PathId(id): PathId<SinkId>,
     Submission { caller, body }: Submission<Preview>,
 ) -> ApiResult<Json<PreviewResult>> {
@@ -77,7 +61,7 @@ pub async fn test(
 }
 
 pub async fn rotate_secret(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Json(request): Json<RotateSecret>,
@@ -88,7 +72,7 @@ pub async fn rotate_secret(
 }
 
 pub async fn replay(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Json(request): Json<Replay>,
@@ -97,7 +81,7 @@ pub async fn replay(
 }
 
 pub async fn backtest(
-    State(app): State<App>,
+    app: App,
     PathId(id): PathId<SinkId>,
     Submission { caller, body }: Submission<Backtest>,
 ) -> ApiResult<Json<BacktestResult>> {
@@ -105,7 +89,7 @@ pub async fn backtest(
 }
 
 pub async fn resend_many(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Json(request): Json<Resend>,
@@ -115,7 +99,7 @@ pub async fn resend_many(
 }
 
 pub async fn deliveries(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SinkId>,
     Query(query): Query<DeliveryQuery>,
@@ -131,7 +115,7 @@ pub async fn deliveries(
 }
 
 pub async fn resend(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Path((id, n)): Path<(String, String)>,
 ) -> ApiResult<Json<Delivery>> {

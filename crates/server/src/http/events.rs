@@ -1,6 +1,6 @@
 //! `/api/events`: emit, list and stream events (spec 6.2).
 
-use axum::{extract::State, response::sse::Event as Line};
+use axum::response::sse::Event as Line;
 use futures_util::stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ use crate::{
 };
 
 pub async fn emit(
-    State(app): State<App>,
+    app: App,
     IdempotencyKey(key): IdempotencyKey,
     Submission { caller, body }: Submission<Emit>,
 ) -> ApiResult<Accepted<EmittedEvent>> {
@@ -31,7 +31,7 @@ pub async fn emit(
 }
 
 pub async fn list(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<EventQuery>,
     page: PageRequest,
@@ -44,7 +44,7 @@ pub async fn list(
 }
 
 pub async fn get(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<EventId>,
 ) -> ApiResult<Json<EventRecord>> {
@@ -52,7 +52,7 @@ pub async fn get(
 }
 
 pub async fn deliveries(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<EventId>,
 ) -> ApiResult<Json<EventDeliveries>> {
@@ -70,7 +70,7 @@ pub struct StreamQuery {
 }
 
 pub async fn stream(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<StreamQuery>,
 ) -> ApiResult<EventStream> {

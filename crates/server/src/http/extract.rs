@@ -293,6 +293,15 @@ impl<T: std::str::FromStr + Send> FromRequestParts<App> for PathId<T> {
     }
 }
 
+/// The parts of the server.
+impl FromRequestParts<App> for App {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        Ok(app.clone())
+    }
+}
+
 /// The caller that the authentication middleware added to the request.
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;

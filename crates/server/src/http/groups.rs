@@ -1,6 +1,5 @@
 //! `/api/groups`.
 
-use axum::extract::State;
 use svc_core::GroupId;
 use svc_protocol::api::{Group, GroupBody, GroupPatch, Groups};
 use svc_store::PageRequest;
@@ -11,24 +10,24 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Groups>> {
+pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Groups>> {
     Ok(Json(app.identity.list_groups(page).await?))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(body): Json<GroupBody>,
 ) -> ApiResult<Created<Group>> {
     Ok(Created(app.identity.create_group(&caller, body).await?))
 }
 
-pub async fn get(State(app): State<App>, PathId(id): PathId<GroupId>) -> ApiResult<Json<Group>> {
+pub async fn get(app: App, PathId(id): PathId<GroupId>) -> ApiResult<Json<Group>> {
     Ok(Json(app.identity.get_group(id).await?))
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<GroupId>,
     Json(patch): Json<GroupPatch>,
@@ -43,11 +42,7 @@ pub async fn patch(
     }))
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<GroupId>,
-) -> ApiResult<NoContent> {
+pub async fn delete(app: App, caller: Caller, PathId(id): PathId<GroupId>) -> ApiResult<NoContent> {
     app.identity.delete_group(&caller, id).await?;
     Ok(NoContent)
 }

@@ -10,7 +10,7 @@ use std::{
 
 use axum::{
     body::Body,
-    extract::{Request, State},
+    extract::Request,
     response::{IntoResponse, Response, sse::Event as Line},
 };
 use bytes::Bytes;
@@ -56,7 +56,7 @@ impl ToolsQuery {
 }
 
 pub async fn post(
-    State(app): State<App>,
+    app: App,
     mut caller: Caller,
     Query(query): Query<ToolsQuery>,
     RawRequest { request, .. }: RawRequest<McpBody>,
@@ -99,7 +99,7 @@ impl Answer for McpAnswer {
 
 /// Opens the stream of a legacy client; modern clients use `subscriptions/listen` instead.
 pub async fn get(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<ToolsQuery>,
     request: Request,

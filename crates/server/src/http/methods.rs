@@ -3,7 +3,6 @@
 use axum::{
     BoxError,
     body::HttpBody,
-    extract::State,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -30,7 +29,7 @@ use crate::{
 };
 
 pub async fn list(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<MethodQuery>,
 ) -> ApiResult<JsonBytes<Methods>> {
@@ -42,7 +41,7 @@ pub async fn list(
 }
 
 pub async fn call(
-    State(app): State<App>,
+    app: App,
     mut caller: Caller,
     RawRequest { request, .. }: RawRequest<CallBody>,
 ) -> ApiResult<CallAnswer> {
@@ -105,10 +104,7 @@ where
     }
 }
 
-pub async fn openrpc(
-    State(app): State<App>,
-    caller: Caller,
-) -> ApiResult<JsonBytes<Map<String, Value>>> {
+pub async fn openrpc(app: App, caller: Caller) -> ApiResult<JsonBytes<Map<String, Value>>> {
     Ok(JsonBytes::new(app.calls.openrpc.document(&caller).await?))
 }
 

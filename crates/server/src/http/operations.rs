@@ -1,7 +1,7 @@
 //! Health checks and metrics, and the answers for unknown paths and methods.
 
 use axum::{
-    extract::{MatchedPath, OriginalUri, State},
+    extract::{MatchedPath, OriginalUri},
     response::{IntoResponse, Response},
 };
 use http::{Method, StatusCode, Uri, header};
@@ -33,7 +33,7 @@ pub struct Health {
 
 /// The server can work: it is not stopping, and its database answers. In a zone, a server stays
 /// ready during an outage of the database.
-pub async fn readyz(State(app): State<App>) -> Readiness {
+pub async fn readyz(app: App) -> Readiness {
     let unready = |reason: &str| Readiness {
         status: "unready",
         reason: Some(reason.to_owned()),
@@ -107,7 +107,7 @@ impl Answer for Metrics {
     }
 }
 
-pub async fn metrics(State(app): State<App>) -> ApiResult<Metrics> {
+pub async fn metrics(app: App) -> ApiResult<Metrics> {
     let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
     let (totals, backlog) = app.store.read(read).await?;
     app.metrics

@@ -1,6 +1,5 @@
 //! `/api/roles` and `/api/permissions`.
 
-use axum::extract::State;
 use svc_core::{Permissions, RoleId};
 use svc_protocol::api::{NewRole, PermissionList, Role, RolePatch, Roles};
 use svc_store::PageRequest;
@@ -11,24 +10,24 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Roles>> {
+pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Roles>> {
     Ok(Json(app.identity.list_roles(page).await?))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewRole>,
 ) -> ApiResult<Created<Role>> {
     Ok(Created(app.identity.create_role(&caller, new).await?))
 }
 
-pub async fn get(State(app): State<App>, PathId(id): PathId<RoleId>) -> ApiResult<Json<Role>> {
+pub async fn get(app: App, PathId(id): PathId<RoleId>) -> ApiResult<Json<Role>> {
     Ok(Json(app.identity.get_role(id).await?))
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<RoleId>,
     Json(patch): Json<RolePatch>,
@@ -36,11 +35,7 @@ pub async fn patch(
     Ok(Json(app.identity.update_role(&caller, id, patch).await?))
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<RoleId>,
-) -> ApiResult<NoContent> {
+pub async fn delete(app: App, caller: Caller, PathId(id): PathId<RoleId>) -> ApiResult<NoContent> {
     app.identity.delete_role(&caller, id).await?;
     Ok(NoContent)
 }

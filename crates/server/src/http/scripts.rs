@@ -1,6 +1,5 @@
 //! `/api/scripts`.
 
-use axum::extract::State;
 use svc_core::ScriptId;
 use svc_protocol::api::{
     NewScript, RunScript, Script, ScriptPatch, ScriptQuery, ScriptRunResult, Scripts,
@@ -14,20 +13,18 @@ use super::{
 use crate::{app::App, identity::Caller};
 
 pub async fn list(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<ScriptQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Scripts>> {
-    let page = app.scripts.list(&caller, query, page).await?;
-    Ok(Json(Scripts {
-        scripts: page.items,
-        next_cursor: page.next_cursor,
-    }))
+    Ok(Json(
+        app.scripts.list(&caller, query, page).await?.into_list(),
+    ))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewScript>,
 ) -> ApiResult<Created<Script>> {
@@ -35,7 +32,7 @@ pub async fn create(
 }
 
 pub async fn get(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<ScriptId>,
 ) -> ApiResult<Json<Script>> {
@@ -43,7 +40,7 @@ pub async fn get(
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<ScriptId>,
     Json(patch): Json<ScriptPatch>,
@@ -52,7 +49,7 @@ pub async fn patch(
 }
 
 pub async fn delete(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<ScriptId>,
 ) -> ApiResult<NoContent> {
@@ -61,7 +58,7 @@ pub async fn delete(
 }
 
 pub async fn run(
-    State(app): State<App>,
+    app: App,
     PathId(id): PathId<ScriptId>,
     request: Submission<RunScript>,
 ) -> ApiResult<Json<ScriptRunResult>> {

@@ -1,6 +1,6 @@
 //! `/api/auth`: login, logout, and a user's own password and sessions.
 
-use axum::extract::{Extension, State};
+use axum::extract::Extension;
 use http::{HeaderMap, header};
 use svc_core::SessionId;
 use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions, SignIn};
@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub async fn login(
-    State(app): State<App>,
+    app: App,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     Json(login): Json<Login>,
@@ -30,7 +30,7 @@ pub async fn login(
 
 /// The one-click link of `svc up`.
 pub async fn sign_in(
-    State(app): State<App>,
+    app: App,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     Json(link): Json<SignIn>,
@@ -65,7 +65,7 @@ fn logged_in(
     }
 }
 
-pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<WithCookies<NoContent>> {
+pub async fn logout(app: App, caller: Caller) -> ApiResult<WithCookies<NoContent>> {
     app.identity.log_out(&caller).await?;
     Ok(WithCookies {
         cookies: remove_sessions(),
@@ -75,7 +75,7 @@ pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<WithCoo
 
 /// The first request of the web interface, which asks whether its user is signed in. So a missing
 /// credential is not an error.
-pub async fn state(State(app): State<App>, caller: Option<Extension<Caller>>) -> Json<AuthState> {
+pub async fn state(app: App, caller: Option<Extension<Caller>>) -> Json<AuthState> {
     Json(AuthState {
         setup_needed: app.directory.is_empty(),
         me: caller.map(|Extension(caller)| caller.me(&app.quotas)),
@@ -83,12 +83,12 @@ pub async fn state(State(app): State<App>, caller: Option<Extension<Caller>>) ->
     })
 }
 
-pub async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
+pub async fn me(app: App, caller: Caller) -> Json<Me> {
     Json(caller.me(&app.quotas))
 }
 
 pub async fn change_password(
-    State(app): State<App>,
+    app: App,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     caller: Caller,
@@ -101,16 +101,12 @@ pub async fn change_password(
     Ok(NoContent)
 }
 
-pub async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    page: PageRequest,
-) -> ApiResult<Json<Sessions>> {
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sessions>> {
     Ok(Json(app.identity.list_sessions(&caller, page).await?))
 }
 
 pub async fn delete(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SessionId>,
 ) -> ApiResult<NoContent> {
@@ -118,7 +114,7 @@ pub async fn delete(
     Ok(NoContent)
 }
 
-pub async fn delete_others(State(app): State<App>, caller: Caller) -> ApiResult<NoContent> {
+pub async fn delete_others(app: App, caller: Caller) -> ApiResult<NoContent> {
     app.identity.delete_other_sessions(&caller).await?;
     Ok(NoContent)
 }

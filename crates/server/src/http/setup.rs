@@ -1,7 +1,6 @@
 //! `POST /api/auth/setup`: creates the first administrator, from the page of the one-time setup
 //! link.
 
-use axum::extract::State;
 use svc_protocol::api::{Setup, User};
 
 use super::{
@@ -10,9 +9,6 @@ use super::{
 };
 use crate::app::App;
 
-pub async fn complete(
-    State(app): State<App>,
-    Json(setup): Json<Setup>,
-) -> ApiResult<Created<User>> {
+pub async fn complete(app: App, Json(setup): Json<Setup>) -> ApiResult<Created<User>> {
     Ok(Created(app.identity.set_up(setup).await?))
 }

@@ -1,6 +1,5 @@
 //! `/api/spaces`.
 
-use axum::extract::State;
 use svc_core::SpaceId;
 use svc_protocol::api::{
     AgentToken, LOG_LINES_MAX, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces,
@@ -13,36 +12,24 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    page: PageRequest,
-) -> ApiResult<Json<Spaces>> {
-    let page = app.spaces.list(&caller, page).await?;
-    Ok(Json(Spaces {
-        spaces: page.items,
-        next_cursor: page.next_cursor,
-    }))
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Spaces>> {
+    Ok(Json(app.spaces.list(&caller, page).await?.into_list()))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewSpace>,
 ) -> ApiResult<Created<Space>> {
     Ok(Created(app.spaces.create(&caller, new).await?))
 }
 
-pub async fn get(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<SpaceId>,
-) -> ApiResult<Json<Space>> {
+pub async fn get(app: App, caller: Caller, PathId(id): PathId<SpaceId>) -> ApiResult<Json<Space>> {
     Ok(Json(app.spaces.get(&caller, id).await?))
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SpaceId>,
     Json(patch): Json<SpacePatch>,
@@ -50,33 +37,25 @@ pub async fn patch(
     Ok(Json(app.spaces.patch(&caller, id, patch).await?))
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<SpaceId>,
-) -> ApiResult<NoContent> {
+pub async fn delete(app: App, caller: Caller, PathId(id): PathId<SpaceId>) -> ApiResult<NoContent> {
     app.spaces.delete(&caller, id).await?;
     Ok(NoContent)
 }
 
 pub async fn start(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SpaceId>,
 ) -> ApiResult<Json<Space>> {
     Ok(Json(app.spaces.start(&caller, id).await?))
 }
 
-pub async fn stop(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<SpaceId>,
-) -> ApiResult<Json<Space>> {
+pub async fn stop(app: App, caller: Caller, PathId(id): PathId<SpaceId>) -> ApiResult<Json<Space>> {
     Ok(Json(app.spaces.stop(&caller, id).await?))
 }
 
 pub async fn rotate_agent_token(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SpaceId>,
 ) -> ApiResult<Json<AgentToken>> {
@@ -85,7 +64,7 @@ pub async fn rotate_agent_token(
 }
 
 pub async fn logs(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<SpaceId>,
     Query(query): Query<LogQuery>,

@@ -1,6 +1,5 @@
 //! `GET /api/stats`.
 
-use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use svc_protocol::api::Stats;
@@ -19,7 +18,7 @@ pub struct StatsQuery {
 }
 
 pub async fn get(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Query(query): Query<StatsQuery>,
 ) -> ApiResult<Json<Stats>> {

@@ -1,6 +1,5 @@
 //! `/api/templates`.
 
-use axum::extract::State;
 use svc_core::TemplateId;
 use svc_protocol::api::{NewTemplate, Template, TemplatePatch, Templates};
 use svc_store::PageRequest;
@@ -11,31 +10,24 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Templates>> {
-    let page = app.templates.list(page).await?;
-    Ok(Json(Templates {
-        templates: page.items,
-        next_cursor: page.next_cursor,
-    }))
+pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Templates>> {
+    Ok(Json(app.templates.list(page).await?.into_list()))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewTemplate>,
 ) -> ApiResult<Created<Template>> {
     Ok(Created(app.templates.create(&caller, new).await?))
 }
 
-pub async fn get(
-    State(app): State<App>,
-    PathId(id): PathId<TemplateId>,
-) -> ApiResult<Json<Template>> {
+pub async fn get(app: App, PathId(id): PathId<TemplateId>) -> ApiResult<Json<Template>> {
     Ok(Json(app.templates.get(id).await?))
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<TemplateId>,
     Json(TemplatePatch(patch)): Json<TemplatePatch>,
@@ -44,7 +36,7 @@ pub async fn patch(
 }
 
 pub async fn delete(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<TemplateId>,
 ) -> ApiResult<NoContent> {

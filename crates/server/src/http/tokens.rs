@@ -1,6 +1,5 @@
 //! `/api/tokens`: a user's own tokens (spec 5.3).
 
-use axum::extract::State;
 use svc_core::TokenId;
 use svc_protocol::api::{NewToken, Token, Tokens};
 use svc_store::PageRequest;
@@ -11,27 +10,19 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    page: PageRequest,
-) -> ApiResult<Json<Tokens>> {
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Tokens>> {
     Ok(Json(app.identity.list_tokens(&caller, page).await?))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewToken>,
 ) -> ApiResult<Created<Token>> {
     Ok(Created(app.identity.create_token(&caller, new).await?))
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<TokenId>,
-) -> ApiResult<NoContent> {
+pub async fn delete(app: App, caller: Caller, PathId(id): PathId<TokenId>) -> ApiResult<NoContent> {
     app.identity.delete_token(&caller, id).await?;
     Ok(NoContent)
 }

@@ -1,6 +1,5 @@
 //! `/api/users`.
 
-use axum::extract::State;
 use svc_core::UserId;
 use svc_protocol::api::{NewUser, User, UserAccess, UserPatch, Users};
 use svc_store::PageRequest;
@@ -11,24 +10,24 @@ use super::{
 };
 use crate::{app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery};
 
-pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Users>> {
+pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Users>> {
     Ok(Json(app.identity.list_users(page).await?))
 }
 
 pub async fn create(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Json(new): Json<NewUser>,
 ) -> ApiResult<Created<User>> {
     Ok(Created(app.identity.create_user(&caller, new).await?))
 }
 
-pub async fn get(State(app): State<App>, PathId(id): PathId<UserId>) -> ApiResult<Json<User>> {
+pub async fn get(app: App, PathId(id): PathId<UserId>) -> ApiResult<Json<User>> {
     Ok(Json(app.identity.get_user(id).await?))
 }
 
 pub async fn access(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<UserId>,
 ) -> ApiResult<Json<UserAccess>> {
@@ -53,7 +52,7 @@ pub async fn access(
 }
 
 pub async fn patch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     PathId(id): PathId<UserId>,
     Json(patch): Json<UserPatch>,
@@ -61,11 +60,7 @@ pub async fn patch(
     Ok(Json(app.identity.update_user(&caller, id, patch).await?))
 }
 
-pub async fn delete(
-    State(app): State<App>,
-    caller: Caller,
-    PathId(id): PathId<UserId>,
-) -> ApiResult<NoContent> {
+pub async fn delete(app: App, caller: Caller, PathId(id): PathId<UserId>) -> ApiResult<NoContent> {
     app.identity.delete_user(&caller, id).await?;
     Ok(NoContent)
 }

@@ -3,7 +3,7 @@
 
 use axum::{
     body::Body,
-    extract::{OriginalUri, Path, State, rejection::PathRejection},
+    extract::{OriginalUri, Path, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -43,7 +43,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
 ];
 
 pub async fn index(
-    State(app): State<App>,
+    app: App,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
@@ -51,7 +51,7 @@ pub async fn index(
 }
 
 pub async fn file(
-    State(app): State<App>,
+    app: App,
     OriginalUri(uri): OriginalUri,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
@@ -63,7 +63,7 @@ pub async fn file(
 
 /// A browser gets the page, which has its own routes; a program gets a problem.
 pub async fn any_path(
-    State(app): State<App>,
+    app: App,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> ApiResult<Response> {

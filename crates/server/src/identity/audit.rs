@@ -22,10 +22,7 @@ impl Identity {
             .store
             .read_list(reader, move |tx| audit::list(tx, &query, page))
             .await?;
-        Ok(api::Audit {
-            audit: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.into_list())
     }
 
     /// Removes entries older than `before`. Returns their number.

@@ -16,7 +16,8 @@ use std::{
 
 use parking_lot::RwLock;
 use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName};
-use svc_store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
+use svc_protocol::api::Group;
+use svc_store::{Hash, agent_tokens::OwnedAgentToken};
 use thiserror::Error;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
@@ -298,7 +299,7 @@ impl Directory {
         }
     }
 
-    pub(super) fn apply_groups(&self, groups: Vec<GroupRow>) {
+    pub(super) fn apply_groups(&self, groups: Vec<Group>) {
         {
             let mut state = self.state.write();
             state.set_groups(groups);
@@ -372,7 +373,7 @@ impl State {
         Some(user)
     }
 
-    fn set_groups(&mut self, groups: Vec<GroupRow>) {
+    fn set_groups(&mut self, groups: Vec<Group>) {
         self.group_ids = groups
             .iter()
             .map(|group| (group.name.clone(), group.id))

@@ -5,11 +5,7 @@
 use serde_json::json;
 use svc_core::{GroupId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{
-    PageRequest, Tx, audit,
-    groups::{self, GroupRow},
-    users::UserFilter,
-};
+use svc_store::{PageRequest, Tx, audit, groups, users::UserFilter};
 use uuid::Uuid;
 
 use super::{
@@ -27,7 +23,7 @@ impl Identity {
         body: api::GroupBody,
     ) -> Result<api::Group, IdentityError> {
         check_name(&body.name)?;
-        let group = GroupRow {
+        let group = api::Group {
             id: GroupId(Uuid::now_v7()),
             name: body.name,
             created_at: self.clock.now(),
@@ -39,23 +35,18 @@ impl Identity {
             check_limit(groups::count(tx)?, GROUPS_MAX, "groups", "too_many_groups")?;
             groups::insert(tx, &group)?;
             audit::append(tx, &entry)?;
-            Ok((record(group), AffectedRecords::groups(Vec::new())))
+            Ok((group, AffectedRecords::groups(Vec::new())))
         })
         .await
     }
 
     pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, IdentityError> {
         let page = self.store.read(move |tx| groups::list(tx, page)).await?;
-        let page = page.map(record);
-        Ok(api::Groups {
-            groups: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.into_list())
     }
 
     pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {
-        let found = self.store.read(move |tx| Ok(get(tx, id))).await?;
-        found.map(record)
+        self.store.read(move |tx| Ok(get(tx, id))).await?
     }
 
     /// Methods published for the group stay visible to its members: methods refer to a group by id.
@@ -74,12 +65,12 @@ impl Identity {
             groups::rename(tx, id, &body.name)?;
             entry.detail = json!({"name": body.name, "previous": group.name});
             audit::append(tx, &entry)?;
-            let renamed = GroupRow {
+            let renamed = api::Group {
                 name: body.name,
                 ..group
             };
             let members = groups::list_members(tx, id)?;
-            Ok((record(renamed), AffectedRecords::groups(members)))
+            Ok((renamed, AffectedRecords::groups(members)))
         })
         .await
     }
@@ -100,7 +91,7 @@ impl Identity {
     }
 }
 
-fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<GroupRow, IdentityError> {
+fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, IdentityError> {
     groups::find(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
 }
 
@@ -123,13 +114,5 @@ fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<()
             format!("group `{name}` exists already"),
         )),
         _ => Ok(()),
-    }
-}
-
-fn record(group: GroupRow) -> api::Group {
-    api::Group {
-        id: group.id,
-        name: group.name,
-        created_at: group.created_at,
     }
 }

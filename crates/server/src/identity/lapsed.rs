@@ -84,16 +84,10 @@ fn record(
     set: &ForeignSetting,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let entry = Entry {
-        at,
-        actor: audit::SYSTEM.to_owned(),
-        action,
-        target_type: "space",
-        target_id: set.space.to_string(),
-        detail: json!({
-            "made_by": set.by,
-            "reason": "the user who made it may no longer make it for this space",
-        }),
-    };
-    audit::append(tx, &entry)
+    let detail = json!({
+        "made_by": set.by,
+        "reason": "the user who made it may no longer make it for this space",
+    });
+    let target = ("space", set.space.to_string());
+    audit::append(tx, &Entry::by_system(at, action, target, detail))
 }

@@ -2,14 +2,12 @@
 //! them.
 
 use svc_core::{GroupId, RoleId};
+use svc_protocol::api::Role;
 use svc_store::{Tx, groups, roles};
 
 use super::{error::IdentityError, power::Actor};
 
-pub(super) fn find_roles(
-    tx: &mut Tx<'_>,
-    names: &[String],
-) -> Result<Vec<roles::RoleRow>, IdentityError> {
+pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>, IdentityError> {
     names
         .iter()
         .map(|name| {

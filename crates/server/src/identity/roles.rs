@@ -7,11 +7,7 @@
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{
-    PageRequest, Tx, audit,
-    roles::{self, RoleRow},
-    users::UserFilter,
-};
+use svc_store::{PageRequest, Tx, audit, roles, users::UserFilter};
 use uuid::Uuid;
 
 use super::{
@@ -29,7 +25,7 @@ impl Identity {
         new: api::NewRole,
     ) -> Result<api::Role, IdentityError> {
         check_free_name("role", &new.name)?;
-        let role = RoleRow {
+        let role = api::Role {
             id: RoleId(Uuid::now_v7()),
             name: new.name,
             permissions: new.permissions,
@@ -48,25 +44,19 @@ impl Identity {
             check_limit(roles::count(tx)?, ROLES_MAX, "roles", "too_many_roles")?;
             roles::insert(tx, &role)?;
             audit::append(tx, &entry)?;
-            Ok((record(role), AffectedRecords::none()))
+            Ok((role, AffectedRecords::none()))
         })
         .await
     }
 
     pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles, IdentityError> {
         let page = self.store.read(move |tx| roles::list(tx, page)).await?;
-        let page = page.map(record);
-        Ok(api::Roles {
-            roles: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.into_list())
     }
 
     pub async fn get_role(&self, id: RoleId) -> Result<api::Role, IdentityError> {
         let found = self.store.read(move |tx| roles::find(tx, id)).await?;
-        found
-            .map(record)
-            .ok_or_else(|| IdentityError::not_found("role", id))
+        found.ok_or_else(|| IdentityError::not_found("role", id))
     }
 
     pub async fn update_role(
@@ -103,7 +93,7 @@ impl Identity {
             let holders = roles::list_holders(tx, id)?;
             let lapsed = remove_lapsed(tx, &holders, entry.at)?;
             let affected = AffectedRecords::users(holders).and_lapsed(lapsed);
-            Ok((record(role), affected))
+            Ok((role, affected))
         })
         .await
     }
@@ -126,7 +116,7 @@ impl Identity {
     }
 }
 
-fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<RoleRow, IdentityError> {
+fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityError> {
     let role = roles::find(tx, id)?.ok_or_else(|| IdentityError::not_found("role", id))?;
     if role.builtin {
         return Err(IdentityError::conflict(
@@ -147,15 +137,5 @@ fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<RoleId>) -> Result<(),
             format!("role `{name}` exists already"),
         )),
         _ => Ok(()),
-    }
-}
-
-fn record(role: RoleRow) -> api::Role {
-    api::Role {
-        id: role.id,
-        name: role.name,
-        permissions: role.permissions,
-        builtin: role.builtin,
-        created_at: role.created_at,
     }
 }

@@ -187,11 +187,7 @@ impl Identity {
             user_agent: row.user_agent,
             current: current == Some(row.id),
         };
-        let page = page.map(session);
-        Ok(api::Sessions {
-            sessions: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.map(session).into_list())
     }
 
     /// Ends one of the caller's sessions.

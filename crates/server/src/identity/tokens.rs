@@ -124,10 +124,7 @@ impl Identity {
             .read(move |tx| tokens::list(tx, user, page))
             .await?
             .map(|row| self.token(row));
-        Ok(api::Tokens {
-            tokens: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.into_list())
     }
 
     /// Revokes one of the caller's tokens and all tokens made with it: the next request with any

@@ -87,10 +87,7 @@ impl Identity {
             .read(move |tx| users::list_profiles(tx, page))
             .await?
             .map(record);
-        Ok(api::Users {
-            users: page.items,
-            next_cursor: page.next_cursor,
-        })
+        Ok(page.into_list())
     }
 
     pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {

@@ -241,7 +241,7 @@ async fn a_space_has_one_agent_token_of_each_kind(engine: &TestEngine) {
 async fn roles_give_a_user_the_union_of_their_permissions(engine: &TestEngine) {
     with_store(engine, |tx| {
         let id = insert_user(tx, "ann")?;
-        let auditor = roles::RoleRow {
+        let auditor = svc_protocol::api::Role {
             id: svc_core::RoleId(Uuid::now_v7()),
             name: "auditor".into(),
             permissions: Permissions::of(&[Permission::ViewAudit]),

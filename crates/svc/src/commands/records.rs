@@ -83,7 +83,7 @@ pub async fn list_matching<R: Record>(
         ListArgs {
             limit: None,
             cursor: None,
-        } => R::List::whole(client.list_all::<R::List>(query).await?),
+        } => R::List::from_page(client.list_all::<R::List>(query).await?, None),
         ListArgs { limit, cursor } => client.list(&PageQuery { limit, cursor }, query).await?,
     };
     shell.output.document(&document, || {

@@ -90,14 +90,10 @@ impl Deliverers {
             sink.name = %sink.name,
             "the deliveries of a sink are withheld: {why}"
         );
-        let entry = audit::Entry {
-            at: svc_clock::now(),
-            actor: audit::SYSTEM.to_owned(),
-            action: "event_sink.withheld",
-            target_type: "event_sink",
-            target_id: sink.id.to_string(),
-            detail: json!({"name": sink.name, "reason": why}),
-        };
+        let target = ("event_sink", sink.id.to_string());
+        let detail = json!({"name": sink.name, "reason": why});
+        let now = svc_clock::now();
+        let entry = audit::Entry::by_system(now, "event_sink.withheld", target, detail);
         let append = self.store.write(move |tx| audit::append(tx, &entry));
         if let Err(error) = append.await {
             tracing::error!(%error, "cannot write the audit entry `event_sink.withheld`");

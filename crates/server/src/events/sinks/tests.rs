@@ -12,10 +12,10 @@ use svc_clock::Clock;
 use svc_core::{
     EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event, json_text::JsonText,
 };
-use svc_protocol::api::{AuditQuery, DeliveryState, RotateSecret};
+use svc_protocol::api::{AuditQuery, DeliveryState, Role, RotateSecret};
 use svc_store::{
     deliveries::DeliveryPage,
-    roles::{self, RoleRow},
+    roles,
     users::{self, UserRow},
 };
 
@@ -104,7 +104,7 @@ impl Fixture {
                 created_at: user.created_at,
             };
             users::insert(tx, &row)?;
-            let role = RoleRow {
+            let role = Role {
                 id: RoleId(Uuid::now_v7()),
                 name: format!("role of {}", user.name),
                 permissions: user.permissions,

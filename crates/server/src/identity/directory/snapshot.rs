@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use svc_core::{SpaceId, UserId};
+use svc_protocol::api::Group;
 use svc_store::{
     StoreError, Tx,
     agent_tokens::{self, OwnedAgentToken},
-    groups::{self, GroupRow},
+    groups,
     sessions::{self, SessionRow},
     tokens::{self, TokenRow},
     users::{self, Profile},
@@ -45,7 +46,7 @@ impl UserRecords {
 /// The whole directory at one moment.
 pub(in crate::identity) struct Snapshot {
     pub(super) users: Vec<UserRecords>,
-    pub(super) groups: Vec<GroupRow>,
+    pub(super) groups: Vec<Group>,
     pub(super) agent_tokens: HashMap<SpaceId, Vec<OwnedAgentToken>>,
 }
 

@@ -210,7 +210,7 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
         let created_at = svc_core::Timestamp(0);
         // One role and one group may still be created. Two roles are built in.
         for n in 0..997 {
-            let role = svc_store::roles::RoleRow {
+            let role = api::Role {
                 id: svc_core::RoleId(Uuid::now_v7()),
                 name: format!("r{n}"),
                 permissions: Permissions::NONE,
@@ -220,7 +220,7 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
             svc_store::roles::insert(tx, &role)?;
         }
         for n in 0..9_999 {
-            let group = svc_store::groups::GroupRow {
+            let group = api::Group {
                 id: svc_core::GroupId(Uuid::now_v7()),
                 name: format!("g{n}"),
                 created_at,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use svc_protocol::api::DeliveryState;
 use svc_store::{
-    StoreError, audit,
+    StoreError,
+    audit::{self, Entry},
     deliveries::{self, QueueHead},
     lanes,
 };
@@ -86,24 +87,16 @@ impl Turn<'_, '_> {
             (None, Some(status)) => format!("the receiver answered {status}"),
             (None, None) => "the attempt failed".to_owned(),
         };
-        let (target_type, target_id) = target_of(&self.lane.receiver);
-        audit::append(
-            self.tx,
-            &audit::Entry {
-                at: self.time.now,
-                actor: audit::SYSTEM.to_owned(),
-                action: "event_sink.dead",
-                target_type,
-                target_id,
-                detail: json!({
-                    "n": ended.n,
-                    "event_id": ended.event_id,
-                    "event_type": ended.event_type,
-                    "attempts": ended.attempt,
-                    "error": error,
-                }),
-            },
-        )?;
+        let record = json!({
+            "n": ended.n,
+            "event_id": ended.event_id,
+            "event_type": ended.event_type,
+            "attempts": ended.attempt,
+            "error": error,
+        });
+        let target = target_of(&self.lane.receiver);
+        let entry = Entry::by_system(self.time.now, "event_sink.dead", target, record);
+        audit::append(self.tx, &entry)?;
         self.progress.dead.push(DeadDelivery {
             receiver: self.lane.receiver.clone(),
             event_id: ended.event_id,

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use svc_core::event::SINK_EVENTS;
 use svc_protocol::api::SinkPause;
 use svc_store::{
-    StoreError, audit,
+    StoreError,
+    audit::{self, Entry},
     lanes::{self, LaneHealth, ReportedState},
     sinks,
 };
@@ -92,17 +93,10 @@ impl Turn<'_, '_> {
             ..self.lane.health
         })?;
         tracing::warn!(sink.id = %sink.id, sink.name = %sink.name, "a sink was paused: {reason}");
-        audit::append(
-            self.tx,
-            &audit::Entry {
-                at: self.time.now,
-                actor: audit::SYSTEM.to_owned(),
-                action: "event_sink.paused",
-                target_type: "event_sink",
-                target_id: sink.id.to_string(),
-                detail: json!({"name": sink.name, "reason": reason}),
-            },
-        )?;
+        let target = ("event_sink", sink.id.to_string());
+        let detail = json!({"name": sink.name, "reason": reason});
+        let entry = Entry::by_system(self.time.now, "event_sink.paused", target, detail);
+        audit::append(self.tx, &entry)?;
         self.raise("paused", json!({"reason": reason}))
     }
 
