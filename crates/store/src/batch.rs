@@ -25,6 +25,8 @@ pub(super) struct Batch {
     groups: Vec<Box<dyn Group>>,
     /// Outcomes of the commands that ran.
     outcomes: Vec<Outcome>,
+    /// Whether COMMIT was sent.
+    is_committing: bool,
 }
 
 impl Batch {
@@ -59,11 +61,9 @@ impl Batch {
     /// Runs the batch in a transaction that has begun, and commits it.
     pub(super) fn run(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
         let is_single = self.commands.len() + self.groups.len() == 1;
-        while let Some(command) = self.commands.pop_front() {
-            let is_kept = self.run_command(connection, command, is_single)?;
-            if is_single && !is_kept {
-                return connection.rollback();
-            }
+        let is_kept = self.run_commands(connection, is_single)?;
+        if is_single && !is_kept {
+            return connection.rollback();
         }
         let mut index = 0;
         while index < self.groups.len() {
@@ -71,25 +71,37 @@ impl Batch {
                 index += 1;
             }
         }
+        self.is_committing = true;
         connection.commit()
     }
 
-    /// Returns whether the work of the command is kept.
-    fn run_command(
+    /// Whether the batch is one group, whose commands can run again.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.groups.len() == 1 && self.commands.is_empty() && self.outcomes.is_empty()
+    }
+
+    /// Runs the commands one after the other. Returns whether the work of the last one is kept.
+    fn run_commands(
         &mut self,
         connection: &dyn Connection,
-        command: Box<dyn Command>,
         is_single: bool,
     ) -> Result<bool, StoreError> {
-        if !is_single {
-            connection.control(SAVEPOINT)?;
-        }
-        let outcome = Outcome::of(command, connection);
-        let is_kept = outcome.is_kept();
-        self.outcomes.push(outcome);
-        connection.check_transaction()?;
-        if !is_single {
-            end_savepoint(connection, is_kept)?;
+        let mut is_kept = true;
+        while !self.commands.is_empty() {
+            if !is_single {
+                connection.control(SAVEPOINT)?;
+            }
+            // After an error, the commands that did not run are still in the batch and get an answer.
+            let Some(command) = self.commands.pop_front() else {
+                break;
+            };
+            let outcome = Outcome::of(command, connection);
+            is_kept = outcome.is_kept();
+            self.outcomes.push(outcome);
+            connection.check_transaction()?;
+            if !is_single {
+                end_savepoint(connection, is_kept)?;
+            }
         }
         Ok(is_kept)
     }
@@ -107,46 +119,56 @@ impl Batch {
         }
         let mut tx = Tx::on(connection);
         let ran = self.groups[index].run(&mut tx);
-        let rest = self.groups[index].take_rest();
+        self.commands.extend(self.groups[index].take_rest());
         // The commit waits for the outcomes of a single group, which saves a round trip.
-        let ran = match is_single && rest.is_empty() {
+        let ran = match is_single && self.commands.is_empty() {
             true => ran.and(tx.failure()),
             false => ran.and(tx.end()),
         };
         connection.check_transaction()?;
-        if is_single {
-            if let Err(error) = ran {
-                self.commands.extend(rest);
-                return Err(error);
+        let has_run = ran.is_ok();
+        match ran {
+            Ok(()) if is_single => {}
+            Ok(()) => end_savepoint(connection, true)?,
+            Err(error) if is_single => return Err(error),
+            Err(error) => {
+                end_savepoint(connection, false)?;
+                tracing::warn!(target: crate::LOG_TARGET, %error, "a group of commands failed; each runs by itself");
+                let group = self.groups.remove(index);
+                self.commands.extend(group.into_commands());
             }
-        } else if let Err(error) = ran {
-            end_savepoint(connection, false)?;
-            tracing::warn!(target: crate::LOG_TARGET, %error, "a group of commands failed; each runs by itself");
-            let group = self.groups.remove(index);
-            for command in rest.into_iter().chain(group.into_commands()) {
-                self.run_command(connection, command, false)?;
-            }
-            return Ok(false);
-        } else {
-            end_savepoint(connection, true)?;
         }
-        for command in rest {
-            self.run_command(connection, command, false)?;
-        }
-        Ok(true)
+        self.run_commands(connection, false)?;
+        Ok(has_run)
     }
 
-    /// After a failed commit: the commands of a group that was alone in the batch, if it is certain
-    /// that they had no effect. Each of them can run again by itself.
-    pub(super) fn split(&mut self, error: &StoreError) -> Option<Commands> {
+    /// The same group again, if COMMIT was not sent.
+    pub(super) fn repeat_unsent(&mut self) -> Option<Self> {
+        let is_unsent = !self.is_committing;
+        is_unsent
+            .then(|| self.take_group())
+            .flatten()
+            .map(Self::grouped)
+    }
+
+    /// The commands of a group that an error of a statement prevented, each by itself. `None` if the
+    /// commands may have had an effect.
+    pub(super) fn split(&mut self, error: &StoreError) -> Option<Self> {
         let is_certain = !error.is_outage() && !matches!(error, StoreError::Commit(_));
-        if self.groups.len() != 1 || !self.outcomes.is_empty() || !is_certain {
+        is_certain
+            .then(|| self.take_group())
+            .flatten()
+            .map(Self::of)
+    }
+
+    /// The commands of a group that was alone in the batch, unless some of them ran by themselves.
+    fn take_group(&mut self) -> Option<Commands> {
+        if self.groups.len() != 1 || !self.outcomes.is_empty() {
             return None;
         }
-        let rest = std::mem::take(&mut self.commands);
+        let rest = std::mem::take(&mut self.commands).into_iter();
         let groups = std::mem::take(&mut self.groups).into_iter();
-        let grouped = groups.flat_map(Group::into_commands);
-        Some(rest.into_iter().chain(grouped).collect())
+        Some(rest.chain(groups.flat_map(Group::into_commands)).collect())
     }
 
     /// All outcomes after a commit.

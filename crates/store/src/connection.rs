@@ -76,13 +76,21 @@ pub(super) trait Connection: Send {
     /// data that such a transaction reads does not change until it commits.
     fn begin(&self) -> Result<(), StoreError>;
 
+    /// The same without waiting for the outcome: the first statement waits for it. That statement
+    /// fails if the connection was lost meanwhile.
+    fn begin_lazily(&self) -> Result<(), StoreError> {
+        self.begin()
+    }
+
     /// Begins a transaction that writes and may take hours.
     fn begin_long(&self) -> Result<(), StoreError> {
         self.begin()
     }
 
+    /// If COMMIT itself fails, it is not certain that the transaction had no effect:
+    /// [`StoreError::Commit`] or [`StoreError::Unavailable`].
     fn commit(&self) -> Result<(), StoreError> {
-        self.control("COMMIT")
+        self.control("COMMIT").map_err(StoreError::of_commit)
     }
 
     fn rollback(&self) -> Result<(), StoreError> {
@@ -97,6 +105,11 @@ pub(super) trait Connection: Send {
     /// Fails if the database has ended the transaction: SQLite does so when the disk is full,
     /// PostgreSQL when the session ends.
     fn check_transaction(&self) -> Result<(), StoreError>;
+
+    /// Whether the connection was lost.
+    fn is_lost(&self) -> bool {
+        false
+    }
 
     /// The time by which leases are measured: one clock for all servers of the database.
     fn now(&self) -> Result<Timestamp, StoreError>;

@@ -161,27 +161,37 @@ impl Writer {
     }
 
     fn commit(&mut self, mut batch: Batch) {
-        let begun = begin(&mut self.connection, &self.database, Access::Write);
+        let was_open = self.connection.is_some();
+        let begun = begin(
+            &mut self.connection,
+            &self.database,
+            Access::Write,
+            batch.is_repeatable(),
+        );
         let was_begun = begun.is_ok();
-        let result = begun.and_then(|connection| batch.run(connection));
-        let error = match result {
+        let error = match begun.and_then(|connection| batch.run(connection)) {
             Ok(()) => {
                 self.counters.commits.fetch_add(1, Ordering::Relaxed);
                 return self.reply(batch);
             }
             Err(error) => error,
         };
+        let was_lost = self.connection.take().is_some_and(|there| there.is_lost());
+        if was_open
+            && was_lost
+            && let Some(again) = batch.repeat_unsent()
+        {
+            // The database may have restarted since the last transaction.
+            return self.commit(again);
+        }
         // An unreachable database is logged where the connection is opened.
         if was_begun || !error.is_outage() {
             tracing::error!(target: crate::LOG_TARGET, %error, "a commit of the store failed; its connection is reopened");
         }
-        self.connection = None;
-        match batch.split(&error) {
-            Some(commands) => self.commit(Batch::of(commands)),
-            None => batch.refuse(&match error {
-                known @ (StoreError::Commit(_) | StoreError::Unavailable(_)) => known,
-                other => StoreError::Commit(other.to_string()),
-            }),
+        let split = was_begun.then(|| batch.split(&error)).flatten();
+        match split {
+            Some(commands) => self.commit(commands),
+            None => batch.refuse(&error.of_commit()),
         }
     }
 
@@ -196,13 +206,20 @@ impl Writer {
 }
 
 /// Begins a transaction on the open connection. If that fails, opens a new connection: the database
-/// may have restarted since the last transaction.
+/// may have restarted since the last transaction. With `lazily`, a failure may show only later.
 fn begin<'c>(
     connection: &'c mut Option<Box<dyn Connection>>,
     database: &Database,
     access: Access,
+    lazily: bool,
 ) -> Result<&'c dyn Connection, StoreError> {
-    let reused = connection.take().filter(|there| there.begin().is_ok());
+    let reused = connection.take().filter(|there| {
+        let begun = match lazily {
+            true => there.begin_lazily(),
+            false => there.begin(),
+        };
+        begun.is_ok()
+    });
     let begun = match reused {
         Some(begun) => begun,
         None => {
@@ -235,7 +252,7 @@ impl Reader {
 
     fn answer(&mut self, command: Box<dyn Command>) {
         // One snapshot for all statements of a read.
-        if let Err(error) = begin(&mut self.connection, &self.database, Access::Read) {
+        if let Err(error) = begin(&mut self.connection, &self.database, Access::Read, false) {
             if !error.is_outage() {
                 tracing::error!(target: crate::LOG_TARGET, %error, "a read of the store failed; its connection is reopened");
             }

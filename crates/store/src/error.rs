@@ -41,6 +41,14 @@ impl StoreError {
         matches!(self, Self::Unavailable(_))
     }
 
+    /// The error of a COMMIT statement.
+    pub(super) fn of_commit(self) -> Self {
+        match self {
+            known @ (Self::Commit(_) | Self::Unavailable(_)) => known,
+            other => Self::Commit(other.to_string()),
+        }
+    }
+
     pub(super) fn missing(kind: &'static str, id: impl ToString) -> Self {
         Self::Missing {
             kind,

@@ -19,9 +19,10 @@ use super::{
 pub struct Use {
     pub body_hash: Hash,
     pub emitted: EmittedEvent,
+    pub expires_at: Timestamp,
 }
 
-row! { Use: body_hash; emitted }
+row! { Use: body_hash, expires_at; emitted }
 row! { EmittedEvent: event_id, event_type }
 
 /// Selects the uses of keys that have not expired.
@@ -37,7 +38,7 @@ pub(super) fn select(keys: &[UserKey], now: Timestamp) -> Query {
     conditions.and(&format!("(user_id, key) IN (VALUES {})", pairs.join(", ")));
     Query {
         sql: format!(
-            "SELECT user_id, key, body_hash, event_id, event_type FROM idempotency_keys WHERE {}",
+            "SELECT user_id, key, body_hash, event_id, event_type, expires_at FROM idempotency_keys WHERE {}",
             conditions.sql
         ),
         values: conditions.values,
@@ -61,13 +62,7 @@ pub(super) fn read_used(row: &Row) -> Result<(UserKey, Use), StoreError> {
 }
 
 /// Records the use of a key. Replaces an expired use.
-pub fn put(
-    tx: &mut Tx<'_>,
-    user: UserId,
-    key: &str,
-    used: &Use,
-    expires_at: Timestamp,
-) -> Result<(), StoreError> {
+pub fn put(tx: &mut Tx<'_>, user: UserId, key: &str, used: &Use) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO idempotency_keys (user_id, key, body_hash, event_id, event_type, expires_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -80,7 +75,7 @@ pub fn put(
             used.body_hash,
             used.emitted.event_id,
             &used.emitted.event_type,
-            expires_at
+            used.expires_at
         ],
     )
 }

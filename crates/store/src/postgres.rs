@@ -57,6 +57,10 @@ const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
 /// The maximum time that a transaction may be idle. All writers of the zone wait for it, and a
 /// working server is idle for microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
+/// The maximum number of statements that were sent without waiting, and of the bytes of their values.
+/// At these limits the outcomes are read.
+const PENDING_MAX: usize = 1_000;
+const PENDING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The maximum number of prepared statements of a connection. At this number all are dropped.
 const STATEMENTS_MAX: usize = 512;
 /// The advisory lock of writers: `svc` and a number.
@@ -135,6 +139,8 @@ pub(super) struct Connection {
     notify: String,
     statements: RefCell<HashMap<String, Arc<PreparedStatement>>>,
     pending: RefCell<Vec<PendingStatement>>,
+    /// Bytes of the values of these statements.
+    pending_bytes: Cell<usize>,
     /// The database's time when the transaction began; `None` until it is settled.
     now: Cell<Option<Timestamp>>,
     hint: Cell<bool>,
@@ -182,6 +188,7 @@ impl Connection {
             notify: format!("NOTIFY {CHANNEL}, '{}'", server.origin),
             statements: RefCell::default(),
             pending: RefCell::default(),
+            pending_bytes: Cell::default(),
             now: Cell::default(),
             hint: Cell::default(),
             answer_max: Cell::new(ANSWER_MAX),
@@ -189,7 +196,8 @@ impl Connection {
         })
     }
 
-    fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
+    /// Sends the begin of a transaction. [`settle`](Self::settle) waits for it.
+    fn send_begin(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
         // Read the outcomes of an earlier transaction, such as its ROLLBACK.
         self.settle()?;
         self.now.set(None);
@@ -200,8 +208,7 @@ impl Connection {
             let messages = client.simple_query(&begin).await?;
             let now = single_text(&messages).and_then(|text| text.parse().ok());
             Ok(now.map(Timestamp))
-        });
-        self.settle()
+        })
     }
 
     fn prepare(&self, sql: &str) -> Result<Arc<PreparedStatement>, StoreError> {
@@ -224,11 +231,12 @@ impl Connection {
         Ok(prepared)
     }
 
-    /// Sends a statement without waiting for its outcome.
+    /// Sends a statement without waiting for its outcome. An error means that the statement was not
+    /// sent: the transaction must not be committed without it.
     fn send_without_waiting(
         &self,
         sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
-    ) {
+    ) -> Result<(), StoreError> {
         let mut sending: PendingStatement = Box::pin(sending);
         // The first poll passes the message to the connection, so the order of polls is the order of
         // messages.
@@ -236,10 +244,12 @@ impl Connection {
             Poll::Ready(sending.as_mut().poll(context))
         }));
         let pending: PendingStatement = match polled {
+            Poll::Ready(Err(error)) => return Err(error::translate(&error, self.access)),
             Poll::Ready(done) => Box::pin(std::future::ready(done)),
             Poll::Pending => sending,
         };
         self.pending.borrow_mut().push(pending);
+        Ok(())
     }
 
     fn wait<T>(
@@ -309,13 +319,19 @@ impl connection::Connection for Connection {
 
     fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         let prepared = self.prepare(sql)?;
+        let bytes = values.iter().map(Value::size).sum::<usize>();
+        self.pending_bytes.set(self.pending_bytes.get() + bytes);
+        if self.pending.borrow().len() >= PENDING_MAX
+            || self.pending_bytes.get() >= PENDING_BYTES_MAX
+        {
+            self.settle()?;
+        }
         let (client, values) = (self.client.clone(), values.to_vec());
         self.send_without_waiting(async move {
             let params = types::params(&values);
             client.execute(&prepared.statement, &params).await?;
             Ok(None)
-        });
-        Ok(())
+        })
     }
 
     fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
@@ -326,21 +342,26 @@ impl connection::Connection for Connection {
 
     fn control(&self, sql: &'static str) -> Result<(), StoreError> {
         let client = self.client.clone();
-        self.send_without_waiting(async move { client.batch_execute(sql).await.map(|()| None) });
-        Ok(())
+        self.send_without_waiting(async move { client.batch_execute(sql).await.map(|()| None) })
     }
 
     fn begin(&self) -> Result<(), StoreError> {
+        self.begin_lazily()?;
+        self.settle()
+    }
+
+    fn begin_lazily(&self) -> Result<(), StoreError> {
         let begin = match self.access {
             Access::Read => BEGIN_READ,
             Access::Write => &self.begin_write,
         };
-        self.begin_with(begin, ANSWER_MAX)
+        self.send_begin(begin, ANSWER_MAX)
     }
 
     /// Without time limits of the database.
     fn begin_long(&self) -> Result<(), StoreError> {
-        self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
+        self.send_begin(&self.begin_long, LONG_ANSWER_MAX)?;
+        self.settle()
     }
 
     /// Waits for the outcome. Otherwise the statement would be sent only with the next one, and the
@@ -353,16 +374,23 @@ impl connection::Connection for Connection {
     fn commit(&self) -> Result<(), StoreError> {
         if self.hint.get() {
             let (client, notify) = (self.client.clone(), self.notify.clone());
-            self.send_without_waiting(
-                async move { client.batch_execute(&notify).await.map(|()| None) },
-            );
+            self.send_without_waiting(async move {
+                client.batch_execute(&notify).await.map(|()| None)
+            })?;
         }
         self.control("COMMIT")?;
-        self.settle()
+        let commit = self.pending.borrow_mut().pop();
+        // After a failed statement, COMMIT rolls back.
+        self.settle()?;
+        match commit.map(|commit| self.wait(commit)) {
+            Some(Err(error)) => Err(error.of_commit()),
+            _ => Ok(()),
+        }
     }
 
     fn settle(&self) -> Result<(), StoreError> {
         let pending = std::mem::take(&mut *self.pending.borrow_mut());
+        self.pending_bytes.set(0);
         let mut result = Ok(());
         for sent in pending {
             match self.wait(sent) {
@@ -380,6 +408,10 @@ impl connection::Connection for Connection {
             return Err(StoreError::Unavailable("it ended the session".to_owned()));
         }
         Ok(())
+    }
+
+    fn is_lost(&self) -> bool {
+        self.client.is_closed()
     }
 
     fn now(&self) -> Result<Timestamp, StoreError> {

@@ -29,6 +29,15 @@ pub enum Value {
 }
 
 impl Value {
+    /// Bytes of a text or a binary value.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Null | Self::Int(_) => 0,
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

@@ -21,12 +21,14 @@ enum Mode {
     Plain,
     /// Its statement fails.
     Invalid,
+    /// Its statement has a value that cannot be sent to PostgreSQL.
+    Mistyped,
     /// It has an error of its own.
     Refused,
     /// It does not run together with others.
     Alone,
 }
-use Mode::{Alone, Invalid, Plain, Refused};
+use Mode::{Alone, Invalid, Mistyped, Plain, Refused};
 
 /// How often commands ran.
 #[derive(Default)]
@@ -51,6 +53,10 @@ struct SetOnce {
 
 impl SetOnce {
     fn set(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
+        if self.mode == Mistyped {
+            // The failure must not be ignored, although this function ignores it.
+            let _ = tx.send("UPDATE event_numbers SET newest = ?1", values![&self.key]);
+        }
         let value = (self.mode != Invalid).then(|| "set".to_owned());
         tx.send(
             "INSERT INTO meta (key, value) VALUES (?1, ?2)",
@@ -71,7 +77,7 @@ impl Grouped for SetOnce {
         let run = |command: &&Self| match command.mode {
             Alone => Ok(None),
             Refused => Ok(Some(Err(StoreError::NoRow))),
-            Plain | Invalid => command.set(tx).map(|()| Some(Ok(()))),
+            Plain | Invalid | Mistyped => command.set(tx).map(|()| Some(Ok(()))),
         };
         commands.iter().map(run).collect()
     }
@@ -80,7 +86,7 @@ impl Grouped for SetOnce {
         self.runs.alone.fetch_add(1, Ordering::Relaxed);
         match self.mode {
             Refused => Err(StoreError::NoRow),
-            Plain | Invalid | Alone => self.set(tx),
+            Plain | Invalid | Mistyped | Alone => self.set(tx),
         }
     }
 }
@@ -109,10 +115,7 @@ async fn run(engine: &TestEngine, modes: &[Mode], with_closure: bool) -> (Vec<bo
             runs: runs.clone(),
         })
     }));
-    let (queued, commits) = (
-        modes.len() + usize::from(with_closure),
-        store.stats().commits,
-    );
+    let queued = modes.len() + usize::from(with_closure);
     let closure = async {
         if with_closure {
             store.write(|tx| meta::set(tx, "closure", "set")).await?;
@@ -128,8 +131,6 @@ async fn run(engine: &TestEngine, modes: &[Mode], with_closure: bool) -> (Vec<bo
     let (results, closed, ()) = tokio::join!(commands, closure, release);
     assert_eq!(closed, Ok(()));
     waiting.await.expect("no panic").expect("committed");
-    // One commit for the transaction that waited, and one for the batch.
-    assert_eq!(store.stats().commits - commits, 2);
     let succeeded: Vec<_> = results.iter().map(Result::is_ok).collect();
     let count = modes.len();
     let written = store.read(move |tx| {
@@ -151,7 +152,9 @@ async fn run(engine: &TestEngine, modes: &[Mode], with_closure: bool) -> (Vec<bo
 async fn waiting_commands_run_together(engine: &TestEngine) {
     let (succeeded, runs) = run(engine, &[Plain; 200], false).await;
     assert!(succeeded.iter().all(|succeeded| *succeeded));
-    assert_eq!(runs.counts(), (1, 0));
+    // The writer may begin a batch before it has seen the whole queue.
+    let (groups, alone) = runs.counts();
+    assert!((1..10).contains(&groups) && alone == 0, "{groups} {alone}");
 }
 
 async fn a_closure_in_the_same_batch_changes_nothing(engine: &TestEngine) {
@@ -183,6 +186,16 @@ async fn an_invalid_statement_fails_only_its_own_command(engine: &TestEngine) {
 async fn an_invalid_statement_leaves_a_closure_of_the_batch_as_it_is(engine: &TestEngine) {
     let modes = [Plain, Invalid, Alone];
     let (succeeded, runs) = run(engine, &modes, true).await;
+    assert_eq!(succeeded, [true, false, true]);
+    assert_eq!(runs.counts(), (1, 3));
+}
+
+#[tokio::test]
+async fn a_group_with_a_statement_that_was_not_sent_is_not_committed() {
+    let Some(engine) = TestEngine::postgres() else {
+        return;
+    };
+    let (succeeded, runs) = run(&engine, &[Plain, Mistyped, Plain], false).await;
     assert_eq!(succeeded, [true, false, true]);
     assert_eq!(runs.counts(), (1, 3));
 }

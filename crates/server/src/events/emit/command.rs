@@ -179,7 +179,8 @@ impl EmitGroup {
         command.check_caller()?;
         let key = command.key.as_ref().zip(command.user_key());
         if let Some((key, user_key)) = &key {
-            match self.used.get(user_key) {
+            let used = self.used.get(user_key);
+            match used.filter(|used| used.expires_at > command.event.ts) {
                 Some(used) if used.body_hash == key.body_hash => {
                     return Ok(Some(EmitOutcome::Repeated(used.emitted.clone())));
                 }
@@ -199,9 +200,9 @@ impl EmitGroup {
             let used = Use {
                 body_hash: key.body_hash,
                 emitted: to_emitted(&event),
+                expires_at: event.ts.plus(KEY_LIFE),
             };
-            let expires_at = event.ts.plus(KEY_LIFE);
-            idempotency::put(tx, user, &text, &used, expires_at)?;
+            idempotency::put(tx, user, &text, &used)?;
             self.used.insert((user, text), used);
         }
         let dispatched = self.dispatch.emit(tx, &event, None)?;

@@ -165,19 +165,20 @@ mod tests {
         let store = Store::open(folder.path()).expect("opens");
         let (ann, bob) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
         let at = |millis: i64| Timestamp(1_700_000_000_000 + millis);
-        let used = idempotency::Use {
+        let used = move |n| idempotency::Use {
             body_hash: Hash::default(),
             emitted: EmittedEvent {
                 event_id: EventId(Uuid::from_u128(3)),
                 event_type: "custom.x".to_owned(),
             },
+            expires_at: at(n),
         };
         let filled = store.write(move |tx| {
             for n in 0..30 {
-                idempotency::put(tx, ann, &format!("k{n}"), &used, at(n))?;
+                idempotency::put(tx, ann, &format!("k{n}"), &used(n))?;
             }
             for n in 0..10 {
-                idempotency::put(tx, bob, &format!("k{n}"), &used, at(n))?;
+                idempotency::put(tx, bob, &format!("k{n}"), &used(n))?;
             }
             Ok(())
         });

@@ -32,6 +32,33 @@ impl Random {
     }
 }
 
+const START: i64 = 1_700_000_000_000;
+
+fn command(
+    caller: &Caller,
+    kind: &str,
+    (data, at): (JsonText, i64),
+    key: Option<IdempotencyKey>,
+) -> EmitCommand {
+    EmitCommand {
+        directory: Arc::new(Directory::empty()),
+        clock: Clock::from_fn(|| Timestamp(0)),
+        caller: caller.clone(),
+        event: Event {
+            id: EventId::NIL,
+            r#type: format!("custom.{kind}"),
+            ts: Timestamp(at),
+            owner_id: caller.user.id,
+            space_id: SpaceId::NIL,
+            actor: caller.actor(),
+            data,
+        },
+        key,
+        storage: storage(1 << 30),
+        may_search: true,
+    }
+}
+
 /// A store with users and sinks that depend only on the seed.
 struct World {
     fixture: Fixture,
@@ -87,23 +114,8 @@ impl World {
             let data = JsonText::from(&json!({"n": if repeated { 0 } else { n }}));
             let key = (repeated || random.below(8) == 0)
                 .then(|| IdempotencyKey::new(&format!("k{}", random.below(5)), kind, &data));
-            commands.push(EmitCommand {
-                directory: Arc::new(Directory::empty()),
-                clock: Clock::from_fn(|| Timestamp(0)),
-                caller: caller.clone(),
-                event: Event {
-                    id: EventId::NIL,
-                    r#type: format!("custom.{kind}"),
-                    ts: Timestamp(1_700_000_000_000),
-                    owner_id: caller.user.id,
-                    space_id: SpaceId::NIL,
-                    actor: caller.actor(),
-                    data,
-                },
-                key: key.transpose().expect("valid"),
-                storage: storage(1 << 30),
-                may_search: true,
-            });
+            let key = key.transpose().expect("valid");
+            commands.push(command(caller, kind, (data, START), key));
         }
         commands
     }
@@ -202,4 +214,32 @@ async fn emits_together_are_like_emits_one_after_the_other() {
     }
     // The worlds contain what this test is about.
     assert!(drops > 100 && raised > 0, "{drops} {raised}");
+}
+
+#[tokio::test]
+async fn a_key_that_expired_before_an_emit_is_free_also_together_with_earlier_emits() {
+    let fixture = Fixture::new(None);
+    let caller = caller();
+    let day = i64::try_from(KEY_LIFE.as_millis()).expect("short");
+    let emit = |at: i64, with_key: bool| {
+        let data = JsonText::from(&json!({}));
+        let key = with_key.then(|| IdempotencyKey::new("k", "a", &data).expect("valid"));
+        command(&caller, "a", (data, START + at), key)
+    };
+    let groups = [
+        vec![emit(0, true)],
+        // The key expires between these two.
+        vec![emit(day - 10, false), emit(day + 10, true)],
+    ];
+    for group in groups {
+        let written = fixture.store.write(move |tx| {
+            let group: Vec<_> = group.iter().collect();
+            EmitCommand::run_together(tx, &group)
+        });
+        for result in written.await.expect("committed") {
+            let result = describe(&result.expect("a result"));
+            assert!(result.starts_with("new"), "{result}");
+        }
+    }
+    assert_eq!(fixture.stored().await.len(), 3);
 }
