@@ -5,6 +5,8 @@ mod numbers;
 mod removal;
 pub mod usage;
 
+use std::time::Duration;
+
 use svc_core::{EventId, LaneId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
 
@@ -35,6 +37,9 @@ pub struct Filter {
     /// Only events that this lane neither delivered nor is going to deliver.
     pub undelivered_by: Option<LaneId>,
 }
+
+/// The maximum time from the `ts` of an event to its id: longer than any write waits.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 record! {
     Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
@@ -75,7 +80,13 @@ pub fn list_after(
     limit: u32,
 ) -> Result<Vec<(EventId, String)>, StoreError> {
     let mut conditions = Conditions::new("id > ?", after);
-    filter.add_to(&mut conditions);
+    // An event gets its id when it is written, some time after its `ts`.
+    let span = Filter {
+        until: filter.until.map(|until| until.plus(WRITTEN_WITHIN)),
+        ..filter.clone()
+    };
+    span.add_to(&mut conditions);
+    conditions.add_some("ts <= ?", filter.until);
     let limit = conditions.placeholder(limit);
     tx.list(
         &format!(

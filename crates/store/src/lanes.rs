@@ -68,7 +68,8 @@ pub struct LaneRow {
     /// Waiting deliveries, including the one in flight.
     pub depth: u32,
     pub dropped: u64,
-    /// Failed attempts of the delivery at the head.
+    /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the most of any
+    /// waiting delivery.
     pub failures: u32,
     /// Whether there are stored events that the lane has not checked yet.
     pub is_behind: bool,
@@ -116,7 +117,10 @@ row! { Backlog: lane as "id", name, owner, depth, oldest }
 /// The lane of a sink. `None` for a json-rpc sink, which has no lane.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
     tx.find(
-        "SELECT id, depth, dropped, failures, feeds, filter_errors, filter_error,
+        "SELECT id, depth, dropped, feeds, filter_errors, filter_error,
+                CASE WHEN keyed = 1 THEN (SELECT COALESCE(MAX(d.failures), 0) FROM deliveries d
+                     WHERE d.lane_id = lanes.id AND d.state = 'pending')
+                 ELSE failures END AS failures,
                 CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
          FROM lanes WHERE sink_id = ?1",
         values![sink],

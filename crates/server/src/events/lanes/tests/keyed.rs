@@ -145,7 +145,7 @@ async fn deliveries_in_flight_use_the_slots_of_their_owner() {
 #[tokio::test]
 async fn events_of_a_refill_are_delivered_beside_a_key_that_waits() {
     let fixture = Fixture::new();
-    let (_, lane) = keyed_sink(&fixture, 4).await;
+    let (sink, lane) = keyed_sink(&fixture, 4).await;
     let receiver = Receiver::new(Reply::Fail);
     let running = fixture.start(&receiver);
     fixture.emit("custom.bad").await;
@@ -153,6 +153,10 @@ async fn events_of_a_refill_are_delivered_beside_a_key_that_waits() {
         !fixture.deliveries(lane).await[0].attempts.is_empty()
     })
     .await;
+    let record = fixture
+        .write(move |tx| lanes::find_by_sink(tx, sink.id))
+        .await;
+    assert_eq!(record.map(|lane| lane.failures), Some(1));
     receiver.set(Reply::Deliver);
     let (event, now) = (fixture.event(fixture.owner, "custom.good"), fixture.now());
     fixture
