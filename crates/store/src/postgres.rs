@@ -13,6 +13,7 @@ mod address;
 mod check;
 mod error;
 mod listen;
+mod server;
 mod types;
 
 use std::{
@@ -22,19 +23,18 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::Poll,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use futures_util::future::try_join_all;
-use parking_lot::Mutex;
 use svc_core::Timestamp;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_postgres::{Client, SimpleQueryMessage, Statement, types::ToSql};
-use uuid::Uuid;
 
 pub use self::address::{AddressError, DatabaseUrl};
 pub(super) use self::{
     listen::{Listener, listen},
+    server::Server,
     types::without_zero_bytes,
 };
 use super::{
@@ -46,8 +46,6 @@ use super::{
 
 /// The maximum time to open a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// Time after a failure to connect in which further attempts return the same error.
-const CONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// The maximum time for an answer. After it the connection counts as lost. Longer than any statement
 /// may run.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
@@ -72,52 +70,6 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
      SET LOCAL statement_timeout = '10s'; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-
-/// Opens connections to the database.
-pub(super) struct Server {
-    url: DatabaseUrl,
-    /// Distinguishes this server's notifications from those of other servers.
-    origin: String,
-    failed: Mutex<Option<(Instant, StoreError)>>,
-}
-
-impl Server {
-    pub(super) fn new(url: DatabaseUrl) -> Self {
-        Self {
-            url,
-            origin: Uuid::now_v7().simple().to_string(),
-            failed: Mutex::default(),
-        }
-    }
-
-    /// Opens a connection, unless opening one has just failed.
-    pub(super) fn connect(&self, access: Access) -> Result<Connection, StoreError> {
-        if let Some((at, error)) = &*self.failed.lock()
-            && at.elapsed() < CONNECT_PAUSE
-        {
-            return Err(error.clone());
-        }
-        let opened = Connection::open(self, access);
-        let failed = opened.as_ref().err().cloned();
-        self.log_outage(failed);
-        opened
-    }
-
-    /// Logs an outage once when it begins and once when it ends.
-    fn log_outage(&self, failed: Option<StoreError>) {
-        let mut before = self.failed.lock();
-        match (before.is_some(), &failed) {
-            (false, Some(error)) => {
-                tracing::error!(target: crate::LOG_TARGET, "{error}; calls continue, requests that need the database are rejected");
-            }
-            (true, None) => {
-                tracing::info!(target: crate::LOG_TARGET, "the database can be reached again")
-            }
-            _ => {}
-        }
-        *before = failed.map(|error| (Instant::now(), error));
-    }
-}
 
 /// A statement that was sent and whose outcome was not read yet. Returns the time, if the statement
 /// queries it.
@@ -159,8 +111,8 @@ impl Connection {
         let client = runtime.block_on(async {
             let (client, driving) = timeout(CONNECT_MAX, server.url.connect())
                 .await
-                .map_err(|_| unreachable(server, "no answer in time"))?
-                .map_err(|error| unreachable(server, &error::text(&error)))?;
+                .map_err(|_| server.unreachable("no answer in time"))?
+                .map_err(|error| server.unreachable(&error::text(&error)))?;
             tokio::spawn(driving);
             Ok::<_, StoreError>(client)
         })?;
@@ -432,11 +384,6 @@ impl connection::Connection for Connection {
 
 fn timeout_error() -> StoreError {
     StoreError::Unavailable("it did not answer in time".to_owned())
-}
-
-fn unreachable(server: &Server, why: &str) -> StoreError {
-    let hint = error::hint(why);
-    StoreError::Unavailable(format!("{}: {why}{hint}", server.url))
 }
 
 /// The last single value among the answers of a simple query.
