@@ -84,7 +84,11 @@ pub fn read(
     let mut next = || answers.next().unwrap_or_default();
     Ok(DispatchState {
         lanes: read_all(&next())?,
-        bytes: read_all(&next())?.into_iter().collect(),
+        bytes: read_all(&next())?
+            .into_iter()
+            // A counter that is wrong must not prevent emits.
+            .map(|(owner, bytes): (UserId, i64)| (owner, bytes.max(0).unsigned_abs()))
+            .collect(),
         newest: read_all(&next())?
             .first()
             .copied()

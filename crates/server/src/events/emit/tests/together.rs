@@ -120,7 +120,7 @@ impl World {
         commands
     }
 
-    /// The state after the emits. Ids are replaced by what they stand for.
+    /// The state after the emits. Ids are replaced by numbers and names, which are equal in both worlds.
     async fn state(&self) -> Vec<String> {
         let (sinks, callers) = (self.sinks.clone(), self.callers.clone());
         let reading = self.fixture.store.read(move |tx| {
