@@ -1,0 +1,1 @@
+"""One module per kind of package. Each has `build(release)`, which returns the files that it wrote."""

@@ -1,0 +1,1 @@
+"""Code that all builders and tests share. It imports nothing from them."""

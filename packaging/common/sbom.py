@@ -1,0 +1,140 @@
+"""The list of contents (SBOM) of a package, in CycloneDX 1.5. The same input gives the same bytes."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from common import binary, crates
+from common.project import FILES, PackagingError, Release
+
+TEXTS = FILES / "licenses"
+# Rust's own library.
+RUST_STD = TEXTS / "rust-std.txt"
+RUST_STD_LICENSE = "MIT OR Apache-2.0"
+
+
+@dataclass(frozen=True)
+class Library:
+    """A part that is not a crate, such as a C library."""
+
+    name: str
+    version: str
+    license: str
+    purl: str
+    # Where its licence text is; None means that the package has the text already.
+    text: Path | None = None
+
+
+def embedded_libraries(release: Release) -> list[Library]:
+    """C code inside crates, and Rust's own library."""
+    found = c_libraries(crates.linked_crates(release.target))
+    rust = binary.compiler(release.binary)
+    if rust:
+        found.append(Library("rust-std", rust, RUST_STD_LICENSE, f"pkg:generic/rust-std@{rust}", RUST_STD))
+    return sorted(found, key=lambda library: library.name)
+
+
+def c_libraries(linked: Iterable[crates.Crate]) -> list[Library]:
+    """C code inside crates."""
+    found = []
+    for crate in linked:
+        if crate.name == "libsqlite3-sys":
+            version = _search(crate.folder / "sqlite3/sqlite3.h", r'SQLITE_VERSION\s+"([0-9.]+)"')
+            found.append(Library("sqlite", version, "blessing", f"pkg:generic/sqlite@{version}", TEXTS / "sqlite.txt"))
+        if crate.name == "libmimalloc-sys":
+            found.append(_mimalloc(crate.folder))
+    return found
+
+
+def _mimalloc(folder: Path) -> Library:
+    # The crate has two versions of the C library. Without its feature `v2` it compiles the third.
+    source = folder / "c_src/mimalloc/v3"
+    number = _search(source / "include/mimalloc.h", r"MI_MALLOC_VERSION\s+(\d+)")
+    # 30302 is 3.3.2.
+    version = f"{int(number[:-4])}.{int(number[-4:-2])}.{int(number[-2:])}"
+    return Library("mimalloc", version, "MIT", f"pkg:generic/mimalloc@{version}", source / "LICENSE")
+
+
+def _search(file: Path, pattern: str) -> str:
+    match = re.search(pattern, file.read_text(errors="replace"))
+    if not match:
+        raise PackagingError(f"`{file}` does not name its version as before: change packaging/common/sbom.py")
+    return match.group(1)
+
+
+def document(release: Release, package: str, extra: list[Library] | None = None, *, with_crates: bool = True) -> bytes:
+    """`package` names the package that the document lies in; `extra` are parts that only this package has."""
+    root = f"pkg:generic/{package}@{release.version}"
+    linked = crates.linked_crates(release.target) if with_crates else ()
+    libraries = [*(embedded_libraries(release) if with_crates else []), *(extra or [])]
+    references = {crate.key: _purl(crate) for crate in linked}
+    components = [_crate(crate) for crate in linked] + [_library(library) for library in libraries]
+    direct = [references[crate.key] for crate in linked if crate.name == "svc"] + [
+        library.purl for library in libraries
+    ]
+    body = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "timestamp": datetime.fromtimestamp(release.epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "component": {
+                "type": "application",
+                "bom-ref": root,
+                "name": package,
+                "version": release.version,
+                "licenses": [{"license": {"id": "Apache-2.0"}}],
+            },
+            # A package without crates is the same for all machines.
+            **({"properties": [{"name": "svc:target", "value": release.target.triple}]} if with_crates else {}),
+        },
+        "components": components,
+        "dependencies": [
+            {"ref": root, "dependsOn": sorted(direct)},
+            *(
+                {"ref": references[crate.key], "dependsOn": sorted(references[key] for key in crate.needs)}
+                for crate in linked
+            ),
+        ],
+    }
+    # The number of the document follows from its contents.
+    serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
+    return (json.dumps({**body, "serialNumber": f"urn:uuid:{serial}"}, indent=1) + "\n").encode()
+
+
+def _purl(crate: crates.Crate) -> str:
+    # A crate of this project is on no registry.
+    return f"pkg:{'generic' if crate.own else 'cargo'}/{crate.name}@{crate.version}"
+
+
+def _crate(crate: crates.Crate) -> dict:
+    component = {
+        "type": "library",
+        "bom-ref": _purl(crate),
+        "name": crate.name,
+        "version": crate.version,
+        "purl": _purl(crate),
+        "licenses": [{"expression": crate.license}],
+    }
+    if crate.description:
+        component["description"] = crate.description
+    if crate.checksum:
+        component["hashes"] = [{"alg": "SHA-256", "content": crate.checksum}]
+    if crate.repository:
+        component["externalReferences"] = [{"type": "vcs", "url": crate.repository}]
+    return component
+
+
+def _library(library: Library) -> dict:
+    return {
+        "type": "library",
+        "bom-ref": library.purl,
+        "name": library.name,
+        "version": library.version,
+        "purl": library.purl,
+        "licenses": [{"expression": library.license}],
+    }
