@@ -1,8 +1,8 @@
 """The handlers: each takes the params as a dict and returns a JSON value.
 
-Every request runs in a fresh evaluator, many at once, so the notes are kept in a file: one note per
-line, in the folder of the registration. Lines are only added, each in one write: the number of a
-note is the number of its line, and two notes that are written at once do not disturb each other.
+Every request runs in a fresh evaluator, so the notes are kept in a file: one note per line, in the
+folder of the registration. Lines are only added, each in one write, so requests that run at the
+same time do not disturb each other. The number of a note is the number of its line.
 """
 
 import json

@@ -3,7 +3,7 @@
 
 It is an ordinary program. Each line on stdin is a JSON-RPC request, each line on stdout is a
 response with the same `id`. Responses may come in any order, so every request has its own thread
-and a slow one does not delay the others. Logs go to stderr; `svc methods logs` shows them.
+and a slow request does not delay the others. Logs go to stderr; `svc methods logs` shows them.
 """
 
 import json
@@ -31,7 +31,7 @@ class Notebook:
 
     def add(self, text, tags=()):
         if not text.strip():
-            # The schema tells callers what to send; checking it is the method server's work.
+            # The schema tells callers what to send; the method server must check what they send.
             raise MethodError(-32602, "a note needs some text", {"field": "text"})
         with self._lock:
             note = {"id": len(self._notes) + 1, "text": text, "tags": list(tags)}

@@ -10,8 +10,10 @@ use std::{
     time::Instant,
 };
 
+use parking_lot::Mutex;
 use svc_client::TargetError;
 use svc_core::space::HealthCheck;
+use svc_link::AnnouncedServers;
 use svc_protocol::agent_api::Discovery;
 use thiserror::Error;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
@@ -149,6 +151,9 @@ impl Agent {
             registrar: Arc::clone(&wiring.registrar),
             status,
             health_check,
+            announced: watch::Sender::new(AnnouncedServers::default()),
+            sides: Mutex::default(),
+            moves: watch::Sender::default(),
         };
         let finish_link = CancellationToken::new();
         Ok(Self {
@@ -201,7 +206,13 @@ fn events(options: &Options, servers: &Arc<Servers>, link: watch::Receiver<LinkS
         connect_timeout: options.policy.connect_timeout,
         ..svc_client::Policy::default()
     };
-    Events::new(Arc::clone(servers), &options.agent_token, policy, link)
+    Events::new(
+        Arc::clone(servers),
+        &options.agent_token,
+        policy,
+        link,
+        options.policy.emit_retry,
+    )
 }
 
 fn folder_error(folder: &Path) -> impl FnOnce(io::Error) -> Error {

@@ -52,6 +52,12 @@ pub fn jitter(delay: Duration) -> Duration {
     delay / 2 + (delay / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
+/// A random time from zero to `limit`.
+pub fn random_within(limit: Duration) -> Duration {
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    limit.mul_f64(f64::from(random) / f64::from(u32::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,8 +24,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 /// The hidden command of `svc` that runs [`watch_agent`].
 const COMMAND: &str = "agent-guard";
 
-/// Time between the end of the agent and SIGTERM. The end of the agent closes the stdin of every
-/// group.
+/// Time from the end of the agent to SIGTERM. The end of the agent closes the stdin of every child,
+/// so most children end by themselves in this time.
 const STDIN_GRACE: Duration = Duration::from_secs(1);
 /// Time from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);
@@ -220,7 +220,7 @@ mod tests {
         check("+0\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
     }
 
-    /// Running and ended children of this process that run this program.
+    /// The number of children of this process, zombies included, that were started as this program.
     #[cfg(target_os = "linux")]
     fn children(program: &str) -> usize {
         let own = format!(" {} ", std::process::id());

@@ -1,4 +1,5 @@
-//! Checks the space's health and reports its transitions.
+//! Checks the space's health. Reports each change to the server, and the current health on each new
+//! link.
 
 mod probe;
 
@@ -30,11 +31,12 @@ struct Findings {
 }
 
 impl HealthChecker {
-    /// Runs the checks until the sender of the check or of the link status is dropped.
+    /// Runs the checks until the agent stops, which drops the sender of the check or of the link
+    /// status.
     pub async fn run(mut self) {
         loop {
             let check = self.check.borrow_and_update().clone();
-            // A changed check starts without findings.
+            // A new check starts with empty findings.
             let ended = self.follow(&check).await;
             if ended.is_err() {
                 return;

@@ -2,8 +2,8 @@
 //!
 //! The agent holds the link to the server, supervises the space's method server, and serves
 //! programs of the space on two listeners. It runs every script in a separate process. It never
-//! imports the server. On disk it keeps only its discovery file, its socket, its packages and the
-//! startup script, and removes them when it ends.
+//! imports the server. On disk it keeps only its discovery file, its socket and its packages, and
+//! removes them when it ends. The file of the startup script exists only while the script runs.
 
 mod agent;
 mod backoff;
@@ -31,4 +31,4 @@ pub use backoff::Backoff;
 pub use guard::watch_agent;
 pub use local_api::{BindError, SocketError};
 pub use method_server::{ChildLine, LineReader};
-pub use policy::Policy;
+pub use policy::{EmitRetry, Policy};

@@ -1,25 +1,41 @@
-//! Connects to the server, and reconnects after a lost link.
+//! Connects to the servers, and reconnects after a lost link.
 //!
-//! [`Link::run`] owns the connection and polls its reader and writer. The rest of the agent uses
-//! the [`Outbox`] and watches [`LinkStatus`]. A lost link never affects the method server.
+//! [`Link::run`] makes the home link, which decides about the state of the space, and the side links
+//! to the other servers of the zone, which carry calls only. Each session polls its reader and
+//! writer. The rest of the agent uses the [`Outbox`] and watches [`LinkStatus`], the status of the
+//! home link. A lost link never affects the method server.
 
 mod connect;
+mod home_choice;
+mod home_move;
 mod reconnect;
 mod session;
+mod side;
+mod sides;
 
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use svc_core::space::HealthCheck;
-use svc_link::{Goodbye, RefusalCode};
-use tokio::{sync::watch, time::sleep};
-use tokio_util::sync::CancellationToken;
+use parking_lot::Mutex;
+use svc_client::Target;
+use svc_core::{ServerId, space::HealthCheck};
+use svc_link::{AnnouncedServers, Goodbye, OpenedLink, RefusalCode};
+use svc_protocol::agent_api::LinkRecord;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use self::{
-    connect::{ConnectError, connect},
+    connect::{ConnectError, ServerIo, connect},
+    home_choice::HomeChoice,
+    home_move::HomeLink,
     reconnect::ReconnectDelays,
+    session::Session,
 };
 use crate::{
     backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
@@ -50,6 +66,19 @@ pub struct Link {
     pub registrar: Arc<Registrar>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
+    /// The announced servers of the zone, as the home server knows them.
+    pub announced: watch::Sender<AnnouncedServers>,
+    /// The side links that are up.
+    pub sides: Mutex<Vec<OpenSide>>,
+    /// The server that the home server last asked to make the home.
+    pub moves: watch::Sender<Option<ServerId>>,
+}
+
+/// A side link that is up.
+pub struct OpenSide {
+    pub number: u64,
+    pub server: ServerId,
+    pub target: Target,
 }
 
 /// The next step after a link has ended or a connection attempt has failed.
@@ -62,48 +91,120 @@ enum NextStep {
 }
 
 impl Link {
-    /// Connects until `finish` is cancelled or the server ends the link for good. After a failed
-    /// server, tries the next one at once; waits only if every server has failed or the space is
-    /// stopped.
+    /// Connects until `finish` is cancelled or the home server ends the link for good.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
+        let link = Arc::new(self);
+        let finish_links = finish.child_token();
+        let sides = tokio::spawn(sides::run(Arc::clone(&link), finish_links.clone()));
+        let sides = AbortOnDropHandle::new(sides);
+        // Home links that the agent has moved away from, while their calls finish.
+        let mut left = JoinSet::new();
+        let end = link.run_home(&finish_links, &mut left).await;
+        finish_links.cancel();
+        let closing = async {
+            let _ = sides.await;
+            while left.join_next().await.is_some() {}
+        };
+        if timeout(link.policy.shutdown_close, closing).await.is_err() {
+            tracing::debug!("a server did not close its side link in time");
+        }
+        end
+    }
+
+    /// Makes the home link. After a failed server, tries the next one at once; waits only if every
+    /// server has failed or the space is stopped.
+    async fn run_home(
+        self: &Arc<Self>,
+        finish: &CancellationToken,
+        left: &mut JoinSet<()>,
+    ) -> LinkEnd {
         let mut delays = ReconnectDelays::new(&self.policy);
-        let mut turns = self.servers.turns();
-        let mut number = 0;
+        let mut choice = HomeChoice::new(&self.servers);
         loop {
-            number += 1;
-            self.servers.use_turn(&turns);
-            let (next, up) = self.link_once(number, &finish).await;
+            let server = choice.next(&self.servers, &self.linked());
+            self.servers.make_current(&server);
+            let (mut next, mut up) = self.link_once(&server, finish, left).await;
+            while let NextStep::RetryAfterStop = next {
+                let delay = jitter(self.policy.space_stopped_retry);
+                tokio::select! {
+                    () = sleep(delay) => {}
+                    () = finish.cancelled() => return LinkEnd::Finished,
+                }
+                (next, up) = self.link_once(&server, finish, left).await;
+            }
             let now = Instant::now();
             // A link that is lost soon after its start counts as a failure. Otherwise an agent
             // would reconnect without a pause to servers that accept the link and then fail.
             if up >= self.policy.reconnect_reset {
                 delays = ReconnectDelays::new(&self.policy);
-                turns.start_round();
+                choice.start_round();
             }
-            let delay = match next {
-                NextStep::End(end) => return end,
-                NextStep::Retry if turns.advance() => jitter(delays.next_delay(now)),
-                NextStep::Retry => Duration::ZERO,
-                NextStep::RetryAfterStop => jitter(self.policy.space_stopped_retry),
-            };
-            tokio::select! {
-                () = sleep(delay) => {}
-                () = finish.cancelled() => return LinkEnd::Finished,
+            if let NextStep::End(end) = next {
+                return end;
+            }
+            if choice.fail(&self.servers, &self.linked()) {
+                let delay = jitter(delays.next_delay(now));
+                tokio::select! {
+                    () = sleep(delay) => {}
+                    () = finish.cancelled() => return LinkEnd::Finished,
+                }
             }
         }
     }
 
-    /// Connects once and runs the link to its end. Also returns how long the link was up.
-    async fn link_once(&self, number: u64, finish: &CancellationToken) -> (NextStep, Duration) {
-        let server = self.servers.current();
+    /// The servers of the side links that are up.
+    fn linked(&self) -> Vec<Target> {
+        let sides = self.sides.lock();
+        sides.iter().map(|side| side.target.clone()).collect()
+    }
+
+    pub fn note_announced(&self, servers: AnnouncedServers) {
+        self.announced.send_if_modified(|known| {
+            let changed = *known != servers;
+            *known = servers;
+            changed
+        });
+    }
+
+    /// Makes the home link once and runs it to its end, or that of the server that the agent has moved
+    /// to meanwhile. Also returns how long the link was up.
+    async fn link_once(
+        self: &Arc<Self>,
+        server: &Target,
+        finish: &CancellationToken,
+        left: &mut JoinSet<()>,
+    ) -> (NextStep, Duration) {
         let connected = tokio::select! {
-            connected = connect(self, server) => match connected {
+            connected = connect(self, server, None) => match connected {
                 Ok(connected) => connected,
                 Err(error) => return (self.connect_failed(error), Duration::ZERO),
             },
             () = finish.cancelled() => return (NextStep::End(LinkEnd::Finished), Duration::ZERO),
         };
-        let up_since = Instant::now();
+        let mut home = self.begin_home(server, connected, finish);
+        let end = loop {
+            tokio::select! {
+                end = &mut home.session => break end,
+                () = self.registrar.reset_link.notified() => {
+                    break session::End::Lost("the agent reset the link".to_owned());
+                }
+                (target, connected) = self.connect_next_home() => {
+                    let next = self.begin_home(&target, connected, finish);
+                    let old = std::mem::replace(&mut home, next);
+                    left.spawn(Arc::clone(self).leave_home(old));
+                }
+            }
+        };
+        (self.link_ended(home.number, end), home.up_since.elapsed())
+    }
+
+    /// Makes a connection the home link.
+    fn begin_home(
+        self: &Arc<Self>,
+        server: &Target,
+        connected: OpenedLink<ServerIo>,
+        finish: &CancellationToken,
+    ) -> HomeLink {
         let welcome = &connected.welcome;
         tracing::info!(
             space.id = %welcome.space.id,
@@ -118,20 +219,40 @@ impl Link {
             *check = checked;
             changed
         });
-        let frames = self.outbox.open(number);
+        if let Some(announced) = welcome.announced.clone() {
+            self.note_announced(announced);
+        }
+        let number = self.outbox.new_link();
+        let record = LinkRecord {
+            server_id: welcome.server_id,
+            url: server.to_string(),
+            is_home: true,
+            since: svc_clock::now(),
+        };
+        let (frames, stuck) = self.outbox.open(number, record);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,
+            server: Some(welcome.server_id),
             space: Some(welcome.space.clone()),
         });
         self.log.wake();
-        let end = session::run(self, connected, number, frames, finish).await;
-        (self.link_ended(number, end), up_since.elapsed())
+        let session = Session {
+            link: Arc::clone(self),
+            number,
+            stuck,
+            finish: finish.clone(),
+        };
+        HomeLink {
+            number,
+            up_since: Instant::now(),
+            session: Box::pin(session::run(session, connected, frames)),
+        }
     }
 
     /// Records that the link has ended.
     fn link_ended(&self, number: u64, end: session::End) -> NextStep {
-        self.outbox.close();
+        self.outbox.close(number);
         self.registrar.routes.forget_link(number);
         let (next, error) = next_step(end);
         // No warning if the agent does not retry: it reports the reason when it exits.

@@ -247,7 +247,7 @@ mod tests {
             tokio::spawn(Arc::clone(&log).forward(Arc::clone(&outbox), Duration::from_millis(1)));
         log.agent("before the link");
         sleep(Duration::from_millis(20)).await;
-        let mut frames = outbox.open(1);
+        let mut frames = outbox.open_home(1);
         log.wake();
         let frame = frames.next().await;
         let text = std::str::from_utf8(&frame.payload).expect("JSON");

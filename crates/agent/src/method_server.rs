@@ -152,8 +152,8 @@ impl MethodServer {
         self.released.cancel();
     }
 
-    /// Waits for [`Self::release`]. Until then, [`Self::is_idle`] may return `true` while the
-    /// method server that this one replaces still has calls.
+    /// Waits for [`Self::release`]. Until then, the method server that this one replaces may still
+    /// have calls, even if [`Self::is_idle`] returns `true` for this one.
     pub async fn released(&self) {
         self.released.cancelled().await;
     }

@@ -22,6 +22,11 @@ pub struct Policy {
     pub reconnect_reset: Duration,
     /// Delay between attempts while the space is stopped on the server.
     pub space_stopped_retry: Duration,
+    /// The maximum number of links, the home link included. With 1, the agent has no side links.
+    pub links_max: usize,
+    /// How long a replaced method server waits until the servers of the side links have taken over
+    /// the new registration.
+    pub side_takeover: Duration,
     /// While more bytes than this wait to be sent over the link, the agent does not read the output
     /// of the method server.
     pub link_queue_bytes_max: usize,
@@ -79,6 +84,9 @@ pub struct Policy {
     /// How long a request to the local API for the libraries waits for an update.
     pub packages_answer: Duration,
 
+    /// What to do with an event while the database of the server is away.
+    pub emit_retry: EmitRetry,
+
     /// The maximum number of log lines per second that are sent to the server.
     pub log_lines_per_second: u32,
     /// How long log lines are collected into one message.
@@ -95,6 +103,8 @@ impl Default for Policy {
             reconnect: Backoff::from_millis(2_000, 10_000),
             reconnect_reset: Duration::from_secs(10),
             space_stopped_retry: Duration::from_secs(5),
+            links_max: 8,
+            side_takeover: Duration::from_secs(2),
             link_queue_bytes_max: 64 * 1024 * 1024,
             register_timeout: Duration::from_secs(30),
             reregister: Backoff::from_millis(1_000, 30_000),
@@ -118,8 +128,31 @@ impl Default for Policy {
             packages_wait: Duration::from_secs(2),
             packages_restart_wait: Duration::from_millis(200),
             packages_answer: Duration::from_secs(10),
+            emit_retry: EmitRetry::default(),
             log_lines_per_second: 200,
             log_gather: Duration::from_millis(200),
+        }
+    }
+}
+
+/// Retries of events while the database of the server is away.
+#[derive(Clone, Copy, Debug)]
+pub struct EmitRetry {
+    /// How long one event is retried.
+    pub within: Duration,
+    /// The time between attempts.
+    pub pause: Duration,
+    /// The maximum number of events that wait. Each holds its payload in memory.
+    pub waiting_max: usize,
+}
+
+impl Default for EmitRetry {
+    fn default() -> Self {
+        Self {
+            // Shorter than the usual timeout of HTTP clients, 30 s.
+            within: Duration::from_secs(20),
+            pause: Duration::from_secs(1),
+            waiting_max: 64,
         }
     }
 }

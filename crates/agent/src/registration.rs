@@ -7,6 +7,7 @@ mod error;
 mod register;
 mod restore;
 mod routes;
+mod sides;
 mod unregister;
 
 pub use error::RegistrationError;
@@ -21,9 +22,9 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::registration::Registration;
-use svc_link::{Control, Register, SpaceIdentity};
+use svc_link::{Control, Register, SpaceIdentity, Ticket};
 use svc_protocol::{
-    agent_api::{MethodServerStatus, RegisterFile, Registered, Unregistered},
+    agent_api::{LinkRecord, MethodServerStatus, RegisterFile, Registered, Unregistered},
     env,
 };
 use tokio::{
@@ -32,6 +33,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::sides::SideRegistrations;
 use crate::{
     link_status::LinkStatus,
     method_server::{MethodServer, Services},
@@ -68,6 +70,8 @@ pub struct Registrar {
     working_folder: PathBuf,
     /// Locked during a whole change.
     change: tokio::sync::Mutex<Change>,
+    /// The registration for the servers of the side links.
+    sides: SideRegistrations,
     /// A copy for the status, which must not wait for a change.
     view: Mutex<StatusView>,
     /// The file of the last accepted registration.
@@ -102,6 +106,8 @@ struct CurrentRegistration {
     /// The position that the server assigned, which breaks ties between providers (D2). `None`
     /// until the server has accepted the registration.
     place: Option<u64>,
+    /// The home server's proof of its acceptance, for the side links. `None` if it issues none.
+    ticket: Option<Ticket>,
     server: Arc<MethodServer>,
 }
 
@@ -126,6 +132,7 @@ impl Registrar {
             addresses,
             working_folder,
             change: tokio::sync::Mutex::default(),
+            sides: SideRegistrations::default(),
             view: Mutex::default(),
             last_file: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -146,8 +153,8 @@ impl Registrar {
         task.await.unwrap_or(Err(RegistrationError::Stopping))
     }
 
-    /// Unregisters all methods, or those with one local name. If no method is left, the method
-    /// server is stopped.
+    /// Unregisters all methods, or the methods with this local name. If no method is left, the
+    /// method server is stopped.
     pub async fn unregister(
         self: &Arc<Self>,
         local_name: Option<String>,
@@ -173,6 +180,11 @@ impl Registrar {
     pub fn method_server(&self) -> Option<MethodServerStatus> {
         let server = self.view.lock().server.clone();
         server.map(|server| server.status())
+    }
+
+    /// The open links, the home link first.
+    pub fn links(&self) -> Vec<LinkRecord> {
+        self.services.outbox.links()
     }
 
     pub fn error(&self) -> Option<String> {
@@ -240,9 +252,14 @@ impl Registrar {
             generation: current.generation,
             replace_conflicting,
             place: current.place,
+            ticket: None,
         };
         match self.request(&Control::Register(Box::new(register))).await? {
             Control::Registered(accepted) => {
+                // A home server without tickets, of an older version, leaves the last one valid.
+                if accepted.ticket.is_some() || current.place != Some(accepted.place) {
+                    current.ticket = accepted.ticket;
+                }
                 current.place = Some(accepted.place);
                 Ok(accepted.warnings)
             }
@@ -283,6 +300,7 @@ impl Registrar {
             server: current.as_ref().map(|current| Arc::clone(&current.server)),
             error: None,
         };
+        self.sides.set(current.as_ref());
         change.current = current;
         change.accepted_on = Some(link);
     }

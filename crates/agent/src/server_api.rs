@@ -13,7 +13,7 @@ use crate::servers::{Clients, Servers};
 
 /// Scripts per request.
 const PAGE: u32 = 50;
-/// The maximum size of a response: a page of scripts, each at its limit.
+/// The maximum size of a response: a page of scripts, each of the maximum size.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The maximum size of all libraries together.
 const LIBRARIES_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -131,7 +131,7 @@ impl ServerApi {
         for client in self.clients.in_turn() {
             let asking = client.send_raw(Method::GET, path, HeaderMap::new(), None, None);
             match asking.await {
-                Ok(answer) => return read(client, path, &answer),
+                Ok(answer) => return read(&client, path, &answer),
                 Err(error @ svc_client::Error::Unreachable { .. }) => {
                     unreachable.get_or_insert(error);
                 }

@@ -1,18 +1,20 @@
-//! The servers of the agent, all of one zone, and the current one.
+//! The servers of one zone that the agent may use, and the server that it uses now.
 //!
-//! All of them are equivalent. Every request asks here which server to use.
+//! All of these servers are equivalent. Every request of the agent asks this module which server to
+//! use. The current server is the server of the home link. `learned` decides which announced servers
+//! the agent may use.
 
 mod clients;
+mod learned;
 mod turns;
 
 pub use clients::Clients;
+pub use learned::{UsableServer, choose_sides};
 pub use turns::Turns;
 
-use std::{
-    path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::path::{Path, PathBuf};
 
+use parking_lot::RwLock;
 use svc_client::{Target, TargetError};
 
 pub struct Servers {
@@ -21,8 +23,11 @@ pub struct Servers {
     /// In random order, so that agents spread over all servers. If a server stops, its agents
     /// spread over the other servers. Never empty.
     targets: Vec<Target>,
-    /// The target of the link, or of the current attempt.
-    current: AtomicUsize,
+    ca_file: Option<PathBuf>,
+    /// Announced servers that the agent may use and that are not in `targets`.
+    learned: RwLock<Vec<Target>>,
+    /// The server of the home link, or of the current attempt.
+    current: RwLock<Target>,
 }
 
 impl Servers {
@@ -33,8 +38,10 @@ impl Servers {
         turns::shuffle(&mut targets, || getrandom::u32().unwrap_or_default());
         Ok(Self {
             urls,
+            current: RwLock::new(targets[0].clone()),
             targets,
-            current: AtomicUsize::new(0),
+            ca_file: ca_file.map(Path::to_owned),
+            learned: RwLock::default(),
         })
     }
 
@@ -42,33 +49,46 @@ impl Servers {
         &self.urls
     }
 
+    /// Whether the agent knows one server only.
     pub fn is_single(&self) -> bool {
-        self.targets.len() == 1
+        self.targets.len() == 1 && self.learned.read().is_empty()
     }
 
-    /// The order of attempts to link, starting with the first target.
+    /// The order of attempts to link to the configured servers, starting with the first target.
     pub fn turns(&self) -> Turns {
         Turns::new(self.targets.len())
     }
 
-    pub fn current(&self) -> &Target {
-        &self.targets[self.current.load(Ordering::Relaxed)]
+    /// The configured server of this turn.
+    pub fn at_turn(&self, turns: &Turns) -> Target {
+        self.targets[turns.current()].clone()
     }
 
-    /// Makes the server of this turn the current one.
-    pub fn use_turn(&self, turns: &Turns) {
-        self.current.store(turns.current(), Ordering::Relaxed);
+    pub fn current(&self) -> Target {
+        self.current.read().clone()
     }
 
-    /// Every server once, the current one first.
-    pub fn in_turn(&self) -> impl Iterator<Item = &Target> {
-        in_turn(&self.targets, self.current.load(Ordering::Relaxed))
+    /// Makes this server the current one.
+    pub fn make_current(&self, target: &Target) {
+        *self.current.write() = target.clone();
     }
-}
 
-fn in_turn<T>(all: &[T], first: usize) -> impl Iterator<Item = &T> {
-    let (before, after) = all.split_at(first);
-    after.iter().chain(before)
+    /// Announced servers that are not configured.
+    pub fn learned(&self) -> Vec<Target> {
+        self.learned.read().clone()
+    }
+
+    /// Every server once: the current one, then the configured ones after it, then the learned ones.
+    pub fn in_turn(&self) -> Vec<Target> {
+        let current = self.current();
+        let is_current = |target: &&Target| target.is_same_address(&current);
+        let at = self.targets.iter().position(|target| is_current(&target));
+        let (before, after) = self.targets.split_at(at.unwrap_or(0));
+        let learned = self.learned();
+        let others = after.iter().chain(before).chain(&learned);
+        let others = others.filter(|target| !is_current(target)).cloned();
+        std::iter::once(current.clone()).chain(others).collect()
+    }
 }
 
 #[cfg(test)]
@@ -82,8 +102,8 @@ mod tests {
         let mut turns = servers.turns();
         let mut firsts = Vec::new();
         for _ in 0..3 {
-            servers.use_turn(&turns);
-            let urls: Vec<_> = servers.in_turn().map(Target::to_string).collect();
+            servers.make_current(&servers.at_turn(&turns));
+            let urls: Vec<_> = servers.in_turn().iter().map(Target::to_string).collect();
             assert_eq!(urls[0], servers.current().to_string());
             let mut sorted = urls.clone();
             sorted.sort();

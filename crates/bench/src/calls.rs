@@ -1,10 +1,10 @@
 //! The cost of a call: `svc` compared with references, in one run on one machine.
 //!
 //! All programs run at the same time: the real server, a real agent, an echo method server, and the
-//! references, which show the limits of the machine: **B**, a bare axum echo; **C**, HTTP to a
-//! stdio program without an agent; **A**, a parent and a child over stdio. Slices of 250 ms are
-//! measured in shuffled order, so that other work on the machine disturbs all of them alike. Every
-//! answer is compared with the only correct one.
+//! references. The references show the limits of the machine: **B** is a bare axum echo, **C** is
+//! HTTP to a stdio program without an agent, and **A** is a parent and a child over stdio. Slices
+//! of 250 ms are measured in shuffled order, so that other work on the machine disturbs all of them
+//! alike. Every answer is compared with the expected bytes.
 
 mod cases;
 pub mod compare;
@@ -34,7 +34,7 @@ use crate::links;
 
 /// Folder for the results of a run.
 const FOLDER: &str = "target/bench";
-/// Numbers of idle links to measure. Gates and goals apply to the last number.
+/// Numbers of idle links to measure. The limits of the report apply to the last number.
 const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
 /// Length of each of the two measurements of the pipe alone.
 const STDIO_TIME: Duration = Duration::from_secs(1);

@@ -27,7 +27,7 @@ impl Connection {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // The task ends with its sender.
+        // The task ends when its sender is dropped.
         tokio::spawn(connection);
         Ok(Self {
             sender,

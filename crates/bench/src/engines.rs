@@ -72,7 +72,9 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
         results[2].measure(&members, round, load).await?;
     }
     let base = (median(&results[0].emits), median(&results[0].deliveries));
-    println!("{clients} clients, {receivers} receivers, medians of {ROUNDS} rounds in turns");
+    println!(
+        "{clients} clients, {receivers} receivers, medians of {ROUNDS} rounds; each round measures every row"
+    );
     println!("| | emits/s | of embedded | deliveries/s | of embedded |");
     println!("|---|---|---|---|---|");
     for result in &results {

@@ -65,7 +65,7 @@ pub struct Emits {
 /// Results of deliveries.
 pub struct Deliveries {
     pub total: usize,
-    /// Per second, from the first emit on.
+    /// Deliveries per second, counted from the first emit.
     pub rate: f64,
     /// Time until all emits were acknowledged.
     pub emitted: Duration,

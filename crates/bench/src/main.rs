@@ -10,6 +10,7 @@
 //! target/dist/svc-bench events --one-sink /path/to/an/older/svc 5
 //! target/dist/svc-bench engines 64 64
 //! target/dist/svc-bench zone /path/to/an/older/svc 5
+//! target/dist/svc-bench zone-links 2000 10
 //! target/dist/svc-bench scripts 5
 //! target/dist/svc-bench mcp 20
 //! target/dist/svc-bench neighbours
@@ -27,6 +28,7 @@ mod neighbours;
 mod one_sink;
 mod scripts;
 mod zone;
+mod zone_links;
 
 use anyhow::{Context, bail};
 
@@ -105,6 +107,11 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let clients = number(args.next(), 192)?;
             zone::run(old.as_ref().map(AsRef::as_ref), rounds, clients).await
         }
+        "zone-links" => {
+            let agents = number(args.next(), 2_000)?;
+            let methods = number(args.next(), 10)?;
+            zone_links::run(agents, methods).await
+        }
         "zone-host" => zone::host(&args.next().unwrap_or_default()).await,
         "one-sink-host" => one_sink::host(&args.next().unwrap_or_default()).await,
         "compare-host" => calls::compare::host().await,
@@ -125,10 +132,11 @@ fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
 
 fn usage() -> String {
     format!(
-        "usage: svc-bench {} | {} | {} | {} | {} | {OTHERS}",
+        "usage: svc-bench {} | {} | {} | {} | {} | {} | {OTHERS}",
         calls::USAGE,
         one_sink::USAGE,
         zone::USAGE,
+        zone_links::USAGE,
         calls::compare::USAGE,
         neighbours::USAGE
     )

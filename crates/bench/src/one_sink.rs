@@ -1,8 +1,8 @@
-//! The pace of one sink: how fast one webhook delivers to a receiver that answers at once. Compares
-//! an older build, this build, and a bare client that posts the same bodies.
+//! The pace of one sink: how many deliveries per second one webhook makes. Compares an older build,
+//! this build, and a bare client that posts the same bodies.
 //!
-//! A replay fills the queue of the sink with each burst, so that nothing else runs at the same
-//! time. The pace is measured from the first arrival of a burst to its last.
+//! A replay queues each burst, so that no emits run during the deliveries. The pace is measured
+//! from the first arrival of a burst to its last arrival.
 
 use std::{
     convert::Infallible,
@@ -141,7 +141,7 @@ async fn measure(case: &Case, slow_disk: Option<&Path>) -> anyhow::Result<f64> {
     let Some(program) = &case.program else {
         return bare(&receiver).await;
     };
-    // The program is chosen by a variable, so each case runs in a process of its own.
+    // An environment variable selects the `svc` program, so each case runs in a process of its own.
     let brief = json!({
         "receiver": receiver.address, "delivery": case.delivery, "slow_disk": slow_disk,
         "bursts": if case.receiver_takes.is_zero() { BURSTS } else { 1 },
@@ -215,7 +215,7 @@ fn build_slow_disk(folder: &Path) -> anyhow::Result<PathBuf> {
         .args([&library, &source])
         .arg("-ldl")
         .status()
-        .context("a C compiler builds the slow disk")?;
+        .context("cannot run the C compiler `cc`, which builds the slow disk")?;
     ensure!(built.success(), "the slow disk does not compile");
     Ok(library)
 }

@@ -24,7 +24,7 @@ pub const USAGE: &str = "zone [OLD_SVC] [ROUNDS] [CLIENTS]";
 /// Delays in each direction, in milliseconds.
 const DELAYS: [u64; 4] = [0, 1, 2, 5];
 const SERVERS: [usize; 3] = [1, 2, 3];
-/// Receivers of deliveries. Each gets 100.
+/// Receivers of deliveries. Each gets 100 deliveries.
 const RECEIVERS: usize = 16;
 /// How often the waits for locks are counted.
 const SAMPLING: Duration = Duration::from_millis(100);
@@ -69,7 +69,9 @@ pub async fn run(old: Option<&Path>, rounds: usize, clients: usize) -> anyhow::R
         }
         eprintln!("round {round} of {rounds}");
     }
-    println!("{clients} clients, {RECEIVERS} receivers, medians of {rounds} rounds in turns");
+    println!(
+        "{clients} clients, {RECEIVERS} receivers, medians of {rounds} rounds; each round measures every row"
+    );
     println!(
         "| delay each way | servers | build | emits/s | of old | p99 of an emit | deliveries/s | statements per emit | waits for locks |"
     );
@@ -114,7 +116,8 @@ fn median(figures: &mut [f64]) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or_default()
 }
 
-/// The program is chosen by a variable, so each case runs in a process of its own.
+/// Measures one case in a process of its own, because an environment variable selects the `svc`
+/// program.
 async fn measure(case: &Case, clients: usize) -> anyhow::Result<Value> {
     let brief = json!({"delay": case.delay, "servers": case.servers, "clients": clients});
     let host = Command::new(std::env::current_exe()?)

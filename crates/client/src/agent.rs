@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use http::Method;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::json;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status, Unregistered},
@@ -18,6 +18,9 @@ use crate::{
 
 /// The time for a registration, which includes the start of a process and the server's answer.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// `wait=<seconds>`: how long the answer may take (RFC 7240).
+const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// A client of one agent.
 #[derive(Debug)]
@@ -53,13 +56,29 @@ impl AgentClient {
         self.client.read(&answer)
     }
 
-    /// Emits an event of the agent's space.
+    /// Emits an event of the agent's space. While the database of the server cannot be reached, the
+    /// agent retries for a while.
     pub async fn emit(
         &self,
         emit: &api::Emit,
         idempotency_key: Option<&str>,
     ) -> Result<api::EmittedEvent, Error> {
-        self.client.emit_at("/event", emit, idempotency_key).await
+        let headers = HeaderMap::new();
+        self.client
+            .emit_at("/event", emit, idempotency_key, headers)
+            .await
+    }
+
+    /// The same without retries of the agent: for a client that reports its own.
+    pub async fn emit_once(
+        &self,
+        emit: &api::Emit,
+        idempotency_key: &str,
+    ) -> Result<api::EmittedEvent, Error> {
+        let headers = HeaderMap::from_iter([(PREFER, HeaderValue::from_static("wait=0"))]);
+        self.client
+            .emit_at("/event", emit, Some(idempotency_key), headers)
+            .await
     }
 
     pub async fn stop(&self) -> Result<(), Error> {

@@ -24,7 +24,7 @@ use crate::{
 /// The credential that a client sends.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credential {
-    /// No credential. An agent's proxy adds its own.
+    /// No credential. An agent's proxy adds its own credential.
     #[default]
     None,
     /// An API token or an agent token.

@@ -33,7 +33,7 @@ pub enum TlsSettingsError {
     Ca(String),
     #[error("the client certificate {0}")]
     Certificate(String),
-    /// Does not show the key.
+    /// The message does not show the key.
     #[error(
         "the client key is not a private key: it must be PEM, not encrypted, of RSA, ECDSA (P-256, P-384) or Ed25519"
     )]

@@ -6,6 +6,7 @@ pub use list::first_address;
 
 use std::{
     fmt,
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,14 +15,15 @@ use http::Uri;
 use thiserror::Error;
 use tokio_rustls::rustls::{
     ClientConfig, RootCertStore,
-    crypto::ring,
+    client::danger::ServerCertVerifier,
+    crypto::{CryptoProvider, ring},
     pki_types::{
         CertificateDer,
         pem::{self, PemObject},
     },
 };
 
-use crate::certificates::Verifier;
+use crate::certificates::{AnyCertificate, Verifier};
 
 #[derive(Debug, Error)]
 pub enum TargetError {
@@ -75,6 +77,26 @@ impl Target {
     /// that are trusted in addition to the machine's own.
     pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))
+    }
+
+    /// Parses the address of another server of the same zone. It gets the same TLS settings as this
+    /// one, or new ones if this address has none.
+    pub fn parse_beside(&self, url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
+        Self::parse_with(url, || match &self.address {
+            Address::Tls { config, .. } => Ok(Arc::clone(config)),
+            Address::Tcp { .. } | Address::Unix { .. } => Ok(Arc::new(tls_config(extra_ca)?)),
+        })
+    }
+
+    /// The server of this machine, at the address that it listens on. Its certificate is for a public
+    /// name and not for this address, so any certificate is accepted: never send a credential.
+    pub fn of_own_server(address: SocketAddr, tls: bool) -> Result<Self, TargetError> {
+        let scheme = if tls { "https" } else { "http" };
+        Self::parse_with(&format!("{scheme}://{address}"), || {
+            let provider = Arc::new(ring::default_provider());
+            let verifier = Arc::new(AnyCertificate::new(Arc::clone(&provider)));
+            Ok(Arc::new(config_with(provider, verifier)?))
+        })
     }
 
     /// Calls `tls` only for an `https` address.
@@ -209,16 +231,23 @@ pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> 
     // The provider is explicit, so that another provider in the dependency graph has no effect.
     let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new(Arc::new(roots), named, provider.clone());
+    config_with(provider, Arc::new(verifier))
+}
+
+fn config_with(
+    provider: Arc<CryptoProvider>,
+    verifier: Arc<dyn ServerCertVerifier>,
+) -> Result<ClientConfig, TargetError> {
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
-/// The certificates of a PEM file, at least one, each of which can be an authority.
+/// The certificates of a PEM file. Fails if the file has none, or if one of them is damaged.
 pub(crate) fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, TargetError> {
     let fail = |why: String| TargetError::CaFile {
         path: path.display().to_string(),

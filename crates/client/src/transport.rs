@@ -79,7 +79,7 @@ pub enum Reply {
     Stream(EventStream),
 }
 
-/// Opens a connection to a target. The agent's link uses it too.
+/// Opens a connection to a target. The agent's link uses this function too.
 pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
     match &target.address {
         Address::Tcp { host, port } => Ok(Box::new(connect_tcp(host, *port).await?)),

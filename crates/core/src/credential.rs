@@ -17,19 +17,34 @@ pub enum CredentialKind {
     AgentToken,
     /// The value of the `svc_session` cookie.
     Session,
-    /// The secret in the one-time setup link of a first start.
+    /// The secret in the one-time setup link, with which the first administrator is created.
     Setup,
     /// The secret in the one-click sign-in link of `svc up`.
     SignIn,
+    /// A token with which an app acts for a user.
+    AccessToken,
+    /// A token with which an app gets its next access token.
+    RefreshToken,
+    /// The code that an app exchanges for its first tokens.
+    AuthorizationCode,
+    /// The code with which a machine without a browser waits for a login.
+    DeviceCode,
+    /// The secret of an app that an administrator added.
+    ClientSecret,
 }
 
 impl CredentialKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 10] = [
         Self::ApiToken,
         Self::AgentToken,
         Self::Session,
         Self::Setup,
         Self::SignIn,
+        Self::AccessToken,
+        Self::RefreshToken,
+        Self::AuthorizationCode,
+        Self::DeviceCode,
+        Self::ClientSecret,
     ];
 
     pub fn prefix(self) -> &'static str {
@@ -39,6 +54,11 @@ impl CredentialKind {
             Self::Session => "svc_ses_",
             Self::Setup => "svc_set_",
             Self::SignIn => "svc_sgn_",
+            Self::AccessToken => "svc_oat_",
+            Self::RefreshToken => "svc_ort_",
+            Self::AuthorizationCode => "svc_oac_",
+            Self::DeviceCode => "svc_odc_",
+            Self::ClientSecret => "svc_ocs_",
         }
     }
 

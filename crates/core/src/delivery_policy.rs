@@ -39,7 +39,7 @@ pub struct DeliveryPolicy {
     /// The waits between attempts; if absent, 5 and then 15 seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// Whether a `Retry-After` of the receiver lengthens the wait. At most seven days.
+    /// Whether a `Retry-After` of the receiver lengthens the wait, to at most seven days.
     pub retry_after: bool,
     /// Statuses after which a delivery is not retried. 410 also pauses the sink.
     #[schemars(length(max = STATUSES_MAX))]
@@ -48,8 +48,9 @@ pub struct DeliveryPolicy {
     pub on_exhausted: OnExhausted,
     /// What happens to an event that does not fit into the queue.
     pub overflow: Overflow,
-    /// Deliveries of a webhook that a crash of the server may repeat. The next delivery starts while
-    /// up to this many results are not yet on disk. 1 waits for the disk after each delivery.
+    /// Deliveries of a webhook that a crash of the server may repeat. The next delivery starts
+    /// while fewer than this many results are not yet on disk. With 1, each delivery waits until
+    /// the result of the previous one is on disk.
     #[schemars(range(min = 1, max = WINDOW_LIMIT))]
     pub max_repeats: u32,
     /// Deliveries a minute; no limit if absent.
@@ -70,14 +71,14 @@ pub struct DeliveryPolicy {
     pub filter: Option<String>,
     /// Whether changes of the sink's state raise `sink.*` events.
     pub notify: bool,
-    /// Failed attempts in a row after which the sink is failing.
+    /// The sink counts as failing after this many failed attempts in a row.
     #[schemars(range(min = 1, max = 1000))]
     pub failing_after_failures: u32,
-    /// Minutes since the first failed attempt in a row after which the sink is failing.
+    /// The sink counts as failing when all attempts of this many minutes have failed.
     #[schemars(range(min = 1, max = MINUTES_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing_after_minutes: Option<u32>,
-    /// Minutes since the first failed attempt in a row after which the sink is paused; never if absent.
+    /// The sink is paused when all attempts of this many minutes have failed; never if absent.
     #[schemars(range(min = 1, max = MINUTES_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_after_minutes: Option<u32>,
@@ -114,7 +115,7 @@ impl Default for DeliveryPolicy {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(example = json!({"waits": [5, 60, 3600]}))]
 pub enum Retry {
-    /// One wait after each failed attempt. The last one repeats.
+    /// One wait after each failed attempt. The last wait repeats.
     Waits(#[schemars(length(min = 1, max = ATTEMPTS_LIMIT))] Vec<u32>),
     Exponential(Exponential),
 }

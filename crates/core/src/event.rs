@@ -91,7 +91,7 @@ impl Event {
     }
 }
 
-/// Bytes of a default body beside its type and its payload, at most.
+/// The maximum size of a default body without its type and its payload, in bytes.
 const BODY_EXTRA_BYTES: usize = 160;
 
 pub fn default_body(id: EventId, r#type: &str, ts: Timestamp, data: &JsonText) -> String {

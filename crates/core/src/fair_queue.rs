@@ -187,8 +187,8 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// The next item. Flows without enough credit for their first item are passed over and get the
-    /// credit of another turn when the round reaches them again.
+    /// The next item. A flow without enough credit for its first item is passed over. It gets more
+    /// credit at its next turn.
     fn front_key(&mut self) -> Option<usize> {
         if self.current == NONE {
             return None;
@@ -242,7 +242,7 @@ impl<T> FairQueue<T> {
         index
     }
 
-    /// Gives the kept flow this name. It becomes the only flow of the queue.
+    /// Gives the kept flow this name. The flow becomes the only flow of the queue.
     fn reuse_last_flow(&mut self, name: u32) -> usize {
         let index = std::mem::replace(&mut self.last, NONE);
         let flow = &mut self.flows[index];

@@ -59,6 +59,12 @@ ids! {
     RoleId,
     TokenId,
     SessionId,
+    /// An app that users connect. Not the `client_id` of OAuth, which the app may choose.
+    OAuthClientId,
+    /// One user's permission for one app.
+    GrantId,
+    /// An app's request that a user has not answered yet.
+    ConsentId,
     SpaceId,
     TemplateId,
     ScriptId,
@@ -66,6 +72,6 @@ ids! {
     SinkId,
     /// The queue of a sink or of a method subscription.
     LaneId,
-    /// One server process of a zone. `node_id` of the spaces that are linked to it.
+    /// One server process of a zone: the `node_id` of the spaces that are linked to this server.
     ServerId,
 }

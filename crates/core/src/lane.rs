@@ -1,5 +1,5 @@
-//! Lanes: one durable queue per sink and per method subscription, strictly first in first out,
-//! one delivery at a time (spec 6.5).
+//! Lanes: one durable queue per sink and per method subscription. Unless the sink's policy says
+//! otherwise, a lane is first in, first out, with one delivery at a time (spec 6.5).
 
 use std::time::Duration;
 
@@ -7,22 +7,23 @@ use crate::Timestamp;
 
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
-/// A lane that has fallen behind checks stored events again when no more events than this wait in
-/// its queue. Past events that a user sends again also fill the queue only up to this depth.
+/// A lane that has fallen behind reads more stored events when its queue has shrunk to this length.
+/// Past events that a user sends again also fill the queue only up to this length.
 pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
-/// The maximum number of attempts of one delivery (spec 6.5).
+/// The number of attempts of one delivery, unless the sink's policy sets another (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
-/// The maximum number of starts of one delivery, including those that a crash of the server ended.
-/// A delivery that crashes the server must not do so forever.
+/// A delivery is given up after this many attempts that a crash of the server interrupted, so that
+/// a delivery which crashes the server does not do so forever.
 pub const STARTS_MAX: u32 = 10;
-/// How long a server holds a lane without renewing the lease. Servers renew after a third of it.
+/// How long a server holds a lane without renewing the lease. Servers renew the lease after a third
+/// of this time.
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// The maximum bytes of payloads that a lane reads ahead. At least one event is read.
 pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
 
-/// The rate of a sink: how many deliveries it allows now. Deliveries that were allowed during the
-/// last second but not made may be made in addition.
+/// How many deliveries the rate of a sink allows now. Unused deliveries of the last second may be
+/// made in addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRate {
     /// When the next delivery would be due if deliveries came at exactly this rate.
@@ -32,7 +33,7 @@ pub struct SendRate {
     interval: i64,
 }
 
-/// The time, in milliseconds, for which unused deliveries remain allowed.
+/// How long a delivery that was allowed but not made remains allowed, in milliseconds.
 const RATE_BURST: i64 = 1_000;
 
 impl SendRate {
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(rate.next_at(), Timestamp(5_100));
         let later = SendRate::new(600, rate.until, Timestamp(5_100));
         assert_eq!(later.allowed(), 1);
-        // A slow rate allows one delivery now, and the next one second before its interval ends.
+        // A slow rate allows one delivery now. The next delivery may be early by up to one second.
         let mut slow = SendRate::new(6, Timestamp(0), Timestamp(0));
         assert_eq!(slow.allowed(), 1);
         slow.take(1);

@@ -15,6 +15,7 @@ pub mod lane;
 pub mod login;
 pub mod name;
 pub mod number_map;
+pub mod oauth;
 pub mod pattern;
 pub mod permission;
 pub mod power;
@@ -32,8 +33,8 @@ pub mod token;
 pub mod visibility;
 
 pub use id::{
-    EventId, GroupId, Id, LaneId, RoleId, ScriptId, ServerId, SessionId, SinkId, SpaceId,
-    TemplateId, TokenId, UserId,
+    ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, RoleId, ScriptId, ServerId,
+    SessionId, SinkId, SpaceId, TemplateId, TokenId, UserId,
 };
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};

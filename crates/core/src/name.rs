@@ -38,7 +38,7 @@ pub enum NameError {
     )]
     NotALabel { kind: &'static str, name: String },
     #[error(
-        "{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-`, `@` and spaces inside"
+        "{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-`, `@`, and blanks between them"
     )]
     NotFree { kind: &'static str, name: String },
     #[error("space name `{0}` is reserved")]
@@ -123,11 +123,11 @@ fixed_schema!(SpaceName as "SpaceName", inline: false, {
     "pattern": LABEL_PATTERN, "not": {"enum": RESERVED_SPACE_NAMES}, "examples": ["notes"],
 });
 
-/// The name of a record that [`check_free_name`] accepts; only a schema.
+/// A name that [`check_free_name`] accepts. This type exists only for its JSON Schema.
 pub struct FreeName;
 
 fixed_schema!(FreeName as "Name", inline: false, {
-    "description": "Letters and digits of any script, `.`, `_`, `-`, `@`, and spaces inside",
+    "description": "Letters and digits of any script, `.`, `_`, `-`, `@`, and blanks between them",
     "type": "string", "minLength": 1, "maxLength": LABEL_MAX, "examples": ["backup"],
 });
 

@@ -37,7 +37,7 @@ impl Hasher for NumberHasher {
     }
 
     /// The upper half of a product depends on all bits of the number, the lower half on its low
-    /// bits only. The map uses both ends.
+    /// bits only. The map uses the highest and the lowest bits.
     fn finish(&self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }

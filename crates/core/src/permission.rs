@@ -77,8 +77,8 @@ impl Permissions {
         ])
     }
 
-    /// The permissions of a built-in role. They are not stored, so that `admin` has the permissions
-    /// of a new version at once.
+    /// The permissions of a built-in role. They are not stored, so that `admin` at once has every
+    /// permission that a new version adds.
     pub fn of_builtin_role(name: &str) -> Option<Self> {
         match name {
             ROLE_ADMIN => Some(Self::all()),

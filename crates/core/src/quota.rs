@@ -96,7 +96,7 @@ quotas! {
     /// Methods that all spaces of the user publish on one server.
     Methods methods = 20_000, "methods",
         "register fewer methods, or unregister those of another space first";
-    /// Bytes of stored events that a lane of the user still needs.
+    /// Bytes of the user's stored events, except events that only global sinks still need.
     EventBytes event_bytes = 1 << 30, "bytes of stored events",
         "try again when some of them are delivered";
     /// Event streams that are open at the same time.
@@ -141,7 +141,7 @@ impl Quotas {
         self
     }
 
-    /// Rejects a request after which a user would have `wanted` in total, more than the quota.
+    /// Rejects a request if `wanted`, the total that the user would then have, exceeds the quota.
     pub fn check(&self, quota: Quota, wanted: u64) -> Result<(), QuotaExceeded> {
         let limit = self.get(quota);
         if wanted <= limit {

@@ -7,6 +7,7 @@ mod annotations;
 mod check;
 mod definition;
 mod file_schema;
+mod precedence;
 
 pub use annotations::{Annotations, TITLE_MAX, check_title};
 pub use check::{
@@ -14,6 +15,7 @@ pub use check::{
 };
 pub use definition::Definition;
 pub use file_schema::file_schema;
+pub use precedence::Acceptance;
 
 use std::collections::BTreeMap;
 

@@ -78,7 +78,8 @@ pub fn shared_name(owner: &str, canonical: &str) -> String {
 /// no method can have this name. The inverse of [`visible_name`]. `find_owner` returns the id of the
 /// active user with a given name.
 ///
-/// Canonical names of three segments never begin with `user.`, so the two forms cannot be confused.
+/// A canonical name of three or more segments never begins with `user.`, so the two forms cannot be
+/// confused.
 pub fn resolve(
     caller: UserId,
     name: &str,

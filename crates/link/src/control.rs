@@ -24,7 +24,7 @@ pub enum Control {
     Hello(Hello),
     /// ← The answer to hello: the link is up.
     Welcome(Box<Welcome>),
-    /// ← The answer to hello: no link, for this reason. The connection closes after it.
+    /// ← The answer to hello: the link is refused for this reason. The connection closes.
     Refused(Refusal),
     /// → Replace the space's registration. Answered under the same frame id.
     Register(Box<Register>),
@@ -39,8 +39,8 @@ pub enum Control {
     /// ← Another space of the owner has taken over these methods (canonical names). This space no
     /// longer provides them.
     Displaced { methods: Vec<String> },
-    /// → The space has no registration, because the server or the agent refused it: the methods
-    /// file at the agent's start, or the registration from before a lost link.
+    /// → The space has no registration: the methods file was refused at the agent's start, or the
+    /// server refused to restore the registration after a lost link.
     RegistrationLost { error: String },
     /// → The method server went up or down.
     MethodServer {
@@ -53,9 +53,17 @@ pub enum Control {
         consecutive_failures: u32,
         checked_at: Timestamp,
     },
+    /// ← The announced servers of the zone have changed. Sent only on the home link, and only to an
+    /// agent with [`crate::FEATURE_LINKS`].
+    Servers(AnnouncedServers),
+    /// ← Make this server the home, if there is a side link to it: the servers of the zone have
+    /// different numbers of home links. Sent only on the home link, and only to an agent with
+    /// [`crate::FEATURE_MOVES`].
+    MoveHome { server: ServerId },
     /// ← The space's health check changed.
     HealthCheckChanged { health_check: HealthCheck },
-    /// → Lines for the space's log; `dropped` more exceeded the rate limit.
+    /// → Lines for the space's log. `dropped` is the number of lines that the agent has dropped,
+    /// because there were too many.
     Log { lines: Vec<LogLine>, dropped: u64 },
     /// Either way: the sender ends the link for this reason.
     Goodbye { reason: Goodbye },
@@ -73,6 +81,18 @@ pub struct Hello {
     /// an older server ignores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
+    /// Present if this is a side link. Its `versions` name only [`crate::SIDE_VERSION`], so that a
+    /// server without side links refuses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<SideLink>,
+}
+
+/// A link besides the agent's home link. It carries calls, and the registration that the home server
+/// has accepted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SideLink {
+    /// The server of the home link, for logs.
+    pub home: ServerId,
 }
 
 impl Hello {
@@ -90,6 +110,27 @@ pub struct Welcome {
     pub health_check: HealthCheck,
     /// Seconds between pings. A link without a frame for three intervals is dead.
     pub heartbeat_seconds: u32,
+    /// The announced servers of the zone, if the server knows them already. Only on a home link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced: Option<AnnouncedServers>,
+}
+
+/// The servers of the zone that agents may link to, as the home server knows them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AnnouncedServers {
+    /// At most [`crate::ANNOUNCED_MAX`].
+    pub servers: Vec<AnnouncedServer>,
+    /// An agent connects to a new server after a random delay of at most this time, so that the
+    /// agents of a large zone do not all connect at once.
+    #[serde(default)]
+    pub spread_millis: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnnouncedServer {
+    pub id: ServerId,
+    /// The `advertise_url` of the server.
+    pub url: String,
 }
 
 /// The space of an agent.
@@ -105,16 +146,29 @@ pub struct SpaceIdentity {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Register {
     pub registration: Registration,
-    /// Number of the registration, counted by the agent. Call frames carry it, so that a call reaches
-    /// the right process while a new one replaces the old one.
+    /// Number of the registration, counted by the agent. Call frames contain it, so that a call
+    /// reaches the right process while a new process replaces the old one.
     pub generation: u32,
     /// Remove conflicting methods of the owner's other spaces instead of refusing the registration.
     #[serde(default)]
     pub replace_conflicting: bool,
-    /// `place` of an earlier [`AcceptedRegistration`]. Present if the agent itself registers again:
-    /// after a lost link, or with fewer methods.
+    /// `place` of an earlier [`AcceptedRegistration`]. Present if the agent restores its
+    /// registration after a lost link, or registers it again without some of its methods.
     #[serde(default)]
     pub place: Option<u64>,
+    /// On a side link: the ticket of the home server's [`AcceptedRegistration`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<Ticket>,
+}
+
+/// The home server's proof that it has accepted a registration. It covers the space, the agent
+/// process, the registration, its generation, its place, and `replaces`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ticket {
+    /// Whether the registration replaced conflicting methods of the owner's other spaces.
+    pub replaces: bool,
+    /// HMAC-SHA256 with a key of the zone, in base64.
+    pub mac: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -123,6 +177,9 @@ pub struct AcceptedRegistration {
     pub place: u64,
     pub methods: usize,
     pub warnings: Vec<String>,
+    /// For the agent's side links. A server without a zone issues none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<Ticket>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -130,18 +187,18 @@ pub struct AcceptedRegistration {
 pub enum Goodbye {
     /// The agent stops. The space becomes stopped.
     AgentStopping,
-    /// Another agent has taken over this space: exit with 6.
+    /// Another agent has taken over this space. This agent exits with code 6.
     Replaced,
-    /// The space was stopped on request: close, and retry at long intervals.
+    /// The space was stopped on request. The agent closes the link and retries at long intervals.
     SpaceStopped,
-    /// The space was deleted or its token revoked: exit with 4.
+    /// The space was deleted or its token was revoked. The agent exits with code 4.
     Revoked,
-    /// The server shuts down: reconnect, to another server if there is one.
+    /// The server shuts down. The agent reconnects, to another server if there is one.
     ServerStopping,
     /// The other end broke the protocol or did not read.
     Protocol,
-    /// This link is no longer valid: reconnect. An older agent ignores this message and reconnects
-    /// when the connection closes.
+    /// This link is no longer valid. The agent reconnects. An older agent ignores this message and
+    /// reconnects when the connection closes.
     Reconnect,
 }
 

@@ -47,7 +47,7 @@ pub enum FrameKind {
     /// after the generation that identifies the calling user on this link, so that users can take
     /// turns. The number is not the user's id, and means nothing on another link.
     UserCall = 14,
-    /// The same for `Notify`.
+    /// As `Notify`, with the number of the user like `UserCall`.
     UserNotify = 15,
 }
 

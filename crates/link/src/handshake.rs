@@ -15,7 +15,7 @@ use tokio_tungstenite::{
 };
 
 use crate::{
-    SUBPROTOCOL, VERSION, WRITE_MAX,
+    SIDE_VERSION, SUBPROTOCOL, VERSION, WRITE_MAX,
     control::{Control, Hello, Welcome, control_frame},
     frame::{FrameKind, FrameReader},
     refusal::{Refusal, RefusalCode},
@@ -80,13 +80,14 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (mut sink, mut source) = split(connect(stream, url, agent_token).await?);
+    let versions = hello.versions.clone();
     let hello = control_frame(0, &Control::Hello(hello));
     sink.write(&[hello]).await?;
     let Some(mut frames) = source.next().await? else {
         return Err(tungstenite::Error::ConnectionClosed.into());
     };
     match first_control(&mut frames) {
-        Some(Control::Welcome(welcome)) if welcome.version == VERSION => Ok(OpenedLink {
+        Some(Control::Welcome(welcome)) if versions.contains(&welcome.version) => Ok(OpenedLink {
             sink,
             source,
             welcome,
@@ -153,9 +154,13 @@ fn first_control(frames: &mut FrameReader) -> Option<Control> {
 }
 
 fn check_hello(hello: &Hello) -> Result<(), Refusal> {
-    if !hello.versions.contains(&VERSION) {
+    let supported = match &hello.side {
+        Some(_) => SIDE_VERSION,
+        None => VERSION,
+    };
+    if !hello.versions.contains(&supported) {
         let detail = format!(
-            "the agent (svc {}) supports link versions {:?}, this server {VERSION}; install the same svc on both",
+            "the agent (svc {}) supports link versions {:?}, this server {supported}; install the same svc on both",
             hello.svc_version, hello.versions
         );
         return Err(Refusal::new(RefusalCode::Version, detail, false));

@@ -1,9 +1,10 @@
 //! Both ends of the link: one WebSocket per agent that carries binary frames, many per message,
 //! multiplexed by id.
 //!
-//! A frame is `u32 length of the rest | u64 id | u8 kind | payload`, little-endian. Calls and
-//! their answers have a frame kind each, because they are the hot path; everything else is a
-//! [`Control`] message in JSON. The end that sends the first frame of an exchange chooses its id.
+//! A frame is `u32 length of the rest | u64 id | u8 kind | payload`, little-endian. Calls and their
+//! answers are the most frequent frames, so they have frame kinds of their own; almost everything
+//! else is a [`Control`] message in JSON. The end that sends the first frame of an exchange chooses
+//! its id.
 //!
 //! `handshake` opens a link at either end, `outbox` queues frames, `writer` sends them and pings,
 //! `socket` reads and writes WebSocket messages, `closing` holds the reason why a link ends. This
@@ -23,7 +24,8 @@ mod writer;
 
 pub use closing::Closing;
 pub use control::{
-    AcceptedRegistration, Control, Goodbye, Hello, Register, SpaceIdentity, Welcome, control_frame,
+    AcceptedRegistration, AnnouncedServer, AnnouncedServers, Control, Goodbye, Hello, Register,
+    SideLink, SpaceIdentity, Ticket, Welcome, control_frame,
 };
 pub use frame::{
     CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, USER_BYTES,
@@ -49,9 +51,20 @@ pub const PATH: &str = "/agent/link";
 pub const SUBPROTOCOL: &str = "svc-link.1";
 /// Version of the control messages, agreed on in hello and welcome.
 pub const VERSION: u32 = 1;
+/// Version of the control messages on a side link. A server without side links refuses it.
+pub const SIDE_VERSION: u32 = 2;
 /// Feature of an agent that accepts `UserCall` and `UserNotify` frames, and lets users take turns. A
 /// server sends `Call` and `Notify` to an agent that does not name the feature in its hello.
 pub const FEATURE_USERS: &str = "users";
+/// Feature of an agent that keeps links to several servers: its home server sends it the announced
+/// servers of the zone.
+pub const FEATURE_LINKS: &str = "links";
+/// Feature of an agent that can make another server its home while its home link is up. After that it
+/// replaces the old home link by a side link.
+pub const FEATURE_MOVES: &str = "moves";
+
+/// The maximum number of announced servers in a message.
+pub const ANNOUNCED_MAX: usize = 64;
 
 /// Largest WebSocket message: a line of a method server (16 MiB) and its headers.
 pub const MESSAGE_BYTES_MAX: usize = 17 * 1024 * 1024;
@@ -70,5 +83,5 @@ pub const BYTES_PER_WRITE: usize = 256 * 1024;
 pub const WRITE_MAX: Duration = Duration::from_secs(30);
 /// Longest time to send the last frames and the goodbye of a link.
 pub const FAREWELL_MAX: Duration = Duration::from_secs(2);
-/// Heartbeats without a frame after which a link is dead.
+/// The number of heartbeats without a frame after which a link counts as dead.
 pub const MISSED_HEARTBEATS_MAX: u32 = 3;

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::frame::{Frame, FrameKind};
 
-/// Bytes of one user's turn.
+/// The number of bytes that one user may send in a turn.
 const TURN_BYTES: NonZeroUsize = NonZeroUsize::new(64 * 1024).expect("not zero");
 
 /// The maximum capacity that an empty queue keeps, in frames.
@@ -24,10 +24,10 @@ const KEPT_FRAMES: usize = 256;
 /// Limits of an outbox, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
-    /// Limit of all users' frames. One user may hold as many bytes as are free, so a single user gets
-    /// half.
+    /// Limit for the frames of all users together. The frames of one user never occupy more bytes
+    /// than remain free, so a single user gets half of the limit.
     pub users: usize,
-    /// Limit of all frames.
+    /// Limit for all frames together, with and without a user.
     pub total: usize,
     /// [`Outbox::room`] waits while all frames, including those being written, have this size or
     /// more.
@@ -67,7 +67,8 @@ pub struct OutboxReader(Arc<OutboxState>);
 pub enum OutboxError {
     /// The writer has ended, or has closed the outbox.
     Closed,
-    /// The user's share of the queue is used up; for a frame without a user, the whole queue.
+    /// The user has used up their share of the queue. For a frame without a user, the whole queue
+    /// is full.
     Full,
     /// The queue is full even for frames without a payload: the other end does not read.
     Overflow,

@@ -38,6 +38,10 @@ pub enum RefusalCode {
     Busy,
     /// The agent broke the protocol.
     Protocol,
+    /// A side link was refused, because the space's home link is at this server.
+    HomeHere,
+    /// A side link was refused, because this agent has no home link.
+    NoHome,
     /// A code of a newer server: `Refusal::retry` decides.
     #[serde(untagged)]
     Other(String),
@@ -57,6 +61,8 @@ mod tests {
             "draining",
             "busy",
             "protocol",
+            "home_here",
+            "no_home",
             "quota_of_a_newer_server",
         ] {
             let json = serde_json::json!({"code": code, "detail": "why", "retry": true});

@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SharedBuffer<S> {
             wanted.put_slice(&this.unread[..length]);
             this.unread.advance(length);
             if this.unread.is_empty() {
-                // Frees the memory; `advance` does not.
+                // Free the memory: `advance` would keep it.
                 this.unread = Bytes::new();
             }
             return Poll::Ready(Ok(()));

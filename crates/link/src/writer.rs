@@ -66,8 +66,8 @@ where
                 tokio::select! {
                     biased;
                     written = &mut writing => break written,
-                    // An interrupted write may have sent any of its frames. They are not queued
-                    // again: no call is sent twice.
+                    // An interrupted write may have sent any of its frames. Do not queue them
+                    // again: no call may be sent twice.
                     () = &mut cut_off => return WriteEnd::Closing,
                     () = heartbeat.tick() => {
                         if heartbeat.is_dead(&activity) {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use svc_core::{
-    SpaceId,
+    ServerId, SpaceId, Timestamp,
     registration::{Mode, Registration},
 };
 
@@ -25,7 +25,8 @@ pub struct Discovery {
     pub agent_socket: String,
     pub space_id: Option<SpaceId>,
     pub space: Option<String>,
-    /// The server that the agent was last linked to, or tries first.
+    /// The server that the agent was last linked to. Before its first link, the server that it
+    /// tries first.
     pub server_url: String,
 }
 
@@ -33,8 +34,8 @@ pub struct Discovery {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
-    /// Absolute path of the registration file or script: commands with a `/` and the working
-    /// folder of the method server are relative to its folder.
+    /// Absolute path of the registration file or script. Its folder is the working folder of the
+    /// method server, and commands with a `/` are relative to this folder.
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -71,6 +72,9 @@ pub struct Status {
     #[serde(default)]
     pub server_urls: Vec<String>,
     pub linked: bool,
+    /// The open links, the home link first.
+    #[serde(default)]
+    pub links: Vec<LinkRecord>,
     /// Why the last attempt to link failed; `None` while linked.
     pub link_error: Option<String>,
     pub space_id: Option<SpaceId>,
@@ -81,8 +85,19 @@ pub struct Status {
     pub method_server: Option<MethodServerStatus>,
     /// Canonical names.
     pub methods: Vec<String>,
-    /// Why the last re-registration was refused; `None` if it was not.
+    /// Why the last re-registration was refused; `None` if it was accepted.
     pub registration_error: Option<String>,
+}
+
+/// An open link of the agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LinkRecord {
+    pub server_id: ServerId,
+    pub url: String,
+    /// Whether this is the home link, which decides about the state of the space. Every other link
+    /// carries calls only.
+    pub is_home: bool,
+    pub since: Timestamp,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ mod events;
 mod exchanges;
 mod limits;
 mod methods;
+mod oauth;
 mod page;
 mod patch;
 mod recovery;
@@ -32,9 +33,13 @@ pub use limits::{
     PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
 };
 pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
+pub use oauth::{
+    App, AppPatch, AppSummary, Consent, Decision, DecisionResult, DeviceLogin, Grant, GrantQuery,
+    NewApp,
+};
 pub use page::{
-    Audit, Groups, Listing, PageQuery, Roles, Scripts, Sessions, Sinks, Spaces, Templates, Tokens,
-    Users,
+    Apps, Audit, Grants, Groups, Listing, PageQuery, Roles, Scripts, Sessions, Sinks, Spaces,
+    Templates, Tokens, Users,
 };
 pub use recovery::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,

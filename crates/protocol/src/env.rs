@@ -1,4 +1,5 @@
-//! Names of all environment variables that the product reads or sets.
+//! Names of the environment variables that several crates use. The variables of the other server
+//! settings are in `svc::config`.
 
 /// Address of the server, for the CLI and the agent. May be several, separated by commas; the CLI
 /// uses the first.
@@ -22,7 +23,7 @@ pub const METHODS_FILE: &str = "SVC_METHODS_FILE";
 /// Id and name of the space; set for method servers.
 pub const SPACE_ID: &str = "SVC_SPACE_ID";
 pub const SPACE_NAME: &str = "SVC_SPACE_NAME";
-/// Password of the user `admin` on a first start.
+/// Password of the user `admin`, who is created if the server has no users yet.
 pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
 /// Folder with the files of the web interface, for its developers; without it the files in the
 /// binary are served.
@@ -39,3 +40,11 @@ pub const SECRET_KEY: &str = "SVC_SECRET_KEY";
 pub const WEBHOOK_ALLOW: &str = "SVC_WEBHOOK_ALLOW";
 /// `1` starts a server although its stored secrets were encrypted with another key.
 pub const ACCEPT_NEW_KEY: &str = "SVC_ACCEPT_NEW_KEY";
+/// Socket for messages to the service manager that started this process, such as systemd.
+pub const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
+/// Microseconds within which the service manager expects messages.
+pub const WATCHDOG_USEC: &str = "WATCHDOG_USEC";
+/// The process that [`WATCHDOG_USEC`] is for.
+pub const WATCHDOG_PID: &str = "WATCHDOG_PID";
+/// The variables of the service manager. They are for one process and not for its children.
+pub const SERVICE_MANAGER: [&str; 3] = [NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID];

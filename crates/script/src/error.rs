@@ -46,7 +46,8 @@ pub enum ErrorKind {
 pub struct RpcFault {
     pub code: i64,
     pub message: String,
-    /// JSON text: as a value, deeply nested data would exceed the depth limit of the JSON parser.
+    /// JSON text and not a parsed value, because deeply nested data would exceed the depth limit of
+    /// the JSON parser.
     pub data: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One interpreter: runs a script, calls a handler, becomes a snapshot and is restored from one.
+//! One interpreter: runs a script, calls a handler, is saved as a snapshot and restored from it.
 //!
 //! Modules: [`find`] finds the modules that scripts import; [`texts`] maps frames of tracebacks to
 //! source texts; [`drive`] steps the engine and answers its requests, within the limits that
@@ -106,7 +106,7 @@ pub struct Evaluator {
     modules: Modules,
     /// Whether the evaluator was restored and its scripts mention `random`.
     reseed: bool,
-    /// The deadline of all further code, after [`Self::share_time`].
+    /// The deadline of all further code. Set by [`Self::share_time`].
     until: Option<Instant>,
     pending: Pending,
 }
@@ -189,8 +189,8 @@ impl Evaluator {
             Ok(_) => Ok(()),
             Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
             Err(error) => {
-                // The engine raises the same kinds of exceptions for code that it cannot compile.
-                // Compile again, because that error names the line.
+                // The error may come from the engine's compiler, which raises the same kinds of
+                // exceptions as scripts. Compile again: if that fails, its error names the line.
                 let mut refused = compile(&script.file, &text, code).err();
                 if let Some(refused) = &mut refused {
                     self.adapt_hint(refused);

@@ -31,7 +31,8 @@ pub const SVC_PACKAGE: &[(&str, &str)] = &[
     packaged!("svc/py.typed"),
 ];
 
-/// Local header, central directory entry, end of the directory (APPNOTE 4.3).
+/// Signatures of a local header, of a central directory entry and of the end of the directory
+/// (APPNOTE 4.3).
 const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
 const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
 const END_SIGNATURE: u32 = 0x0605_4b50;
@@ -138,7 +139,7 @@ impl<'a> Entry<'a> {
     fn write_common(&self, out: &mut Vec<u8>) {
         put(out, &VERSION_NEEDED.to_le_bytes());
         put(out, &UTF8_NAMES.to_le_bytes());
-        // Stored, at midnight.
+        // No compression (stored), and the time midnight.
         put(out, &[0; 4]);
         put(out, &DATE.to_le_bytes());
         put(out, &self.crc.to_le_bytes());

@@ -154,7 +154,7 @@ fn apply(text: &str, mut edits: Vec<(TextRange, String)>) -> String {
     out
 }
 
-/// Replaces `__file__`, which the engine would invent.
+/// Replaces `__file__` with the path of the script, which the engine does not know.
 struct FileName<'a> {
     path: &'a str,
     edits: &'a mut Vec<(TextRange, String)>,

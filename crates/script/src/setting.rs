@@ -21,7 +21,8 @@ pub enum Flavour {
     Space,
     /// On the server, for a caller: `svc.event.emit` and `svc.api`.
     Tool,
-    /// On the server, for an event: `svc.event` with the accessors and without `emit`, `svc.api`.
+    /// On the server, for an event: `svc.event`, with the accessors and without `emit`, and
+    /// `svc.api`.
     Sink,
 }
 
@@ -40,7 +41,7 @@ pub struct Limits {
     /// Wall-clock time, sleep included. With full abilities, time waiting for the host does not
     /// count.
     pub time: Option<Duration>,
-    /// Memory in addition to that of the process before the run.
+    /// Memory in addition to what the process used before the run.
     pub memory_bytes: Option<usize>,
     pub recursion: usize,
     /// Calls to the host in one run.

@@ -41,7 +41,7 @@ pub struct SpaceHost {
     /// processes is then collected in `printed`.
     in_worker: bool,
     printed: Vec<(Stream, String)>,
-    /// Created at the first request: many scripts make none.
+    /// Created at the first request, because many scripts make no request.
     runtime: Option<Runtime>,
 }
 

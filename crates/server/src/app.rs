@@ -21,6 +21,7 @@ use crate::{
     mcp::Mcp,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
     metrics::Metrics,
+    oauth::OAuth,
     options::{Limits, Quotas},
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
@@ -38,11 +39,13 @@ pub struct Parts {
     pub server_id: ServerId,
     /// The id, URL and start time of this server in its zone.
     pub zone: Zone,
-    /// The newest change of the zone when this server started, before it read records into memory.
+    /// The number of the zone's newest change at the start, read before any record was read into
+    /// memory.
     pub zone_position: i64,
     /// Lets a request wait until this server has read the commits of other servers.
     pub catch_up: Arc<CatchUp>,
-    /// Like `catch_up`, for event streams that open: each stream starts at a defined point.
+    /// Like `catch_up`, for event streams: a new stream begins after the events that were committed
+    /// before it was opened.
     pub stream_catch_up: Arc<CatchUp>,
     /// The lock of the data folder, unless the store holds it.
     pub folder: Option<FolderLock>,
@@ -69,9 +72,11 @@ pub struct Parts {
     pub local: Arc<LocalRuntime>,
     /// Emits events of callers.
     pub events: Emitter,
-    /// Stored events, and streams of new ones.
+    /// Stored events, and streams of new events.
     pub history: History,
     pub event_sinks: SinksService,
+    /// Apps that users connect.
+    pub oauth: Arc<OAuth>,
     /// Stored scripts; runs sink and tool scripts.
     pub scripts: Scripts,
     /// Receives every committed event: wakes deliveries and feeds streams.
@@ -87,6 +92,8 @@ pub struct Parts {
     pub web: Web,
     /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
+    /// Scheme, host and port of the public URL, if one is configured.
+    pub public_origin: Option<String>,
     /// Host and port of the public URL, if one is configured.
     pub public_authority: Option<String>,
     /// Whether only this machine can connect.
@@ -97,6 +104,8 @@ pub struct Parts {
     pub bodies: BodyBudget,
     /// Whether a proxy that is not in `trusted_proxies` was reported.
     pub warned_of_proxy: AtomicBool,
+    /// Cancelled when the server is asked to stop. It goes on for the shutdown delay.
+    pub stop_requested: CancellationToken,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
 }

@@ -1,9 +1,10 @@
-//! Events: emit (create one), dispatch (choose its lanes), deliver (send it to each lane, in
-//! order).
+//! Events: *emit* creates an event, *dispatch* chooses its lanes, *deliver* sends it to the
+//! receiver of each lane, in order.
 //!
 //! Invariants: an event, its deliveries, its drops and their audit entries are one transaction. A
-//! lane has one delivery in flight. To finish a delivery, a server must present the fence of its
-//! claim. Streams and wake-ups are hints: correctness never depends on them.
+//! lane has one delivery in flight (with `ordering = "key"`, one for each key). To finish a
+//! delivery, a server must present the fence of its claim. Streams and wake-ups are hints:
+//! correctness never depends on them.
 
 mod audit;
 pub mod client_keys;

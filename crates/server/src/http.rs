@@ -24,6 +24,7 @@ mod host;
 pub mod listen;
 mod mcp;
 mod methods;
+mod oauth;
 mod openapi;
 mod operations;
 mod roles;

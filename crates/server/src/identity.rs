@@ -89,7 +89,7 @@ impl Identity {
         Ok(Self {
             directory: Arc::new(Directory::new(snapshot)),
             passwords,
-            login_limit: Arc::new(LoginLimit::new(policy.login)),
+            login_limit: Arc::new(LoginLimit::new(policy.login, &store)),
             store,
             policy,
             quotas,

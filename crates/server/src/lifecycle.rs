@@ -81,7 +81,8 @@ impl Lifecycle {
             .store
             .read(|tx| spaces::list_in_state(tx, State::Deployed))
             .await?;
-        // A server without a zone waits for all spaces. In a zone, a server waits for its own only.
+        // A server without a zone waits for all spaces. In a zone, a server waits for its own
+        // spaces only.
         let alone = !self.store.is_shared();
         Ok(rows
             .iter()
@@ -91,7 +92,7 @@ impl Lifecycle {
     }
 
     /// Stops the spaces of servers that have been dead for longer than the grace period. Returns
-    /// their number.
+    /// the number of spaces that were stopped.
     pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
         let listing = move |tx: &mut Tx<'_>| {
             let before = tx.now()?.minus(grace);
@@ -270,9 +271,10 @@ impl Lifecycle {
     }
 }
 
-/// Stops a space within a transaction, and returns the events for the hub. A space that is already stopped keeps its stop reason,
-/// unless the new reason is a request: then the agent must not reconnect. If the agent stopped by
-/// itself, the subscriptions stay, because the agent may restart within the grace period.
+/// Stops a space within a transaction, and returns the events for the hub. A space that is already
+/// stopped keeps its stop reason, unless a user requests the stop: then the agent must not
+/// reconnect. If the agent stopped by itself, the subscriptions stay, because the agent may restart
+/// within the grace period.
 pub fn stop(
     tx: &mut Tx<'_>,
     space: SpaceId,

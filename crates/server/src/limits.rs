@@ -6,24 +6,35 @@
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
 //! | test deliveries of a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
-//! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number without a wait |
+//! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
+//! | requests of an address without a credential (OAuth) | [`AddressLimit`] | constants of `oauth` |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
-//! All of these are in memory: a restart resets them.
+//! On a single server all of these are in memory, and a restart resets them. In a zone, failed logins
+//! are also counted in the database, and twice a second the servers exchange their use of the limits
+//! on calls, emits, test deliveries and script runs (`zone::limits`). The budget for bodies is not
+//! exchanged: it protects the memory of one server. Limits of addresses are counted by each server.
 //!
 //! Limits on what a user may have (spaces, sinks, scripts, open streams) are quotas:
 //! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations
 //! and password hashes (`fair_pool`).
 
+mod address_limit;
 mod body_budget;
+mod count_use;
 mod login_limit;
 mod minute_limit;
 mod rate_limit;
 
+pub use address_limit::AddressLimit;
 pub use body_budget::{Account, BodiesFull, BodyBudget, Reservation};
-pub use login_limit::{LoginLimit, LoginPolicy, network};
+pub use count_use::CountUse;
+pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};
 pub use minute_limit::{MinuteLimit, OverMinuteLimit};
-pub use rate_limit::{OverLimit, RateLimit};
+pub use rate_limit::{OverLimit, RateLimit, RateUse};
+
+/// The most users in a report to the other servers of the zone, for each limit.
+const USES_MAX: usize = 1_000;
 
 /// Test deliveries that one user may send within a minute.
 pub const SINK_TESTS_PER_MINUTE: usize = 10;

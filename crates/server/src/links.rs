@@ -1,16 +1,22 @@
 //! Links: the connections of agents.
 //!
 //! [`Links`] holds every [`LiveSpace`]. `session` serves one link from hello to goodbye, `reader`
-//! reads its frames, `control` handles the control messages of agents. Frames, queues and heartbeats
-//! are in `svc_link`.
+//! reads its frames, `control` handles the control messages of agents, `side` has the rules of side
+//! links, `tickets` the proof that a home server accepted a registration, `balance` spreads the home
+//! links over the servers of a zone. Frames, queues and heartbeats are in `svc_link`.
 
 mod access;
+mod balance;
 mod control;
 mod grace;
 mod reader;
 mod session;
+mod side;
 mod subscriptions;
+mod tickets;
 mod zone;
+
+pub use self::{balance::HomeCount, tickets::ZoneKeys};
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,7 +26,7 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{ServerId, SpaceId, UserId};
-use svc_link::{Goodbye, SpaceIdentity};
+use svc_link::{AnnouncedServers, Goodbye, SpaceIdentity};
 use svc_protocol::api::RegistrationStatus;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -56,6 +62,9 @@ pub struct Links {
     live: RwLock<HashMap<SpaceId, Arc<LiveSpace>>>,
     /// Spaces with subscriptions in the store.
     declaring: Mutex<HashSet<SpaceId>>,
+    keys: ZoneKeys,
+    /// The announced servers of the zone. `None` until they were read.
+    announced: RwLock<Option<AnnouncedServers>>,
 }
 
 impl Links {
@@ -65,6 +74,7 @@ impl Links {
         logs: Arc<SpaceLogs>,
         metrics: Arc<Metrics>,
         policy: LinkPolicy,
+        keys: ZoneKeys,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -79,6 +89,8 @@ impl Links {
             tasks: TaskTracker::new(),
             live: RwLock::default(),
             declaring: Mutex::default(),
+            keys,
+            announced: RwLock::default(),
         })
     }
 

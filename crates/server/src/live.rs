@@ -12,7 +12,7 @@ mod reports;
 
 pub use calls::{Answer, InvalidAnswer};
 pub use health_pace::HealthReport;
-pub use link::{Link, NotSent, PendingCall, UserNumber};
+pub use link::{Link, LinkSetup, NotSent, PendingCall, UserNumber};
 pub use live_space::{Availability, LiveSpace};
 pub use logs::SpaceLogs;
 pub use reports::{Listener, Reports};

@@ -85,8 +85,10 @@ pub struct Metrics {
     call_seconds: Histogram,
     calls_in_flight: Gauge,
     links: Gauge,
+    side_links: Gauge,
     methods: Gauge,
     method_server_restarts: Counter,
+    tls_reloads: Family<OutcomeLabel, Counter>,
     pub events: EventMetrics,
     pub mcp: McpMetrics,
     pub scripts: ScriptMetrics,
@@ -113,12 +115,26 @@ impl Metrics {
             }),
             call_seconds,
             calls_in_flight: add(table, "calls_in_flight", "Calls being answered"),
-            links: add(table, "links", "Agents linked to this server"),
+            links: add(
+                table,
+                "links",
+                "Agents linked to this server, without side links",
+            ),
+            side_links: add(
+                table,
+                "side_links",
+                "Links of agents whose home is another server of the zone",
+            ),
             methods: add(table, "methods", "Methods registered on this server"),
             method_server_restarts: add(
                 table,
                 "method_server_restarts",
                 "Restarts of method servers, as their agents report them",
+            ),
+            tls_reloads: add(
+                table,
+                "tls_reloads",
+                "Changes of the certificate's files by outcome",
             ),
             events: EventMetrics::new(table),
             mcp: McpMetrics::new(table),
@@ -142,12 +158,23 @@ impl Metrics {
     }
 
     /// Counts a link until the result is dropped.
-    pub fn link_up(&self) -> GaugeGuard {
-        GaugeGuard::new(&self.links)
+    pub fn link_up(&self, is_side: bool) -> GaugeGuard {
+        GaugeGuard::new(match is_side {
+            true => &self.side_links,
+            false => &self.links,
+        })
     }
 
     pub fn method_server_restarts(&self, count: u64) {
         self.method_server_restarts.inc_by(count);
+    }
+
+    /// Counts changed files of the certificate, and whether they are used.
+    pub fn count_tls_reload(&self, used: bool) {
+        let outcome = if used { "used" } else { "refused" };
+        self.tls_reloads
+            .get_or_create(&OutcomeLabel { outcome })
+            .inc();
     }
 
     /// The text format of `GET /metrics`.

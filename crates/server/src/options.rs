@@ -12,6 +12,7 @@ use crate::{
     fair_pool::{FairPool, PoolOptions},
     identity,
     links::LinkPolicy,
+    oauth::OAuthPolicy,
     scripts::ScriptOptions,
     web::Web,
 };
@@ -38,6 +39,9 @@ pub struct Options {
     pub wildcard_domain: Option<String>,
     /// The URL for users, if it differs from the listening address.
     pub public_url: Option<String>,
+    /// The URL that this server announces to the agents of its zone. Without it, the server gets home
+    /// links only.
+    pub advertise_url: Option<String>,
     /// The password of the user `admin`, created at the first start; without it the server prints a
     /// one-time setup link.
     pub admin_password: Option<String>,
@@ -45,6 +49,7 @@ pub struct Options {
     pub agent_program: PathBuf,
     pub events: EventOptions,
     pub scripts: ScriptOptions,
+    pub oauth: OAuthPolicy,
     pub limits: Limits,
     /// Quotas of each user. An administrator may override them per user.
     pub quotas: Quotas,
@@ -184,6 +189,8 @@ fn default_compute_threads() -> usize {
 pub struct Policy {
     pub links: LinkPolicy,
     pub identity: identity::Policy,
+    /// How long the server goes on, without being ready, after it was asked to stop.
+    pub shutdown_delay: Duration,
 }
 
 impl Default for Policy {
@@ -195,6 +202,7 @@ impl Default for Policy {
                 drain: Duration::from_secs(10),
             },
             identity: identity::Policy::default(),
+            shutdown_delay: Duration::ZERO,
         }
     }
 }

@@ -4,9 +4,10 @@ mod assemble;
 mod bind;
 mod file_limit;
 mod open;
+mod pulse;
 mod secret_key;
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use svc_clock::Clock;
 use svc_core::space::{Runtime, State, StopReason};
@@ -17,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+pub use self::pulse::Pulse;
 use self::{
     assemble::{Assembly, assemble},
     bind::{bind, bind_loopback, reachable},
@@ -36,7 +38,7 @@ use crate::{
     identity::{Identity, IdentityError},
     options::Options,
     tls::{self, TlsError},
-    zone::{ServerIdError, Zone, ZoneHandles},
+    zone::{ServerIdError, Zone, ZoneHandles, ZoneLimits},
 };
 
 /// Interval of storing the times of last use.
@@ -96,7 +98,8 @@ pub enum StartError {
 }
 
 impl Server {
-    /// Binds the listener, opens the database and serves in the background until `shutdown`.
+    /// Binds the listener, opens the database and serves in the background until `shutdown`, and for
+    /// the shutdown delay after it.
     pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, StartError> {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }
@@ -107,7 +110,7 @@ impl Server {
         clock: Clock,
         shutdown: CancellationToken,
     ) -> Result<Self, StartError> {
-        let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let (tls, reloader) = options.tls.as_ref().map(tls::acceptor).transpose()?.unzip();
         let (tcp, address) = bind(options.listen)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let own_url = format!("{scheme}://{}", reachable(address));
@@ -118,7 +121,8 @@ impl Server {
         let opened = open::open(&options).await?;
         let (store, policy) = (opened.store.clone(), options.policy.identity);
         let identity = Identity::load(store, policy, options.quotas, clock.clone()).await?;
-        let zone = Zone::next(&opened.store, opened.server_id, &url).await?;
+        let advertise_url = options.advertise_url.as_deref();
+        let zone = Zone::next(&opened.store, opened.server_id, &url, advertise_url).await?;
         let Assembly {
             app,
             engine,
@@ -146,6 +150,12 @@ impl Server {
         let mut housekeeping = housekeeping(&app);
         housekeeping.push(tokio::spawn(sweep(&app, connections.clone())));
         housekeeping.push(tokio::spawn(engine.run()));
+        housekeeping.extend(reloader.map(|reloader| {
+            let (metrics, shutdown) = (app.metrics.clone(), app.shutdown.clone());
+            tokio::spawn(reloader.run(metrics, shutdown))
+        }));
+        let delay = options.policy.shutdown_delay;
+        housekeeping.push(tokio::spawn(stop_after(app.clone(), delay)));
         info!(server.id = %app.server_id, "listening on {scheme}://{address}");
         Ok(Self {
             listening: listen(&app, &options, &router, &connections, listeners)?,
@@ -171,6 +181,11 @@ impl Server {
         self.url.clone()
     }
 
+    /// Shows whether this server makes progress; for watchdogs.
+    pub fn pulse(&self) -> Pulse {
+        Pulse::new(self.app.store.clone())
+    }
+
     /// The one-time link that creates the first administrator; `None` if the server has users.
     pub fn setup_link(&self) -> Option<String> {
         self.setup_link.clone()
@@ -189,7 +204,8 @@ impl Server {
             }
         };
         tokio::pin!(listening);
-        // The last requests may still make calls. A long request does not delay idle links.
+        // The links stay open for a moment, because the last requests may still make calls. A long
+        // request does not keep them open.
         let drained = tokio::time::timeout(LAST_CALLS, &mut listening).await;
         let handing_over = self.app.links.drain();
         if drained.is_ok() {
@@ -308,6 +324,9 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.identity.prune().await {
             warn!("cannot remove old sessions and audit entries: {error}");
         }
+        if let Err(error) = app.oauth.prune().await {
+            warn!("cannot remove what apps no longer use: {error}");
+        }
     }));
     vec![
         watching,
@@ -327,10 +346,36 @@ fn zone_handles(app: &App) -> ZoneHandles {
         tools: app.scripts.tools.clone(),
         links: app.links.clone(),
         hub: app.hub.clone(),
+        limits: ZoneLimits {
+            calls: app.calls.rate_limit.clone(),
+            emits: app.events.rate_limit().clone(),
+            sink_tests: app.event_sinks.tests.clone(),
+            script_runs: app.scripts.runs.clone(),
+            streams: app.history.streams.clone(),
+        },
+        logs: app.spaces.logs.clone(),
         position: app.zone_position,
         catch_up: app.catch_up.clone(),
         stream_catch_up: app.stream_catch_up.clone(),
+        servers_changed: Arc::default(),
         shutdown: app.shutdown.clone(),
+    }
+}
+
+/// Stops the server `delay` after it was asked to stop. Load balancers notice meanwhile that it is
+/// not ready, and send no more requests.
+async fn stop_after(app: App, delay: Duration) {
+    let stop = async {
+        app.stop_requested.cancelled().await;
+        if !delay.is_zero() {
+            info!("not ready any more; stopping in {delay:?}");
+            tokio::time::sleep(delay).await;
+        }
+        app.shutdown.cancel();
+    };
+    tokio::select! {
+        () = stop => (),
+        () = app.shutdown.cancelled() => (),
     }
 }
 

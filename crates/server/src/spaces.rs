@@ -5,10 +5,12 @@ mod access;
 mod agent_tokens;
 mod error;
 pub mod local;
+mod logs_elsewhere;
 mod owners;
 mod record;
 mod service;
 pub mod templates;
 
 pub use error::SpaceError;
+pub use logs_elsewhere::LogsElsewhere;
 pub use service::Spaces;

@@ -9,7 +9,7 @@ use svc_core::{
 };
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::identity::User;
+use crate::{identity::User, limits::CountUse};
 
 /// How often an open stream checks that its credential is still valid.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
@@ -28,6 +28,8 @@ pub struct Streams(Arc<Shared>);
 struct Shared {
     quotas: Quotas,
     open: Mutex<HashMap<UserId, u64>>,
+    /// Open streams at other servers of the zone.
+    elsewhere: Mutex<HashMap<UserId, usize>>,
 }
 
 /// One open stream of a user; counted until it is dropped.
@@ -41,6 +43,7 @@ impl Streams {
         Self(Arc::new(Shared {
             quotas,
             open: Mutex::default(),
+            elsewhere: Mutex::default(),
         }))
     }
 
@@ -48,12 +51,27 @@ impl Streams {
     pub fn open(&self, user: &User) -> Result<OpenStream, QuotaExceeded> {
         let mut open = self.0.open.lock();
         let count = open.get(&user.id).copied().unwrap_or_default() + 1;
-        user.quotas(&self.0.quotas).check(Quota::Streams, count)?;
+        let elsewhere = self.0.elsewhere.lock().get(&user.id).copied();
+        let all = count.saturating_add(elsewhere.unwrap_or_default() as u64);
+        user.quotas(&self.0.quotas).check(Quota::Streams, all)?;
         open.insert(user.id, count);
         Ok(OpenStream {
             streams: self.clone(),
             user: user.id,
         })
+    }
+
+    /// The open streams of each user at this server. A single stream of a user is not reported: most
+    /// users have one.
+    pub fn report(&self) -> Vec<CountUse> {
+        let open = self.0.open.lock();
+        let counts = open.iter().map(|(user, count)| (*user, *count as usize));
+        CountUse::busiest(counts.filter(|(_, count)| *count > 1))
+    }
+
+    /// Replaces the streams at other servers.
+    pub fn follow(&self, elsewhere: HashMap<UserId, usize>) {
+        *self.0.elsewhere.lock() = elsewhere;
     }
 }
 

@@ -1,7 +1,11 @@
-//! TLS for the listener: rustls with ring, the only provider in the program.
+//! TLS for the listener: rustls with ring, the only provider in the program. The files of the
+//! certificate are read again when they change.
+
+mod reload;
 
 use std::{path::PathBuf, sync::Arc};
 
+use parking_lot::RwLock;
 use thiserror::Error;
 use tokio_rustls::{
     TlsAcceptor,
@@ -12,9 +16,12 @@ use tokio_rustls::{
             CertificateDer, PrivateKeyDer,
             pem::{self, PemObject},
         },
+        server::{ClientHello, ResolvesServerCert},
+        sign::CertifiedKey,
     },
 };
 
+pub use self::reload::Reloader;
 use crate::options::TlsFiles;
 
 #[derive(Debug, Error)]
@@ -25,31 +32,61 @@ pub enum TlsError {
     NoCertificate { path: PathBuf },
     #[error("cannot read the private key `{}`", path.display())]
     Key { path: PathBuf, source: pem::Error },
-    #[error("cannot use the TLS certificate with its private key")]
+    #[error("`{}` is not the private key of the certificate `{}`", key.display(), cert.display())]
+    OtherKey { cert: PathBuf, key: PathBuf },
+    #[error("cannot use the certificate `{}` with the private key `{}`", cert.display(), key.display())]
+    Unusable {
+        cert: PathBuf,
+        key: PathBuf,
+        source: rustls::Error,
+    },
+    #[error("TLS cannot be set up")]
     Config(#[from] rustls::Error),
 }
 
-pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
-    let unreadable = |source| TlsError::Certificate {
-        path: files.cert.clone(),
-        source,
-    };
-    let chain = CertificateDer::pem_file_iter(&files.cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(unreadable)?;
-    if chain.is_empty() {
-        return Err(TlsError::NoCertificate {
-            path: files.cert.clone(),
-        });
+/// The certificate that new connections get.
+#[derive(Debug)]
+struct ServedCertificate(RwLock<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for ServedCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read()))
     }
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|source| TlsError::Key {
-        path: files.key.clone(),
-        source,
-    })?;
+}
+
+/// Accepts TLS connections with the certificate of these files. Changed files are used only while the
+/// [`Reloader`] runs.
+pub fn acceptor(files: &TlsFiles) -> Result<(TlsAcceptor, Reloader), TlsError> {
+    let reloader = Reloader::new(files)?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+        .with_cert_resolver(reloader.served());
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok((TlsAcceptor::from(Arc::new(config)), reloader))
+}
+
+/// Reads a certificate chain and its private key, which must belong to it.
+fn read(files: &TlsFiles) -> Result<Arc<CertifiedKey>, TlsError> {
+    let TlsFiles { cert, key } = files;
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|source| TlsError::Certificate {
+            path: cert.clone(),
+            source,
+        })?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate { path: cert.clone() });
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Key {
+        path: key.clone(),
+        source,
+    })?;
+    let (cert, key) = (cert.clone(), key.clone());
+    CertifiedKey::from_der(chain, private, &ring::default_provider())
+        .map(Arc::new)
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => TlsError::OtherKey { cert, key },
+            source => TlsError::Unusable { cert, key, source },
+        })
 }

@@ -4,9 +4,12 @@
 //! memory, and stops the spaces of dead servers. Registrations stay with the server that has the
 //! link. Servers never contact each other: they share only the database.
 
+mod announce;
 mod catch_up;
 mod follow;
 mod identity;
+mod limits;
+mod log_requests;
 mod streams;
 
 use std::{
@@ -16,21 +19,25 @@ use std::{
 
 use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 pub(crate) use self::identity::{find_id, set_id};
 use svc_store::{
-    Store, StoreError, Tx,
+    SCHEMA_VERSION, Store, StoreError, Tx, limit_use, login_failures,
     servers::{self, ServerLoad, ServerRow},
-    zone_changes,
+    zone_changes::{self, ZoneChange},
 };
 
 pub use self::{
     catch_up::CatchUp,
     identity::{ServerIdError, own_id},
+    limits::ZoneLimits,
 };
-use crate::{events::hub::Hub, identity::Identity, links::Links, scripts::StoredTools};
+use crate::{
+    events::hub::Hub, identity::Identity, links::Links, live::SpaceLogs, scripts::StoredTools,
+};
 
 /// Interval of heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
@@ -48,6 +55,8 @@ pub struct Zone {
     pub id: ServerId,
     /// The URL of this server for agents and users.
     pub url: Arc<str>,
+    /// The URL that this server announces to agents. Empty if it announces none.
+    pub advertise_url: Arc<str>,
     pub started_at: Timestamp,
 }
 
@@ -59,14 +68,29 @@ pub struct ZoneHandles {
     pub tools: Arc<StoredTools>,
     pub links: Arc<Links>,
     pub hub: Hub,
-    /// The newest change of the zone when this server started, before it read records into memory.
+    pub limits: ZoneLimits,
+    /// The logs of spaces that are linked to this server.
+    pub logs: Arc<SpaceLogs>,
+    /// The number of the zone's newest change at the start, read before any record was read into
+    /// memory.
     pub position: i64,
     /// For requests that wait for the commits of other servers.
     pub catch_up: Arc<CatchUp>,
     /// For event streams that wait for the commits of other servers when they open.
     pub stream_catch_up: Arc<CatchUp>,
+    /// Notified when a server of the zone has started or is about to stop.
+    pub servers_changed: Arc<Notify>,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heartbeat {
+    /// The first one after the start of the server.
+    First,
+    Regular,
+    /// The server is about to stop.
+    Last,
 }
 
 /// The result of a heartbeat.
@@ -75,17 +99,25 @@ enum Beat {
     Recorded(Timestamp),
     /// Another server has started with the same id, at this URL.
     Superseded(String),
+    /// A newer svc has migrated the database to this schema version, which this program cannot use.
+    IncompatibleSchema(i64),
 }
 
 impl Zone {
     /// Claims this id with a later start time. A server that runs with the same id, from a copy of
     /// the data folder, notices at its next heartbeat and stops: two servers with one id would
     /// deliver from the same lanes and break their order.
-    pub async fn next(store: &Store, id: ServerId, url: &str) -> Result<Self, StoreError> {
+    pub async fn next(
+        store: &Store,
+        id: ServerId,
+        url: &str,
+        advertise_url: Option<&str>,
+    ) -> Result<Self, StoreError> {
         let started_at = store.read(move |tx| servers::next_start(tx, id)).await?;
         Ok(Self {
             id,
             url: url.into(),
+            advertise_url: advertise_url.unwrap_or_default().into(),
             started_at,
         })
     }
@@ -99,7 +131,7 @@ impl Zone {
         let alone = !store.is_shared();
         if alone {
             // A server without a zone has no regular heartbeats.
-            self.beat(store, links, false).await?;
+            self.beat(store, links, Heartbeat::Regular).await?;
         }
         let read = |tx: &mut Tx<'_>| Ok((servers::list(tx)?, tx.now()?));
         let (listed, now) = store.read(read).await?;
@@ -125,24 +157,43 @@ impl Zone {
             started_at: server.started_at,
             seen_at: server.seen_at,
             links: if gone { 0 } else { server.links },
+            side_links: if gone { 0 } else { server.side_links },
+            advertise_url: Some(server.advertise_url).filter(|url| !url.is_empty()),
             leases,
             is_this: server.id == self.id,
         }
     }
 
-    async fn beat(&self, store: &Store, links: &Links, draining: bool) -> Result<Beat, StoreError> {
+    async fn beat(
+        &self,
+        store: &Store,
+        links: &Links,
+        heartbeat: Heartbeat,
+    ) -> Result<Beat, StoreError> {
+        let (linked, side_links) = links.count();
+        // The agents of the zone must link to a new server, and not to one that stops.
+        let changes_list = heartbeat != Heartbeat::Regular && !self.advertise_url.is_empty();
         let mut row = ServerRow {
             id: self.id,
             url: self.url.to_string(),
             svc_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at,
             seen_at: Timestamp::default(),
-            links: links.count(),
-            draining,
+            links: linked,
+            side_links,
+            advertise_url: self.advertise_url.to_string(),
+            draining: heartbeat == Heartbeat::Last,
         };
         let beat = move |tx: &mut Tx<'_>| {
+            let newer = svc_store::find_newer_schema(tx)?;
+            if let Some(newer) = newer.filter(|newer| !newer.is_compatible) {
+                return Ok(Beat::IncompatibleSchema(newer.version));
+            }
             row.seen_at = tx.now()?;
             if servers::beat(tx, &row)? {
+                if changes_list {
+                    zone_changes::append(tx, &ZoneChange::Servers)?;
+                }
                 return Ok(Beat::Recorded(row.seen_at));
             }
             let other = servers::find(tx, row.id)?;
@@ -161,7 +212,9 @@ impl Zone {
         tokio::join!(
             self.send_heartbeats(&handles),
             follow::run(&handles),
-            streams::run(&handles)
+            announce::run(&handles),
+            streams::run(&handles),
+            limits::run(&handles.store, self.id, &handles.limits, &handles.shutdown)
         );
     }
 
@@ -169,22 +222,33 @@ impl Zone {
     /// and callers choose another server.
     async fn send_heartbeats(&self, handles: &ZoneHandles) {
         let (mut steady_since, mut last) = (Instant::now(), Timestamp::default());
+        let mut is_first = true;
         loop {
             let draining = handles.shutdown.is_cancelled();
+            let heartbeat = match (draining, is_first) {
+                (true, _) => Heartbeat::Last,
+                (false, true) => Heartbeat::First,
+                (false, false) => Heartbeat::Regular,
+            };
             let began = Instant::now();
-            let is_steady = match self.beat(&handles.store, &handles.links, draining).await {
+            let beat = self.beat(&handles.store, &handles.links, heartbeat).await;
+            is_first &= beat.is_err();
+            let is_steady = match beat {
                 // Measured with the database's clock: the local clock stops while the machine is
                 // suspended.
                 Ok(Beat::Recorded(at)) => {
                     at.since(std::mem::replace(&mut last, at)) <= DEAD_AFTER / 2
                 }
                 Ok(Beat::Superseded(url)) => return self.stop_superseded(handles, &url),
+                Ok(Beat::IncompatibleSchema(version)) => {
+                    return stop_incompatible(handles, version);
+                }
                 Err(error) => {
                     log_failure("cannot record a heartbeat", &error);
                     false
                 }
             };
-            // If this heartbeat took long, those of other servers may be late too.
+            // If this heartbeat took long, the heartbeats of other servers may be late too.
             if !is_steady || began.elapsed() > DEAD_AFTER / 2 {
                 steady_since = Instant::now();
             }
@@ -233,11 +297,23 @@ impl Zone {
             let prune = |tx: &mut Tx<'_>| {
                 let now = tx.now()?;
                 zone_changes::prune(tx, now.minus(CHANGES_KEPT))?;
+                limit_use::prune(tx, now.minus(CHANGES_KEPT))?;
+                login_failures::prune(tx, now.minus(FORGET_AFTER))?;
                 servers::prune(tx, now.minus(FORGET_AFTER))
             };
             handles.store.write(prune).await?;
         }
         Ok(())
+    }
+}
+
+/// Stops this server because it cannot use the schema of the database any more.
+fn stop_incompatible(handles: &ZoneHandles, version: i64) {
+    if !handles.shutdown.is_cancelled() {
+        error!(
+            "a newer svc has migrated the database to schema version {version}, which this svc (schema version {SCHEMA_VERSION}) cannot use; this server stops. Start the newer svc in its place"
+        );
+        handles.shutdown.cancel();
     }
 }
 

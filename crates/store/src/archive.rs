@@ -179,7 +179,17 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
     )
 }
 
-/// Turns a copy of a backup back into a plain database.
+/// Tables whose rows must not come back: a token that was renewed or revoked since the backup would be
+/// valid again.
+const NOT_RESTORED: [&str; 5] = [
+    "oauth_tokens",
+    "oauth_codes",
+    "oauth_consents",
+    "oauth_devices",
+    "oauth_grants",
+];
+
+/// Turns a copy of a backup back into a plain database. Users connect their apps again.
 pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
     seal::remove(file).map_err(|source| ArchiveError::Io {
         path: file.to_owned(),
@@ -190,6 +200,12 @@ pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
     copy.pragma_update(None, "secure_delete", "ON")?;
     let tx = copy.transaction()?;
     tx.execute_batch(DROP_MANIFEST_TABLES)?;
+    for table in NOT_RESTORED {
+        // A backup of an older svc may lack the table.
+        if tx.table_exists(None, table)? {
+            tx.execute(&format!("DELETE FROM {table}"), [])?;
+        }
+    }
     Ok(tx.commit()?)
 }
 

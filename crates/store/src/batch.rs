@@ -1,8 +1,9 @@
 //! A batch: the commands of one commit.
 //!
 //! Each command runs in a savepoint of its own, so that a failed command leaves the others as they
-//! are. Commands that can run together are one [`Group`], with one savepoint. The only command or
-//! group of a batch needs no savepoint: the transaction itself is rolled back.
+//! are. The only command of a batch needs none: the transaction itself is rolled back. Commands that
+//! can run together form a [`Group`]. All groups of a batch share one savepoint, and need none if
+//! the batch has nothing else: if one of them fails, all their commands run again, each by itself.
 
 use std::collections::VecDeque;
 
@@ -60,24 +61,26 @@ impl Batch {
 
     /// Runs the batch in a transaction that has begun, and commits it.
     pub(super) fn run(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
-        let is_single = self.commands.len() + self.groups.len() == 1;
+        let is_single = self.commands.len() == 1 && self.groups.is_empty();
+        let has_commands = !self.commands.is_empty();
         let is_kept = self.run_commands(connection, is_single)?;
         if is_single && !is_kept {
             return connection.rollback();
         }
-        let mut index = 0;
-        while index < self.groups.len() {
-            if self.run_group(connection, index, is_single)? {
-                index += 1;
+        if !self.groups.is_empty() {
+            match has_commands {
+                true => self.run_protected_groups(connection)?,
+                false => self.run_groups(connection)?,
             }
+            self.run_commands(connection, false)?;
         }
         self.is_committing = true;
         connection.commit()
     }
 
-    /// Whether the batch is one group, whose commands can run again.
+    /// Whether the batch consists of groups, whose commands can run again.
     pub(super) fn is_repeatable(&self) -> bool {
-        self.groups.len() == 1 && self.commands.is_empty() && self.outcomes.is_empty()
+        !self.groups.is_empty() && self.commands.is_empty() && self.outcomes.is_empty()
     }
 
     /// Runs the commands one after the other. Returns whether the work of the last one is kept.
@@ -106,64 +109,67 @@ impl Batch {
         Ok(is_kept)
     }
 
-    /// Runs a group, and then those of its commands that must run by themselves. Returns false if the
-    /// group failed: it is removed, and all its commands ran by themselves.
-    fn run_group(
-        &mut self,
-        connection: &dyn Connection,
-        index: usize,
-        is_single: bool,
-    ) -> Result<bool, StoreError> {
-        if !is_single {
-            connection.control(SAVEPOINT)?;
-        }
+    /// Runs the groups. Afterwards, the commands that must run by themselves are in `commands`.
+    ///
+    /// Does not wait for the last statements of a batch: the commit waits for them, which saves a round
+    /// trip.
+    fn run_groups(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
         let mut tx = Tx::on(connection);
-        let ran = self.groups[index].run(&mut tx);
-        self.commands.extend(self.groups[index].take_rest());
-        // The commit waits for the outcomes of a single group, which saves a round trip.
-        let ran = match is_single && self.commands.is_empty() {
-            true => ran.and(tx.failure()),
-            false => ran.and(tx.end()),
-        };
+        let ran = self
+            .groups
+            .iter_mut()
+            .try_for_each(|group| group.run(&mut tx));
+        let ran = ran.and(tx.failure());
         connection.check_transaction()?;
-        let has_run = ran.is_ok();
-        match ran {
-            Ok(()) if is_single => {}
-            Ok(()) => end_savepoint(connection, true)?,
-            Err(error) if is_single => return Err(error),
-            Err(error) => {
-                end_savepoint(connection, false)?;
-                tracing::warn!(target: crate::LOG_TARGET, %error, "a group of commands failed; each runs by itself");
-                let group = self.groups.remove(index);
-                self.commands.extend(group.into_commands());
-            }
+        ran?;
+        let rest = self.groups.iter_mut().flat_map(|group| group.take_rest());
+        self.commands.extend(rest);
+        match self.commands.is_empty() {
+            true => Ok(()),
+            // Further commands follow: they must not run after a statement that failed.
+            false => connection.settle(),
         }
-        self.run_commands(connection, false)?;
-        Ok(has_run)
     }
 
-    /// The same group again, if COMMIT was not sent.
+    /// Runs the groups in a savepoint. If one fails, the savepoint is rolled back, and all commands of
+    /// the groups are in `commands`.
+    fn run_protected_groups(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
+        connection.control(SAVEPOINT)?;
+        let ran = self.run_groups(connection);
+        // Reads the outcomes of all statements, also after a failure.
+        let ran = ran.and(connection.settle());
+        connection.check_transaction()?;
+        end_savepoint(connection, ran.is_ok())?;
+        if let Err(error) = ran {
+            tracing::warn!(target: crate::LOG_TARGET, %error, "a group of commands failed; each runs by itself");
+            let groups = std::mem::take(&mut self.groups).into_iter();
+            self.commands.extend(groups.flat_map(Group::into_commands));
+        }
+        Ok(())
+    }
+
+    /// The same groups again, if COMMIT was not sent.
     pub(super) fn repeat_unsent(&mut self) -> Option<Self> {
         let is_unsent = !self.is_committing;
         is_unsent
-            .then(|| self.take_group())
+            .then(|| self.take_groups())
             .flatten()
             .map(Self::grouped)
     }
 
-    /// The commands of a group that an error of a statement prevented, each by itself. `None` if the
+    /// The commands of groups that an error of a statement prevented, each by itself. `None` if the
     /// commands may have had an effect.
     pub(super) fn split(&mut self, error: &StoreError) -> Option<Self> {
         let is_certain = !error.is_outage() && !matches!(error, StoreError::Commit(_));
         is_certain
-            .then(|| self.take_group())
+            .then(|| self.take_groups())
             .flatten()
             .map(Self::of)
     }
 
-    /// The commands of a group that was alone in the batch, unless some of them ran by themselves.
-    fn take_group(&mut self) -> Option<Commands> {
-        if self.groups.len() != 1 || !self.outcomes.is_empty() {
+    /// The commands of the groups, unless commands ran by themselves.
+    fn take_groups(&mut self) -> Option<Commands> {
+        if self.groups.is_empty() || !self.outcomes.is_empty() {
             return None;
         }
         let rest = std::mem::take(&mut self.commands).into_iter();

@@ -37,16 +37,16 @@ impl Conditions {
     }
 
     /// Adds the condition that a column has one of these values.
-    pub(super) fn add_in(&mut self, column: &str, values: &[String]) {
-        let placeholders: Vec<_> = values.iter().map(|value| self.placeholder(value)).collect();
+    pub(super) fn add_in<T: Clone + Into<Value>>(&mut self, column: &str, values: &[T]) {
+        let values = values.iter().cloned();
+        let placeholders: Vec<_> = values.map(|value| self.placeholder(value)).collect();
         self.and(&format!("{column} IN ({})", placeholders.join(", ")));
     }
 
     /// The same for any number of values. Values are repeated up to a power of two, so that there are
     /// few different statements to prepare.
-    pub(super) fn add_in_padded(&mut self, column: &str, values: &[String]) {
-        let padded = padded(values);
-        self.add_in(column, &padded);
+    pub(super) fn add_in_padded<T: Clone + Into<Value>>(&mut self, column: &str, values: &[T]) {
+        self.add_in(column, &padded(values));
     }
 
     /// `WHERE` and the conditions; empty if there are none.

@@ -14,7 +14,7 @@ use super::{
     error::StoreError,
     page::{InvalidPage, Page, PageRequest},
     record::row,
-    sql::{FromRow, Row, Tx, values},
+    sql::{FromRow, Query, Row, Tx, values},
     value::as_json,
 };
 
@@ -109,6 +109,12 @@ pub fn list_waiting(tx: &mut Tx<'_>, lane: LaneId) -> Result<Vec<u64>, StoreErro
     )
 }
 
+const HEADS: &str = "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
+        d.failures AS failures, d.retry_at AS retry_at,
+        e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
+        e.space_id AS space_id, e.actor AS actor, e.data AS data
+    FROM deliveries d LEFT JOIN events e ON e.id = d.event_id";
+
 /// Waiting deliveries after a number, oldest first.
 pub fn list_heads(
     tx: &mut Tx<'_>,
@@ -116,26 +122,44 @@ pub fn list_heads(
     after: u64,
     limit: u32,
 ) -> Result<Vec<QueueHead>, StoreError> {
+    let query = select_heads(lane, after, limit);
+    tx.list(&query.sql, &query.values)
+}
+
+pub(super) fn select_heads(lane: LaneId, after: u64, limit: u32) -> Query {
+    Query {
+        sql: format!(
+            "{HEADS} WHERE d.lane_id = ?1 AND d.state = 'pending' AND d.n > ?2
+             ORDER BY d.n LIMIT ?3"
+        ),
+        values: values![lane, after, limit].to_vec(),
+    }
+}
+
+/// The waiting deliveries with these numbers, oldest first.
+pub fn list_numbered(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    numbers: &[u64],
+) -> Result<Vec<QueueHead>, StoreError> {
+    let mut conditions = Conditions::new("d.lane_id = ?", lane);
+    conditions.and("d.state = 'pending'");
+    conditions.add_in_padded("d.n", numbers);
     tx.list(
-        "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
-                d.failures AS failures, d.retry_at AS retry_at,
-                e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
-                e.space_id AS space_id, e.actor AS actor, e.data AS data
-         FROM deliveries d LEFT JOIN events e ON e.id = d.event_id
-         WHERE d.lane_id = ?1 AND d.state = 'pending' AND d.n > ?2 ORDER BY d.n LIMIT ?3",
-        values![lane, after, limit],
+        &format!("{HEADS} WHERE {} ORDER BY d.n", conditions.sql),
+        &conditions.values,
     )
 }
 
-/// Ends a waiting delivery. Returns false if the delivery is not waiting.
+/// Ends a waiting delivery.
 pub fn finish(
     tx: &mut Tx<'_>,
     lane: LaneId,
     n: u64,
     state: DeliveryState,
     at: Timestamp,
-) -> Result<bool, StoreError> {
-    tx.changes(
+) -> Result<(), StoreError> {
+    tx.send(
         "UPDATE deliveries SET state = ?3, finished_at = ?4
          WHERE lane_id = ?1 AND n = ?2 AND state = 'pending'",
         values![lane, n, state, at],

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
-use super::postgres::AddressError;
+use super::{meta, postgres::AddressError};
 
 /// Why a read or a write failed. A failed write is rolled back. The exception is a connection to
 /// PostgreSQL that was lost during the commit: the result of that commit is unknown.
@@ -78,9 +78,16 @@ pub enum OpenError {
         source: io::Error,
     },
     #[error(
-        "the database has schema version {found}, but this svc supports versions up to {known}; start a newer svc, or restore a backup made by this one"
+        "the database has schema version {found}{}, but svc {} supports versions up to {known}; start a newer svc, or restore a backup that was made before the upgrade (docs/OPERATIONS.md#downgrade)",
+        written_by.as_ref().map(|version| format!(", written by svc {version}")).unwrap_or_default(),
+        meta::OWN_VERSION
     )]
-    NewerSchema { found: i64, known: i64 },
+    NewerSchema {
+        found: i64,
+        known: i64,
+        /// The version of the svc that started last on the database.
+        written_by: Option<String>,
+    },
     #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
     // Transparent: the message of a `StoreError` is complete, and it has no source.

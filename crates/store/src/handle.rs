@@ -19,13 +19,17 @@ use super::{
     error::{OpenError, StoreError},
     folder::{self, FolderLock},
     group::{Grouped, GroupedJob},
-    list_reads::ListReads,
     migrations,
     postgres::{self, DatabaseUrl},
     sql::Tx,
     sqlite,
+    user_permits::UserPermits,
 };
 use svc_clock::Clock;
+
+/// Reads of long lists at the same time: of one user, and of all users.
+const LISTS_PER_USER_MAX: usize = 2;
+const LISTS_MAX: usize = 8;
 
 /// Sizes and timings of the store.
 #[derive(Clone, Debug)]
@@ -59,11 +63,11 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// The number of connections to a shared database: those of the writer, the readers and the
-    /// listener.
+    /// The number of connections to a shared database: those of the writer, the readers, the
+    /// heartbeat and the listener.
     pub fn connections(&self) -> usize {
         let readers = ReadPool::ALL.map(|pool| pool.threads(self));
-        1 + readers.iter().sum::<usize>() + usize::from(self.listen)
+        2 + readers.iter().sum::<usize>() + usize::from(self.listen)
     }
 }
 
@@ -123,8 +127,9 @@ struct Inner {
     /// Notified when another server has committed a change.
     hints: Arc<Notify>,
     /// Limits concurrent reads of long lists.
-    lists: ListReads,
+    lists: UserPermits,
     listener: Mutex<Option<postgres::Listener>>,
+    heartbeat: Mutex<Option<postgres::Heartbeat>>,
 }
 
 type Queue = mpsc::Sender<Box<dyn Command>>;
@@ -177,6 +182,7 @@ impl Store {
         let store = opening
             .await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))?;
+        *store.inner.heartbeat.lock() = Some(postgres::Heartbeat::start(server.clone())?);
         if options.listen {
             let listener = postgres::listen(server, store.inner.hints.clone());
             *store.inner.listener.lock() = Some(listener);
@@ -223,8 +229,9 @@ impl Store {
                 counters,
                 is_shared,
                 hints: Arc::default(),
-                lists: ListReads::default(),
+                lists: UserPermits::new(LISTS_PER_USER_MAX, LISTS_MAX),
                 listener: Mutex::default(),
+                heartbeat: Mutex::default(),
             }),
         })
     }
@@ -355,6 +362,8 @@ impl Store {
         if !joined.await.unwrap_or(false) {
             tracing::error!(target: crate::LOG_TARGET, "a thread of the store panicked");
         }
+        // Last: the threads must notice an outage.
+        self.inner.heartbeat.lock().take();
     }
 }
 

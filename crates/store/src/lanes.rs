@@ -2,7 +2,8 @@
 //!
 //! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] ensures
 //! that one server at a time works on a lane, [`refill`] queues stored events in lanes that have
-//! fallen behind, [`declarations`] creates and removes the lanes of methods.
+//! fallen behind, [`turn`] reads and writes a lane for the worker that
+//! delivers from it, [`declarations`] creates and removes the lanes of methods.
 
 mod declarations;
 mod due;
@@ -10,6 +11,7 @@ mod feeds;
 mod lease;
 mod queue;
 mod refill;
+pub mod turn;
 
 use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
@@ -20,13 +22,10 @@ pub use self::{
         DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares,
         list_declaring_spaces, withdraw_space,
     },
-    due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
+    due::{Claim, Claimed, DueOwner, claim, correct_kinds, first_due, list_due_owners},
     feeds::{Feed, FeedSelection, add_feed, count_feeds, end_feed, find_feed, move_feed},
-    lease::{
-        DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, advance, forget_failures, hold,
-        make_due, recount, release, release_all, retry, set_health, start, undo_start,
-    },
-    queue::{Candidate, EnqueueError, count_drop, end_dropping, enqueue, enqueue_again},
+    lease::{DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, make_due, release_all},
+    queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again},
     refill::{
         RefillLane, append, count_filter_errors, find_ready, find_refill, list_ready_owners,
         move_refill,

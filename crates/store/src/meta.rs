@@ -1,4 +1,5 @@
-//! Single values of the database: the server's id, the hash of the one-time setup token.
+//! Single values of the database: the server's id, the hash of the one-time setup token, the version
+//! of svc.
 
 use svc_core::ServerId;
 
@@ -8,6 +9,9 @@ use super::{
 };
 
 pub(super) const SERVER_ID: &str = "server_id";
+const SVC_VERSION: &str = "svc_version";
+/// The version of this program.
+pub(super) const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn find(tx: &mut Tx<'_>, key: &str) -> Result<Option<String>, StoreError> {
     tx.find("SELECT value FROM meta WHERE key = ?1", values![key])
@@ -38,4 +42,17 @@ pub fn ensure_server_id(tx: &mut Tx<'_>, new: ServerId) -> Result<ServerId, Stor
         values![SERVER_ID, new],
     )?;
     find_server_id(tx)?.ok_or(StoreError::NoRow)
+}
+
+/// The version of the svc that started last on this database; `None` before 0.2.0.
+pub(crate) fn find_svc_version(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
+    find(tx, SVC_VERSION)
+}
+
+/// Stores the version of this program, for the message of an older program that refuses this database.
+pub fn record_svc_version(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    if find_svc_version(tx)?.as_deref() == Some(OWN_VERSION) {
+        return Ok(());
+    }
+    set(tx, SVC_VERSION, OWN_VERSION)
 }

@@ -1,9 +1,13 @@
 //! The schema, step by step. Forward only: a step that has been released is never edited.
+//!
+//! Servers of the previous version use the new schema during an upgrade. So each step records the
+//! oldest schema version whose servers may use the database after it, and a server uses a newer
+//! schema only if every step that it does not know permits that.
 
 use super::{
     connection::Connection,
     error::{OpenError, StoreError},
-    roles,
+    meta, roles,
     sql::{Tx, values},
 };
 
@@ -31,40 +35,110 @@ const STEPS: &[(&str, &str)] = steps![
     "0014_refill",
     "0015_exchanges",
     "0016_client_keys",
+    "0017_waiting_lanes",
+    "0018_announced_servers",
+    "0019_zone_limits",
+    "0020_schema_compatibility",
+    "0021_oauth",
 ];
+
+/// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only
+/// add keep it. Raise it with a step that breaks older servers: they stop when the step has run.
+const COMPATIBLE_SINCE: i64 = 16;
+/// The first step that records [`COMPATIBLE_SINCE`].
+const COMPATIBILITY_STEP: i64 = 20;
+
+/// The table of the steps that ran.
+const STEPS_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
+    version BIGINT PRIMARY KEY,
+    name TEXT NOT NULL,
+    applied_at BIGINT NOT NULL
+)";
 
 /// The schema version of this program: the number of steps.
 pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 
-/// Migrates a database to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
-/// start at the same time run steps one after the other, and check again before each step.
-pub(super) fn migrate(connection: &dyn Connection) -> Result<(), OpenError> {
-    in_transaction(connection, begin)?;
-    for (version, step) in (1..).zip(STEPS) {
-        in_transaction(connection, |tx| ensure_applied(tx, version, step))
-            .map_err(|reason| OpenError::Migration { version, reason })?;
-    }
-    check_version(in_transaction(connection, finish)?)
+/// A schema that a newer svc has made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewerSchema {
+    pub version: i64,
+    /// The version of that svc.
+    pub written_by: Option<String>,
+    /// Whether this program may use it.
+    pub is_compatible: bool,
 }
 
-/// [`migrate`] within an open transaction.
+/// Migrates a database to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
+/// start at the same time run steps one after the other, and check again before each step. Accepts a
+/// newer schema that is compatible with this program.
+pub(super) fn migrate(connection: &dyn Connection) -> Result<(), OpenError> {
+    match run_steps(connection)? {
+        Some(newer) if newer.is_compatible => {
+            tracing::warn!(target: crate::LOG_TARGET, version = newer.version,
+                "a newer svc has migrated the database; this svc has schema version {SCHEMA_VERSION} and can use it"
+            );
+            Ok(())
+        }
+        newer => refuse_newer(newer),
+    }
+}
+
+/// [`migrate`], but refuses every newer schema: for a copy of the data, which must be complete.
+pub(super) fn migrate_exactly(connection: &dyn Connection) -> Result<(), OpenError> {
+    refuse_newer(run_steps(connection)?)
+}
+
+/// [`migrate_exactly`] within an open transaction.
 pub(super) fn migrate_within(tx: &mut Tx<'_>) -> Result<(), OpenError> {
     begin(tx)?;
     for (version, step) in (1..).zip(STEPS) {
         ensure_applied(tx, version, step)
             .map_err(|reason| OpenError::Migration { version, reason })?;
     }
-    check_version(finish(tx)?)
+    refuse_newer(finish(tx)?)
+}
+
+/// The schema of the database, if a newer svc has migrated it.
+pub fn find_newer_schema(tx: &mut Tx<'_>) -> Result<Option<NewerSchema>, StoreError> {
+    let version = schema_version(tx)?;
+    if version <= SCHEMA_VERSION {
+        return Ok(None);
+    }
+    let needed: i64 = tx.get(
+        "SELECT MAX(COALESCE(compatible_since, version)) FROM schema_migrations WHERE version > ?1",
+        values![SCHEMA_VERSION],
+    )?;
+    Ok(Some(NewerSchema {
+        version,
+        written_by: meta::find_svc_version(tx)?,
+        is_compatible: needed <= SCHEMA_VERSION,
+    }))
+}
+
+/// The statements of the first `steps` steps, which create the database of an older svc.
+#[cfg(feature = "testing")]
+pub(super) fn statements(steps: usize) -> String {
+    let mut statements = format!("{STEPS_TABLE};");
+    for (version, (file, sql)) in (1..).zip(&STEPS[..steps]) {
+        statements += sql;
+        statements += &format!(
+            "INSERT INTO schema_migrations (version, name, applied_at) VALUES ({version}, '{file}', 1);"
+        );
+    }
+    statements
+}
+
+fn run_steps(connection: &dyn Connection) -> Result<Option<NewerSchema>, OpenError> {
+    in_transaction(connection, begin)?;
+    for (version, step) in (1..).zip(STEPS) {
+        in_transaction(connection, |tx| ensure_applied(tx, version, step))
+            .map_err(|reason| OpenError::Migration { version, reason })?;
+    }
+    Ok(in_transaction(connection, finish)?)
 }
 
 fn begin(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    tx.execute_script(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (
-            version BIGINT PRIMARY KEY,
-            name TEXT NOT NULL,
-            applied_at BIGINT NOT NULL
-        )",
-    )
+    tx.execute_script(STEPS_TABLE)
 }
 
 /// Runs a step unless it has run before.
@@ -83,27 +157,33 @@ fn ensure_applied(
     tx.execute(
         "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
         values![version, name, svc_clock::now()],
+    )?;
+    if version < COMPATIBILITY_STEP {
+        return Ok(());
+    }
+    tx.execute(
+        "UPDATE schema_migrations SET compatible_since = ?2 WHERE version = ?1",
+        values![version, COMPATIBLE_SINCE],
     )
 }
 
-/// Returns the schema version, and inserts the built-in roles if this is the version of this
-/// program. A newer svc may have other built-in roles.
-fn finish(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    let found = schema_version(tx)?;
-    if found == SCHEMA_VERSION {
+/// Returns a newer schema, or inserts the built-in roles. A newer svc may have other built-in roles.
+fn finish(tx: &mut Tx<'_>) -> Result<Option<NewerSchema>, StoreError> {
+    let newer = find_newer_schema(tx)?;
+    if newer.is_none() {
         roles::ensure_builtin(tx, svc_clock::now())?;
     }
-    Ok(found)
+    Ok(newer)
 }
 
-fn check_version(found: i64) -> Result<(), OpenError> {
-    match found {
-        SCHEMA_VERSION => Ok(()),
-        found => Err(OpenError::NewerSchema {
-            found,
+fn refuse_newer(newer: Option<NewerSchema>) -> Result<(), OpenError> {
+    newer.map_or(Ok(()), |newer| {
+        Err(OpenError::NewerSchema {
+            found: newer.version,
             known: SCHEMA_VERSION,
-        }),
-    }
+            written_by: newer.written_by,
+        })
+    })
 }
 
 /// The newest step that ran on a database; 0 for an empty database.

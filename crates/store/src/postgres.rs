@@ -1,18 +1,23 @@
 //! PostgreSQL behind the port, for a zone of several servers.
 //!
-//! Parts: [`Server`] holds the address of the database and opens connections; [`Connection`] is one
-//! of them, used by one thread; `address` parses the URL, `types` converts values, `listen`
-//! receives the notifications of other servers.
+//! Parts: [`Server`] opens connections; [`Connection`] is one of them, used by one thread; `address`
+//! parses the URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a
+//! database that does not answer, `types` converts values, `listen` receives the notifications of
+//! other servers.
 //!
 //! Transactions that write first take one advisory lock of the zone, so that they run one after the
 //! other, as in SQLite: rules that read before they write need no other lock. The database
-//! disconnects a server that stays idle in a transaction longer than [`IDLE_MAX`]. Round trips
+//! disconnects a server that stays idle in a transaction longer than `open::IDLE_MAX`. Round trips
 //! dominate the cost, so statements whose outcome is not needed at once are sent without waiting.
 
 mod address;
 mod check;
+mod connect;
 mod error;
+mod heartbeat;
 mod listen;
+mod open;
+mod presence;
 mod server;
 mod types;
 
@@ -32,7 +37,9 @@ use tokio::{runtime::Runtime, time::timeout};
 use tokio_postgres::{Client, SimpleQueryMessage, Statement, types::ToSql};
 
 pub use self::address::{AddressError, DatabaseUrl};
+use self::presence::Presence;
 pub(super) use self::{
+    heartbeat::Heartbeat,
     listen::{Listener, listen},
     server::Server,
     types::without_zero_bytes,
@@ -44,25 +51,20 @@ use super::{
     value::Value,
 };
 
-/// The maximum time to open a connection.
+/// The maximum time to open a connection to one address.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// The maximum time for an answer. After it the connection counts as lost. Longer than any statement
-/// may run.
+/// The maximum time for an answer while the database answers on other connections. After it the
+/// connection counts as lost. Longer than any statement may run.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The same in a long transaction, whose commit may take long. The operating system detects a dead
 /// network.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
-/// The maximum time that a transaction may be idle. All writers of the zone wait for it, and a
-/// working server is idle for microseconds.
-const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The maximum number of statements that were sent without waiting, and of the bytes of their values.
 /// At these limits the outcomes are read.
 const PENDING_MAX: usize = 1_000;
 const PENDING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The maximum number of prepared statements of a connection. At this number all are dropped.
 const STATEMENTS_MAX: usize = 512;
-/// The advisory lock of writers: `svc` and a number.
-const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
 /// The channel of notifications.
 const CHANNEL: &str = "svc_zone";
 
@@ -85,6 +87,9 @@ pub(super) struct Connection {
     /// Drives only this connection, while the connection's thread waits for an answer.
     runtime: Runtime,
     client: Arc<Client>,
+    presence: Arc<Presence>,
+    /// The number of outages when the connection was opened. After another one it is not used.
+    outages: u64,
     access: Access,
     begin_write: String,
     begin_long: String,
@@ -103,53 +108,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    fn open(server: &Server, access: Access) -> Result<Self, StoreError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
-        let client = runtime.block_on(async {
-            let (client, driving) = timeout(CONNECT_MAX, server.url.connect())
-                .await
-                .map_err(|_| server.unreachable("no answer in time"))?
-                .map_err(|error| server.unreachable(&error::text(&error)))?;
-            tokio::spawn(driving);
-            Ok::<_, StoreError>(client)
-        })?;
-        Ok(Self {
-            runtime,
-            client: Arc::new(client),
-            access,
-            begin_write: format!(
-                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
-                 SET LOCAL client_min_messages = warning; \
-                 SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '8s'; \
-                 SET LOCAL idle_in_transaction_session_timeout = {}; \
-                 SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
-                 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
-                IDLE_MAX.as_millis()
-            ),
-            begin_long: format!(
-                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
-                 SET LOCAL client_min_messages = warning; SET LOCAL lock_timeout = '10min'; \
-                 SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN \
-                 ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'); \
-                 SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
-                 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-            ),
-            notify: format!("NOTIFY {CHANNEL}, '{}'", server.origin),
-            statements: RefCell::default(),
-            pending: RefCell::default(),
-            pending_bytes: Cell::default(),
-            now: Cell::default(),
-            hint: Cell::default(),
-            answer_max: Cell::new(ANSWER_MAX),
-            timed_out: Cell::default(),
-        })
-    }
-
     /// Sends the begin of a transaction. [`settle`](Self::settle) waits for it.
     fn send_begin(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
+        if self.presence.outages() != self.outages {
+            return Err(presence::lost_error());
+        }
         // Read the outcomes of an earlier transaction, such as its ROLLBACK.
         self.settle()?;
         self.now.set(None);
@@ -211,15 +174,27 @@ impl Connection {
         if self.timed_out.get() {
             return Err(timeout_error());
         }
+        let answer_max = self.answer_max.get();
+        // A long transaction survives a short outage.
+        let ends_at_outage = answer_max != LONG_ANSWER_MAX;
         // The timeout is created inside the runtime, because it needs the runtime's timer.
-        let answered = self
-            .runtime
-            .block_on(async { timeout(self.answer_max.get(), answer).await });
+        let answered = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                answer = timeout(answer_max, answer) => answer.map_err(|_| timeout_error()),
+                lost = self.presence.until_outage(self.outages), if ends_at_outage => Err(lost),
+            }
+        });
         match answered {
-            Ok(answer) => answer.map_err(|error| error::translate(&error, self.access)),
-            Err(_) => {
+            Ok(answer) => {
+                if answer.is_ok() {
+                    self.presence.answered();
+                }
+                answer.map_err(|error| error::translate(&error, self.access))
+            }
+            Err(error) => {
                 self.timed_out.set(true);
-                Err(timeout_error())
+                Err(error)
             }
         }
     }

@@ -18,8 +18,12 @@ pub struct ServerRow {
     pub started_at: Timestamp,
     /// The time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Number of linked agents.
+    /// Number of linked agents, without side links.
     pub links: u32,
+    /// Number of side links.
+    pub side_links: u32,
+    /// The address that the server announces to agents. Empty if it announces none.
+    pub advertise_url: String,
     /// Whether the server is about to stop.
     pub draining: bool,
 }
@@ -33,7 +37,8 @@ pub struct ServerLoad {
 }
 
 record! {
-    ServerRow in "servers": id, url, svc_version, started_at, seen_at, links, draining
+    ServerRow in "servers": id, url, svc_version, started_at, seen_at, links, side_links,
+        advertise_url, draining
 }
 
 row! { ServerLoad: leases; server }
@@ -49,11 +54,13 @@ pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
     tx.changes(
         "INSERT INTO servers
-             (id, url, svc_version, started_at, seen_at, links, draining, reads_sealed_headers)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)
+             (id, url, svc_version, started_at, seen_at, links, draining, side_links,
+              advertise_url, reads_sealed_headers)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)
          ON CONFLICT (id) DO UPDATE SET url = excluded.url, svc_version = excluded.svc_version,
              started_at = excluded.started_at, seen_at = excluded.seen_at,
              links = excluded.links, draining = excluded.draining,
+             side_links = excluded.side_links, advertise_url = excluded.advertise_url,
              reads_sealed_headers = excluded.reads_sealed_headers
          WHERE servers.started_at <= excluded.started_at",
         values![
@@ -63,7 +70,9 @@ pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
             server.started_at,
             server.seen_at,
             server.links,
-            server.draining
+            server.draining,
+            server.side_links,
+            &server.advertise_url
         ],
     )
 }
@@ -75,11 +84,33 @@ pub fn find(tx: &mut Tx<'_>, id: ServerId) -> Result<Option<ServerRow>, StoreErr
 pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerLoad>, StoreError> {
     let now = tx.now()?;
     tx.list(
-        "SELECT id, url, svc_version, started_at, seen_at, links, draining,
+        "SELECT id, url, svc_version, started_at, seen_at, links, side_links, advertise_url,
+                draining,
                 (SELECT COUNT(*) FROM lanes l
                  WHERE l.lease_owner = servers.id AND l.lease_until > ?1) AS leases
          FROM servers ORDER BY started_at, id",
         values![now],
+    )
+}
+
+/// The servers that announce an address to agents, were seen at or after a time and are not about to
+/// stop. At most `limit`.
+pub fn list_announced(
+    tx: &mut Tx<'_>,
+    seen_since: Timestamp,
+    limit: u32,
+) -> Result<Vec<ServerRow>, StoreError> {
+    tx.list_records(
+        "WHERE advertise_url <> '' AND seen_at >= ?1 AND draining = 0 ORDER BY id LIMIT ?2",
+        values![seen_since, limit],
+    )
+}
+
+/// The number of servers that were seen since a time.
+pub fn count_since(tx: &mut Tx<'_>, since: Timestamp) -> Result<u32, StoreError> {
+    tx.get(
+        "SELECT COUNT(*) FROM servers WHERE seen_at >= ?1",
+        values![since],
     )
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{StoreError, Tx};
+use super::{StoreError, Tx, migrations};
 
 /// Runs statements on the database in a file while no server uses it.
 ///
@@ -15,6 +15,32 @@ pub fn edit_file(file: &Path, sql: &str) {
         .expect("the file is a database")
         .execute_batch(sql)
         .expect("the statements fit the schema");
+}
+
+/// Holds the write lock of a database, so that its server cannot write, until it is dropped.
+pub struct WriteLock(#[expect(dead_code, reason = "held")] rusqlite::Connection);
+
+/// Takes the write lock of the database in a file that a server uses.
+///
+/// # Panics
+///
+/// If the file is not a database, or its server does not release the lock.
+pub fn lock_writes(file: &Path) -> WriteLock {
+    let connection = rusqlite::Connection::open(file).expect("the file is a database");
+    let limit = std::time::Duration::from_secs(10);
+    connection.busy_timeout(limit).expect("a limit is accepted");
+    let locked = connection.execute_batch("BEGIN IMMEDIATE");
+    locked.expect("the server releases the lock");
+    WriteLock(connection)
+}
+
+/// Creates a database in a file as the svc with this schema version left it, without rows.
+///
+/// # Panics
+///
+/// If the file cannot be created or holds a database already.
+pub fn create_file(file: &Path, version: usize) {
+    edit_file(file, &migrations::statements(version));
 }
 
 /// Runs statements in a transaction.

@@ -4,7 +4,9 @@ mod crash;
 mod lanes;
 mod opening;
 mod records;
+mod servers;
 mod shared;
+mod zone_tables;
 
 use std::{
     path::Path,

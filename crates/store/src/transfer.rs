@@ -142,7 +142,7 @@ impl Source {
             _lock: Arc::new(lock),
         };
         let opened = || -> Result<_, OpenError> {
-            migrations::migrate(&*database.open(Access::Write)?)?;
+            migrations::migrate_exactly(&*database.open(Access::Write)?)?;
             let connection = database.open(Access::Read)?;
             connection.begin()?;
             Ok(connection)

@@ -84,8 +84,8 @@ pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
     with_profiles(tx, users)
 }
 
-/// Adds roles and groups to users whose ids are adjacent, with one statement for all roles and one
-/// for all groups.
+/// Adds roles and groups to users that follow each other in the order of ids. One statement reads the
+/// roles of all users from the first id to the last, another one their groups.
 fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, StoreError> {
     let first = users.first().map_or(UserId::NIL, |user| user.id);
     let last = users.last().map_or(UserId::NIL, |user| user.id);

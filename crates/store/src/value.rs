@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as JsonValue, value::RawValue};
 use svc_core::{
-    EventId, GroupId, Id, LaneId, Permissions, QuotaOverrides, RoleId, Scopes, ScriptId, ServerId,
-    SessionId, SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
+    ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, Permissions, QuotaOverrides,
+    RoleId, Scopes, ScriptId, ServerId, SessionId, SinkId, SpaceId, SpaceName, TemplateId,
+    Timestamp, TokenId, UserId, UserName,
     event::Actor,
     json_text::JsonText,
     pattern::Pattern,
@@ -209,8 +210,22 @@ macro_rules! as_uuid_text {
 }
 
 as_uuid_text!(
-    Id, UserId, GroupId, RoleId, TokenId, SessionId, SpaceId, TemplateId, ScriptId, ServerId,
-    EventId, SinkId, LaneId
+    Id,
+    UserId,
+    GroupId,
+    RoleId,
+    TokenId,
+    SessionId,
+    SpaceId,
+    TemplateId,
+    ScriptId,
+    ServerId,
+    EventId,
+    SinkId,
+    LaneId,
+    OAuthClientId,
+    GrantId,
+    ConsentId
 );
 
 /// Types without fields, stored as the word that they have in JSON.

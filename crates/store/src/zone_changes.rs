@@ -19,6 +19,10 @@ pub enum ZoneChange {
     Space(SpaceId),
     /// The tool scripts of an owner: a user's id, or `global`.
     Tools(String),
+    /// The servers that announce an address.
+    Servers,
+    /// A request for the log of a space, by its id.
+    LogRequest(String),
 }
 
 impl ZoneChange {
@@ -28,6 +32,8 @@ impl ZoneChange {
             Self::Groups => ("groups", String::new()),
             Self::Space(id) => ("space", id.to_string()),
             Self::Tools(owner) => ("tools", owner.clone()),
+            Self::Servers => ("servers", String::new()),
+            Self::LogRequest(id) => ("log_request", id.clone()),
         }
     }
 
@@ -37,6 +43,8 @@ impl ZoneChange {
             "groups" => Self::Groups,
             "space" => Self::Space(key.parse().ok()?),
             "tools" => Self::Tools(key.to_owned()),
+            "servers" => Self::Servers,
+            "log_request" => Self::LogRequest(key.to_owned()),
             // A kind of a newer svc.
             _ => return None,
         })

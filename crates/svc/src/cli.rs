@@ -99,6 +99,8 @@ pub enum Command {
     Completions(commands::completions::Args),
     Version(commands::version::Args),
     #[command(hide = true)]
+    Man(commands::man::Args),
+    #[command(hide = true)]
     ScriptWorker(commands::script_worker::Args),
     /// Kill the children of an agent that was killed; the agent starts this process
     #[command(hide = true)]

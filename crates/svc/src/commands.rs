@@ -13,6 +13,7 @@ pub mod group;
 mod health_check;
 pub mod login;
 pub mod logout;
+pub mod man;
 pub mod mcp;
 pub mod method;
 pub mod methods;
@@ -100,7 +101,8 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
             Ok(Exit::Ok)
         }
         Command::Completions(args) => completions::run(&shell, &args),
-        Command::Version(_) => version::run(&shell),
+        Command::Version(args) => version::run(&shell, &args),
+        Command::Man(args) => man::run(&shell, &args),
         // Blocks, so it must not run inside a runtime.
         Command::Migrate(args) => migrate::run(&shell, args),
         command => {
@@ -141,6 +143,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         | Command::AgentGuard
         | Command::Migrate(_)
         | Command::Completions(_)
+        | Command::Man(_)
         | Command::Version(_) => unreachable!("`run` handles these commands"),
     }
 }

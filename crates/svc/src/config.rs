@@ -56,6 +56,7 @@ sections! {
         grace_seconds: f64 = "SVC_GRACE_SECONDS",
         heartbeat_seconds: u32 = "SVC_HEARTBEAT_SECONDS",
         drain_seconds: f64 = "SVC_DRAIN_SECONDS",
+        shutdown_delay_seconds: f64 = "SVC_SHUTDOWN_DELAY_SECONDS",
         login_limit: u32 = "SVC_LOGIN_LIMIT",
         login_wait_max_seconds: u32 = "SVC_LOGIN_WAIT_MAX_SECONDS",
         audit_retention_days: u32 = "SVC_AUDIT_RETENTION_DAYS",
@@ -67,6 +68,7 @@ sections! {
         tls_cert: PathBuf = "SVC_TLS_CERT",
         tls_key: PathBuf = "SVC_TLS_KEY",
         public_url: String = "SVC_PUBLIC_URL",
+        advertise_url: String = "SVC_ADVERTISE_URL",
         wildcard_domain: String = "SVC_WILDCARD_DOMAIN",
         calls_per_second: u32 = "SVC_CALLS_PER_SECOND",
     }
@@ -83,6 +85,13 @@ sections! {
         script_slots: usize = "SVC_SCRIPT_SLOTS",
         method_slots: usize = "SVC_METHOD_SLOTS",
         server_event_bytes: u64 = "SVC_SERVER_EVENT_BYTES",
+    } optional {}
+    oauth: OAuth as WrittenOAuth {
+        enabled: bool = "SVC_OAUTH",
+        registration: bool = "SVC_OAUTH_REGISTRATION",
+        client_hosts: Vec<String> = "SVC_OAUTH_CLIENT_HOSTS",
+        access_minutes: u32 = "SVC_OAUTH_ACCESS_MINUTES",
+        login_days: u32 = "SVC_OAUTH_LOGIN_DAYS",
     } optional {}
     webhooks: Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,
@@ -106,6 +115,8 @@ sections! {
         streams: u64 = "SVC_QUOTA_STREAMS",
     } optional {}
     agent: Agent as WrittenAgent {
+        max_links: usize = "SVC_AGENT_MAX_LINKS",
+        emit_retry_seconds: f64 = "SVC_EMIT_RETRY_SECONDS",
     } optional {
         url: Addresses = env::URL,
         token: String = env::AGENT_TOKEN,
@@ -166,6 +177,9 @@ impl Config {
         let (server, events, scripts) = (&self.server, &self.events, &self.scripts);
         check_range("`database_readers`", server.database_readers, 1..=100)?;
         check_range("`lookups` of webhooks", self.webhooks.lookups, 1..=1_000)?;
+        check_range("`access_minutes`", self.oauth.access_minutes, 5..=1_440)?;
+        check_range("`login_days`", self.oauth.login_days, 1..=3_650)?;
+        check_range("`max_links` of the agent", self.agent.max_links, 1..=64)?;
         check_range("`lease_seconds`", events.lease_seconds, 0.5..=3_600.0)?;
         if server.tls_cert.is_some() != server.tls_key.is_some() {
             return Err(Failure::usage(
@@ -175,6 +189,8 @@ impl Config {
         let day = 0.0..=86_400.0;
         check_range("`grace_seconds`", server.grace_seconds, day.clone())?;
         check_range("`drain_seconds`", server.drain_seconds, day.clone())?;
+        let delay = server.shutdown_delay_seconds;
+        check_range("`shutdown_delay_seconds`", delay, day.clone())?;
         let (first, second) = (events.retry_first_seconds, events.retry_second_seconds);
         check_range("`retry_first_seconds`", first, day.clone())?;
         check_range("`retry_second_seconds`", second, day)?;
@@ -183,6 +199,8 @@ impl Config {
                 "`max_connections` is 0, which would refuse every connection",
             ));
         }
+        let emit_retry = self.agent.emit_retry_seconds;
+        check_range("`emit_retry_seconds`", emit_retry, 0.0..=600.0)?;
         check_range("`head_seconds`", server.head_seconds, 0.1..=3_600.0)?;
         for (key, value, min) in [
             (

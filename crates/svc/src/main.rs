@@ -10,6 +10,7 @@ mod logging;
 mod output;
 mod prompt;
 mod runtime;
+mod service_manager;
 mod trust;
 
 use std::process::ExitCode;

@@ -70,7 +70,7 @@ impl Output {
     /// Prints a document for programs: as YAML, or as JSON.
     pub fn data(&self, document: &impl Serialize) -> Outcome {
         let text = if self.format == Format::Yaml {
-            // Through a JSON value: the YAML writer does not accept raw JSON text.
+            // Convert to a JSON value first: the YAML writer does not accept raw JSON text.
             let document = serde_json::to_value(document).map_err(unwritable)?;
             serde_saphyr::to_string(&document).map_err(unwritable)?
         } else {

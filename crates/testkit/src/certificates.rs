@@ -1,10 +1,24 @@
 //! Certificates that a test creates: a private authority, and certificates of servers and clients.
 
+use std::{net::SocketAddr, sync::Arc};
+
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose, date_time_ymd,
 };
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+    },
+};
 
 /// A private certificate authority.
 pub struct TestAuthority {
@@ -53,6 +67,21 @@ impl TestAuthority {
         self.sign(params)
     }
 
+    /// Connects to a server as a client that trusts only this authority.
+    pub async fn connect(&self, address: SocketAddr) -> TestTlsConnection {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone()).expect("an authority");
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("known versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let tcp = TcpStream::connect(address).await.expect("it listens");
+        let name = ServerName::from(address.ip());
+        let connected = TlsConnector::from(Arc::new(config)).connect(name, tcp);
+        TestTlsConnection(connected.await.expect("a trusted certificate"))
+    }
+
     fn sign(&self, params: CertificateParams) -> TestCertificate {
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer);
@@ -61,6 +90,42 @@ impl TestAuthority {
             key: key.serialize_pem(),
         }
     }
+}
+
+/// A connection of a client to a server under test.
+pub struct TestTlsConnection(TlsStream<TcpStream>);
+
+impl TestTlsConnection {
+    /// Whether the server showed this certificate.
+    pub fn has_certificate(&self, certificate: &TestCertificate) -> bool {
+        let shown = self.0.get_ref().1.peer_certificates();
+        shown.is_some_and(|chain| chain[0] == certificate.chain()[0])
+    }
+
+    /// Sends a request over HTTP/1.1 and returns the whole answer. The connection stays open.
+    pub async fn get(&mut self, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let sent = self.0.write_all(request.as_bytes()).await;
+        sent.expect("the connection is open");
+        let mut answer = Vec::new();
+        while !is_complete(&answer) {
+            let read = self.0.read_buf(&mut answer).await.expect("an answer");
+            assert!(read > 0, "the answer ends too early");
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+/// Whether the bytes are a head with `content-length` and as many bytes after it.
+fn is_complete(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer).to_ascii_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    length.and_then(|length| length.parse().ok()) == Some(body.len())
 }
 
 fn server_params(names: &[&str]) -> CertificateParams {

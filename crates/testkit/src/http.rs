@@ -157,7 +157,7 @@ impl Answer {
         })
     }
 
-    /// The stable code of a problem, `""` if this is not a problem.
+    /// The `code` of an error response; `""` if the response has none.
     pub fn code(&self) -> String {
         serde_json::from_slice::<Value>(&self.body)
             .ok()

@@ -1,6 +1,6 @@
 //! Building blocks of the tests: a real server, real agents, real users, each with its own folder
-//! and port. Everything goes through the `svc` program, HTTP or the link, as for any user. This
-//! crate uses no internals of the product.
+//! and port. Everything goes through the `svc` program, HTTP or the link, as for any user. The only
+//! exception is [`TestServer::edit_database`], which changes the database file of a stopped server.
 //!
 //! Failures are panics that show the response or log.
 
@@ -27,7 +27,7 @@ mod user;
 mod wait;
 mod zone;
 
-pub use certificates::{TestAuthority, TestCertificate};
+pub use certificates::{TestAuthority, TestCertificate, TestTlsConnection};
 pub use http::{Answer, Http};
 pub use http2::Http2;
 pub use postgres::{GUARDED_USER, TestDatabase, TestPostgres};
@@ -42,7 +42,7 @@ pub use receiver::{Received, Reply, TestReceiver};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
 pub use script::TestScript;
 pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};
-pub use simulated::SimulatedAgents;
+pub use simulated::{SimulatedAgents, SimulatedZoneAgents};
 pub use sink::TestSink;
 pub use skip::{found_or_skipped, require};
 pub use space::{TestAgent, TestSpace};

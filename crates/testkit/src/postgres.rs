@@ -3,6 +3,7 @@
 
 mod install;
 mod keeper;
+mod standby;
 #[cfg(test)]
 mod tests;
 
@@ -22,13 +23,15 @@ use self::{install::Installation, keeper::Keeper};
 use crate::{process::signal_all, server::fixture_file, skip::found_or_skipped};
 
 const USER: &str = "svc";
-/// Exists in every cluster, for commands that need any database.
+/// A database that every cluster has, for commands that may run in any database.
 const ANY_DATABASE: &str = "postgres";
-/// All users connect without a password except [`GUARDED_USER`], with TLS or without.
+/// Over TCP, with or without TLS, only [`GUARDED_USER`] needs a password. Over the Unix socket, no
+/// user does.
 const ADMISSION: &str = "local all all trust\n\
+     host replication all 127.0.0.1/32 trust\n\
      host all guarded 127.0.0.1/32 scram-sha-256\n\
      host all all 127.0.0.1/32 trust\n";
-/// A role that a test may create, and that needs its password.
+/// A role that a test may create. It needs its password over TCP.
 pub const GUARDED_USER: &str = "guarded";
 /// The certificate for TLS connections; `ca.pem` is its authority.
 const CERTIFICATE: &str = "cert.pem";
@@ -49,6 +52,8 @@ pub struct TestPostgres {
     /// The server's process; `None` while it is stopped.
     server: Option<u32>,
     durable: bool,
+    /// The port of the primary, if this server began as a standby.
+    primary: Option<u16>,
 }
 
 /// An empty database, removed with its PostgreSQL.
@@ -87,6 +92,17 @@ impl TestPostgres {
         )?;
         let mut keeper = Keeper::start(&installation);
         keeper.init();
+        Some(Self::launch_in(keeper, installation, durable, None, None))
+    }
+
+    /// Starts a server with data that exist, on this port or on a free one.
+    fn launch_in(
+        keeper: Keeper,
+        installation: Installation,
+        durable: bool,
+        primary: Option<u16>,
+        port: Option<u16>,
+    ) -> Self {
         keeper.write("hba.conf", ADMISSION.as_bytes());
         for name in [CERTIFICATE, KEY] {
             let text = std::fs::read(fixture_file(name)).expect("a fixture can be read");
@@ -98,9 +114,10 @@ impl TestPostgres {
             port: 0,
             server: None,
             durable,
+            primary,
         };
         for _ in 0..START_ATTEMPTS {
-            postgres.port = free_port();
+            postgres.port = port.unwrap_or_else(free_port);
             let settings = postgres.settings();
             postgres
                 .keeper
@@ -108,7 +125,7 @@ impl TestPostgres {
             match postgres.keeper.start_server() {
                 Ok(id) => {
                     postgres.server = Some(id);
-                    return Some(postgres);
+                    return postgres;
                 }
                 Err(log) if log.contains("could not create any TCP/IP sockets") => {
                     postgres.keeper.stop_server();
@@ -119,8 +136,8 @@ impl TestPostgres {
         panic!("PostgreSQL found no free port:\n{}", postgres.keeper.log());
     }
 
-    /// All settings: no file of this machine is used. Dynamic shared memory is in files of the
-    /// folder, so that a killed server leaves none of it behind.
+    /// All settings. The server reads no other configuration file of this machine. Dynamic shared
+    /// memory is in files of the folder, so that a killed server leaves none of it behind.
     fn settings(&self) -> String {
         let folder = self.folder().display().to_string().replace('\'', "''");
         let sync = if self.durable { "on" } else { "off" };
@@ -129,14 +146,17 @@ impl TestPostgres {
              port = {}\n\
              unix_socket_directories = '{folder}'\n\
              max_connections = 200\n\
+             wal_keep_size = 128MB\n\
              fsync = {sync}\n\
              full_page_writes = {sync}\n\
              dynamic_shared_memory_type = mmap\n\
              hba_file = '{folder}/hba.conf'\n\
              ssl = on\n\
              ssl_cert_file = '{folder}/{CERTIFICATE}'\n\
-             ssl_key_file = '{folder}/{KEY}'\n",
-            self.port
+             ssl_key_file = '{folder}/{KEY}'\n\
+             {}",
+            self.port,
+            self.standby_settings()
         )
     }
 
@@ -204,6 +224,12 @@ impl TestPostgres {
     /// [`start`](Self::start).
     pub fn stop(&mut self) {
         self.keeper.stop_server();
+        self.server = None;
+    }
+
+    /// Ends the server in immediate mode, so that its next start recovers from a crash.
+    pub fn crash(&mut self) {
+        self.keeper.crash_server();
         self.server = None;
     }
 

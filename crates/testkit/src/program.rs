@@ -51,7 +51,7 @@ pub(crate) fn bare_command(home: &Path) -> Command {
     bare(svc_program(), home)
 }
 
-fn bare(program: impl AsRef<OsStr>, home: &Path) -> Command {
+pub(crate) fn bare(program: impl AsRef<OsStr>, home: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();

@@ -5,12 +5,16 @@ use std::{net::SocketAddr, time::Duration};
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use svc_core::registration::Registration;
-use svc_link::{Control, Frame, FrameKind, FrameReader, Hello, Register, control_frame, put_frame};
+use svc_core::{ServerId, registration::Registration};
+use svc_link::{
+    Control, Frame, FrameKind, FrameReader, Hello, Register, SideLink, control_frame, put_frame,
+};
 use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 const STEP_LIMIT: Duration = Duration::from_secs(60);
+/// The instance of simulated agents.
+pub(crate) const SIMULATED: &str = "simulated";
 
 pub struct RawLink {
     socket: WebSocketStream<TcpStream>,
@@ -21,22 +25,23 @@ pub struct RawLink {
 impl RawLink {
     /// Connects and sends nothing.
     pub async fn connect(address: SocketAddr, agent_token: &str) -> Self {
-        let stream = TcpStream::connect(address)
-            .await
-            .expect("the server accepts");
-        stream
-            .set_nodelay(true)
-            .expect("a socket takes TCP_NODELAY");
+        let connected = Self::try_connect(address, agent_token).await;
+        connected.unwrap_or_else(|why| panic!("the server does not accept the link: {why}"))
+    }
+
+    /// [`connect`](Self::connect) to a server that may not be up.
+    pub async fn try_connect(address: SocketAddr, agent_token: &str) -> Result<Self, String> {
+        let text = |error: std::io::Error| error.to_string();
+        let stream = TcpStream::connect(address).await.map_err(text)?;
+        stream.set_nodelay(true).map_err(text)?;
         let url = format!("http://{address}{}", svc_link::PATH);
         let connecting = svc_link::connect(stream, &url, agent_token);
-        let socket = timeout(STEP_LIMIT, connecting)
-            .await
-            .expect("the handshake ends")
-            .expect("the link is taken");
-        Self {
-            socket,
+        let socket = timeout(STEP_LIMIT, connecting).await;
+        let socket = socket.map_err(|_| "the handshake does not end".to_owned())?;
+        Ok(Self {
+            socket: socket.map_err(|error| error.to_string())?,
             frames: Vec::new().into_iter(),
-        }
+        })
     }
 
     /// Connects, sends hello and registers methods named `{{space}}.m0`, `{{space}}.m1`…
@@ -58,11 +63,29 @@ impl RawLink {
     }
 
     pub async fn hello_with(&mut self, versions: &[u32], features: &[&str]) -> Control {
+        self.hello_as(SIMULATED, versions, features, None).await
+    }
+
+    /// Sends hello of a side link; returns the response.
+    pub async fn hello_side(&mut self, instance: &str, home: ServerId) -> Control {
+        let versions = [svc_link::SIDE_VERSION];
+        let side = Some(SideLink { home });
+        self.hello_as(instance, &versions, &[], side).await
+    }
+
+    async fn hello_as(
+        &mut self,
+        instance: &str,
+        versions: &[u32],
+        features: &[&str],
+        side: Option<SideLink>,
+    ) -> Control {
         let hello = Control::Hello(Hello {
             versions: versions.to_vec(),
             svc_version: "simulated".to_owned(),
-            instance: "simulated".to_owned(),
+            instance: instance.to_owned(),
             features: features.iter().map(|name| (*name).to_owned()).collect(),
+            side,
         });
         self.ask(0, &hello).await
     }
@@ -74,6 +97,7 @@ impl RawLink {
             generation: 1,
             replace_conflicting: false,
             place: None,
+            ticket: None,
         }));
         self.ask(1, &register).await
     }

@@ -9,7 +9,7 @@ use crate::{sink::TestSink, user::TestUser};
 pub struct TestScript {
     pub id: String,
     pub owner: TestUser,
-    /// Its record as creation returned it.
+    /// The record that its creation returned.
     pub created: Value,
 }
 
@@ -30,7 +30,7 @@ impl TestUser {
             .await
     }
 
-    /// Stores a global script, which needs a permission.
+    /// Stores a global script. The user needs `manage_scripts`.
     pub async fn global_script(&self, kind: &str, name: &str, source: &str) -> TestScript {
         self.store(json!({"kind": kind, "name": name, "source": source, "owner": "global"}))
             .await

@@ -179,8 +179,8 @@ impl TestServer {
         self.site.try_login(username, password).await
     }
 
-    /// Logs in and creates an unrestricted token.
-    async fn known_user(&self, name: &str, password: &str) -> TestUser {
+    /// Logs in as a user that exists, and creates an unrestricted token.
+    pub async fn known_user(&self, name: &str, password: &str) -> TestUser {
         let cookie = self.site.login(name, password).await;
         let request = Request::post("/api/tokens")
             .header("content-type", "application/json")
@@ -238,12 +238,22 @@ impl TestServer {
         self.start_again().await;
     }
 
+    /// From the next start on, runs the `svc` that was built with these tests.
+    pub fn use_built_program(&mut self) {
+        self.builder.use_built_program();
+    }
+
     /// Changes the database between two runs of the server, for states that otherwise need days or
     /// another version of the server.
     pub async fn edit_database(&mut self, sql: &str) {
         let status = self.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", self.log());
         svc_store::testing::edit_file(&self.data_dir().join(svc_store::DATABASE_FILE), sql);
+    }
+
+    /// Keeps the server from writing to its embedded database, until the lock is dropped.
+    pub fn lock_writes(&self) -> svc_store::testing::WriteLock {
+        svc_store::testing::lock_writes(&self.data_dir().join(svc_store::DATABASE_FILE))
     }
 
     /// Makes a token expired, and starts the server again.

@@ -1,6 +1,10 @@
 //! Many simulated agents in one process. Each has a real link to the server and answers a call with
 //! the params of the call; there is no method server.
 
+mod zone;
+
+pub use zone::SimulatedZoneAgents;
+
 use std::net::SocketAddr;
 
 use bytes::Bytes;

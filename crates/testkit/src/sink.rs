@@ -11,7 +11,7 @@ use crate::{http::Answer, user::TestUser, wait::get_eventually};
 pub struct TestSink {
     pub id: String,
     pub owner: TestUser,
-    /// Its record as creation returned it, secret included.
+    /// The record that its creation returned, with the secret.
     pub created: Value,
 }
 
@@ -59,7 +59,7 @@ impl TestUser {
         .await
     }
 
-    /// Creates a global webhook sink, which needs a permission.
+    /// Creates a global webhook sink. The user needs `manage_global_event_sinks`.
     pub async fn global_webhook(&self, name: &str, patterns: &str, url: &str) -> TestSink {
         self.sink(json!({
             "name": name, "patterns": patterns, "type": "webhook", "owner": "global",
@@ -68,7 +68,7 @@ impl TestUser {
         .await
     }
 
-    /// All audit entries of an action, which need a permission.
+    /// All audit entries of an action. The user needs `view_audit`.
     pub async fn audit_entries(&self, action: &str) -> Vec<Value> {
         let all = self.list("/api/audit", "audit").await;
         let of_action = all.into_iter().filter(|entry| entry["action"] == action);
@@ -97,7 +97,7 @@ impl TestSink {
         format!("/api/event-sinks/{}", self.id)
     }
 
-    /// The secret that creation showed.
+    /// The secret in the answer that created the sink.
     pub fn secret(&self) -> &str {
         let secret = self.created["webhook"]["secret"].as_str();
         secret.expect("a new webhook sink shows its secret")

@@ -216,7 +216,7 @@ impl TestAgent {
         .await
     }
 
-    /// Its entry in `.svc/agent.json`; `None` before it listens.
+    /// The contents of `.svc/agent.json`; `None` before the agent listens.
     pub fn find_discovery(&self) -> Option<Value> {
         let text = std::fs::read_to_string(self.folder.join(".svc/agent.json")).ok()?;
         serde_json::from_str(&text).ok()

@@ -2,6 +2,7 @@
 //! certificate.
 
 use std::{
+    collections::HashMap,
     convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, Version};
+use http::{HeaderMap, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -56,6 +57,8 @@ pub struct TlsReceived {
 struct Record {
     received: Vec<TlsReceived>,
     connections: usize,
+    /// Status and body by path; other paths get 200 and `ok`.
+    replies: HashMap<String, (u16, String)>,
 }
 
 pub struct TlsReceiver {
@@ -76,7 +79,7 @@ impl TlsReceiver {
         Self::start_with(certificate, None, &["h2", "http/1.1"]).await
     }
 
-    /// `clients`: the authority of client certificates, which are then required.
+    /// If `clients` is set, clients must show a certificate of this authority.
     pub async fn start_with(
         certificate: &TestCertificate,
         clients: Option<&TestAuthority>,
@@ -123,6 +126,12 @@ impl TlsReceiver {
 
     pub fn url(&self, host: &str, path: &str) -> String {
         format!("https://{host}:{}{path}", self.address.port())
+    }
+
+    /// Sets the reply of a path.
+    pub fn reply(&self, path: &str, status: u16, body: impl ToString) {
+        let reply = (status, body.to_string());
+        lock(&self.record).replies.insert(path.to_owned(), reply);
     }
 
     pub fn received(&self) -> Vec<TlsReceived> {
@@ -178,7 +187,9 @@ async fn serve(
         async move {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map(|body| body.to_bytes());
-            lock(&record).received.push(TlsReceived {
+            let mut record = lock(&record);
+            let reply = record.replies.get(head.uri.path()).cloned();
+            record.received.push(TlsReceived {
                 path: head.uri.path().to_owned(),
                 version: head.version,
                 headers: head.headers,
@@ -188,7 +199,14 @@ async fn serve(
                 has_client_certificate,
                 connection,
             });
-            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"ok"))))
+            let (status, body) = reply.unwrap_or_else(|| (200, "ok".to_owned()));
+            let mut response = Response::new(Full::new(Bytes::from(body)));
+            *response.status_mut() = StatusCode::from_u16(status).expect("a status");
+            if status == 302 {
+                let elsewhere = http::HeaderValue::from_static("/elsewhere");
+                response.headers_mut().insert("location", elsewhere);
+            }
+            Ok::<_, Infallible>(response)
         }
     });
     let builder = auto::Builder::new(TokioExecutor::new());

@@ -124,6 +124,18 @@ impl TestUser {
         self.call_raw(request).await.expect(200).json()
     }
 
+    /// Makes one call. An error if no response arrives.
+    pub async fn try_call(&self, method: &str, params: Value) -> Result<Value, String> {
+        let call = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
+        let request = self
+            .request("POST", "/api/methods/call")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(call.to_string())))
+            .expect("a test's request is well-formed");
+        let answer = self.http().try_send(request).await?;
+        Ok(answer.expect(200).json())
+    }
+
     /// One call whose response is awaited later.
     pub fn start_call(&self, method: &str, params: Value) -> JoinHandle<Value> {
         let (user, method) = (self.clone(), method.to_owned());
@@ -180,6 +192,11 @@ impl TestUser {
     /// Creates a space of this user.
     pub async fn space(&self, name: &str) -> TestSpace {
         self.space_with(json!({ "name": name })).await
+    }
+
+    /// A space that exists. `record` has its `id`, `name` and `agent_token`.
+    pub fn known_space(&self, record: &Value) -> TestSpace {
+        TestSpace::new(self.clone(), record)
     }
 
     pub async fn space_with(&self, body: Value) -> TestSpace {

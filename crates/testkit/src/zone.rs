@@ -17,9 +17,14 @@ struct Member {
 }
 
 impl TestZone {
-    /// Starts `count` servers on a fresh database.
+    /// Starts this many servers on a fresh database.
     pub async fn start(postgres: &TestPostgres, servers: usize) -> Self {
         Self::start_with(postgres, servers, |builder| builder).await
+    }
+
+    /// Like [`start`](Self::start), with servers that are announced to agents: an agent links to each.
+    pub async fn start_announced(postgres: &TestPostgres, servers: usize) -> Self {
+        Self::start_with(postgres, servers, TestServerBuilder::announced).await
     }
 
     /// Like [`start`](Self::start), with servers that `configure` has configured. The servers start
@@ -29,7 +34,15 @@ impl TestZone {
         servers: usize,
         configure: impl Fn(TestServerBuilder) -> TestServerBuilder,
     ) -> Self {
-        let database = postgres.database();
+        Self::start_on(postgres.database(), servers, configure).await
+    }
+
+    /// The same on a database that exists.
+    pub async fn start_on(
+        database: TestDatabase,
+        servers: usize,
+        configure: impl Fn(TestServerBuilder) -> TestServerBuilder,
+    ) -> Self {
         let mut members = Vec::new();
         for _ in 0..servers {
             let builder = configure(TestServer::builder()).database_url(&database.url);

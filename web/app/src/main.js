@@ -16,6 +16,7 @@ function App() {
   const current = route.value;
   if (current.open) return html`<${PageHost} /><${Toasts} />`;
   if (!me.value) return null;
+  if (current.bare) return html`<${PageHost} /><${Toasts} />`;
   return html`<${Shell}><${PageHost} /></${Shell}><${Toasts} />`;
 }
 

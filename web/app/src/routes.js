@@ -7,6 +7,7 @@
  * @property {() => Promise<{default: (props: {route: Route}) => any}>} load
  * @property {string[]} [needs] any of these permissions; without it, any signed-in user
  * @property {boolean} [open] shown without the shell and without signing in
+ * @property {boolean} [bare] shown without the shell, to a signed-in user: a question that needs an answer
  * @property {string} [icon] pages with an icon appear in the navigation
  * @property {string} [group] heading in the navigation
  */
@@ -45,11 +46,14 @@ export const ROUTES = [
   { path: '/tokens', title: 'Tokens', load: page('tokens'), icon: 'key', group: 'Access' },
   { path: '/users', title: 'Users', load: page('users'), icon: 'users', group: 'Access', needs: ['manage_users'] },
   { path: '/users/:id', title: 'User', load: page('user'), needs: ['manage_users'] },
+  { path: '/apps', title: 'Apps', load: page('apps'), icon: 'grid', group: 'Access', needs: ['manage_users'] },
   { path: '/groups', title: 'Groups', load: page('groups'), icon: 'layers', group: 'Access', needs: ['manage_groups'] },
   { path: '/roles', title: 'Roles', load: page('roles'), icon: 'shield', group: 'Access', needs: ['manage_roles'] },
   { path: '/audit', title: 'Audit', load: page('audit'), icon: 'list', group: 'Access', needs: ['view_audit'] },
 
   { path: '/account', title: 'Account', load: page('account') },
+  { path: '/connect', title: 'Connect an app', load: page('connect'), bare: true },
+  { path: '/device', title: 'Sign in a machine', load: page('device'), bare: true },
   { path: '/login', title: 'Sign in', load: page('login'), open: true },
   { path: '/sign-in', title: 'Sign in', load: page('sign-in'), open: true },
   { path: '/setup', title: 'Set up', load: page('setup'), open: true },

@@ -1,13 +1,14 @@
 /** Every page of the interface, and an element that appears when its data is complete. */
 import assert from 'node:assert/strict';
 
+import { authorizePath, connect, register } from './oauth.js';
 import { see } from './scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 /**
  * @typedef {object} Place
  * @property {string} route as in `routes.js`
- * @property {string} path
+ * @property {string | ((page: Page) => Promise<string>)} path
  * @property {(page: Page) => import('playwright-core').Locator} shows the element that appears last
  * @property {'guest' | 'cleo'} [who] a guest, or a user with few permissions; by default Ann, who has all permissions
  * @property {string} [name] if a route has more than one place
@@ -19,6 +20,7 @@ import { see } from './scene.js';
  */
 export function places({ facts }) {
   const { space, event, sink, script, ann } = facts;
+  const app = appName(facts);
   const method = facts.markup ? 'speak' : 'orders.create';
   const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
     page.getByRole('main').getByText(what).first();
@@ -53,10 +55,18 @@ export function places({ facts }) {
     { route: '/tokens', name: 'tokens-new', path: '/tokens?new=1', shows: dialog('Create token') },
     { route: '/users', path: '/users', shows: text(ann.username) },
     { route: '/users/:id', path: `/users/${facts.ann_id}`, shows: heading(ann.username) },
+    { route: '/apps', path: '/apps', shows: text(app) },
+    { route: '/apps', name: 'apps-new', path: '/apps?new=1', shows: dialog('Return addresses') },
     { route: '/groups', path: '/groups', shows: text('packers') },
     { route: '/roles', path: '/roles', shows: text('auditor') },
     { route: '/audit', path: '/audit', shows: text('event_sink.created') },
     { route: '/account', path: '/account', shows: text('this one') },
+    {
+      route: '/connect',
+      path: async (page) => authorizePath(await register(page, app)),
+      shows: heading(`Connect “${app}” to svc?`),
+    },
+    { route: '/device', path: '/device?code=BCDF-GHJK', shows: heading('Sign in a machine') },
     { route: '/login', path: '/login', who: 'guest', shows: heading('Sign in to svc') },
     { route: '/sign-in', path: '/sign-in', who: 'guest', shows: text('Open the whole link') },
     { route: '/api/docs', path: '/api/docs', who: 'guest', shows: text('/api/event-sinks/preview') },
@@ -66,8 +76,11 @@ export function places({ facts }) {
   ];
 }
 
+/** The name of the app that asks and is connected. @param {any} facts */
+const appName = (facts) => facts.markup ?? 'Probe';
+
 /**
- * Opens a window per user, and returns the function that selects the window of a place.
+ * Opens a window per user, and returns the function that selects the window of a place. Ann has a connected app.
  * @param {import('./scene.js').Scene} scene
  * @param {import('playwright-core').BrowserContextOptions} [options]
  * @returns {Promise<(place: Place) => Page>}
@@ -79,6 +92,7 @@ export async function windows(scene, options) {
     cleo: await scene.open(cleo, options),
     guest: await scene.open(null, options),
   };
+  await connect(scene.url, pages.ann, appName(scene.facts));
   return (place) => pages[place.who ?? 'ann'];
 }
 
@@ -93,7 +107,7 @@ export function nameOf(place) {
  * @param {Place} place
  */
 export async function visit(page, place) {
-  await page.goto(place.path);
+  await page.goto(typeof place.path === 'string' ? place.path : await place.path(page));
   await see(place.shows(page));
   await see(page.getByRole('heading', { level: 1 }));
   await page.locator('.loading').waitFor({ state: 'detached' });

@@ -29,7 +29,7 @@ use crate::{
     startup::Startup,
 };
 
-/// Folder in [`FOLDER`] that holds the packages.
+/// Name of the folder of the Python packages, inside [`FOLDER`].
 const PACKAGES_FOLDER: &str = "packages";
 
 pub struct Wiring {

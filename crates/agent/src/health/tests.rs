@@ -85,7 +85,7 @@ async fn next_health(frames: &mut OutboxReader) -> (Health, u32) {
 async fn health_is_reported_after_each_transition_and_on_each_new_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let outbox = Arc::new(Outbox::new(1_000_000));
-    let mut frames = outbox.open(1);
+    let mut frames = outbox.open_home(1);
     let linked = |number| LinkStatus {
         link: Some(number),
         ..LinkStatus::default()
@@ -111,8 +111,8 @@ async fn health_is_reported_after_each_transition_and_on_each_new_link() {
     assert_eq!(next_health(&mut frames).await, (Health::Healthy, 0));
     std::fs::write(folder.path().join("ill"), "").expect("written");
     assert_eq!(next_health(&mut frames).await, (Health::Unhealthy, 2));
-    outbox.close();
-    let mut frames = outbox.open(2);
+    outbox.close(1);
+    let mut frames = outbox.open_home(2);
     link_sender.send_replace(linked(2));
     assert_eq!(next_health(&mut frames).await.0, Health::Unhealthy);
     assert!(frames.close().is_empty(), "no other message is sent");

@@ -7,8 +7,10 @@ use svc_client::{
     Target,
     transport::{self, Stream},
 };
+use svc_core::ServerId;
 use svc_link::{
-    FEATURE_USERS, Hello, OpenError, OpenedLink, PATH, Refusal, VERSION, WebSocketError,
+    FEATURE_LINKS, FEATURE_MOVES, FEATURE_USERS, Hello, OpenError, OpenedLink, PATH, Refusal,
+    SIDE_VERSION, SideLink, VERSION, WebSocketError,
 };
 use thiserror::Error;
 use tokio::time::timeout;
@@ -39,22 +41,44 @@ pub enum ConnectError {
     TokenText,
     #[error("the server refuses the link: {}", .0.detail)]
     Refused(Refusal),
+    #[error(
+        "`{url}` is announced as server {announced}, but server {found} answers there; check its advertise_url"
+    )]
+    OtherServer {
+        url: String,
+        announced: ServerId,
+        found: ServerId,
+    },
     #[error("the server at `{0}` does not follow the link protocol; is it a server of svc?")]
     Protocol(String),
 }
 
-pub async fn connect(link: &Link, server: &Target) -> Result<OpenedLink<ServerIo>, ConnectError> {
+/// Makes the home link, or a side link.
+pub async fn connect(
+    link: &Link,
+    server: &Target,
+    side: Option<SideLink>,
+) -> Result<OpenedLink<ServerIo>, ConnectError> {
     let url = || server.to_string();
     let timed_out = |_| ConnectError::TimedOut { url: url() };
     let stream = timeout(link.policy.connect_timeout, transport::connect(server))
         .await
         .map_err(timed_out)?
         .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
+    let mut features = vec![FEATURE_USERS.to_owned()];
+    if link.policy.links_max > 1 {
+        features.extend([FEATURE_LINKS, FEATURE_MOVES].map(str::to_owned));
+    }
+    let version = match side {
+        Some(_) => SIDE_VERSION,
+        None => VERSION,
+    };
     let hello = Hello {
-        versions: vec![VERSION],
+        versions: vec![version],
         svc_version: env!("CARGO_PKG_VERSION").to_owned(),
         instance: link.instance.clone(),
-        features: vec![FEATURE_USERS.to_owned()],
+        features,
+        side,
     };
     let link_url = server.url(PATH);
     let opening = svc_link::open(stream, &link_url, &link.agent_token, hello);

@@ -1,6 +1,6 @@
 //! One link while it is up: handles the server's frames, until a goodbye or a lost connection.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use svc_link::{
     Closing, Control, Frame, FrameKind, FrameReader, FrameSink, FrameSource, Goodbye, LinkError,
@@ -21,14 +21,26 @@ pub enum End {
     Lost(String),
 }
 
+/// One link that is up.
+pub struct Session {
+    pub link: Arc<Link>,
+    pub number: u64,
+    /// Cancelled if the server does not read.
+    pub stuck: CancellationToken,
+    /// Cancelled if the agent says goodbye.
+    pub finish: CancellationToken,
+}
+
+impl Session {
+    /// Whether this is the home link. The agent can make another link its home meanwhile.
+    fn is_home(&self) -> bool {
+        self.link.status.borrow().link == Some(self.number)
+    }
+}
+
 /// Runs the link until it ends. Reader and writer are polled here, so neither outlives the link.
-pub async fn run(
-    link: &Link,
-    opened: OpenedLink<ServerIo>,
-    number: u64,
-    outgoing: OutboxReader,
-    finish: &CancellationToken,
-) -> End {
+pub async fn run(session: Session, opened: OpenedLink<ServerIo>, outgoing: OutboxReader) -> End {
+    let link = &session.link;
     let OpenedLink {
         sink,
         source,
@@ -38,17 +50,19 @@ pub async fn run(
     let heartbeat = Duration::from_secs(welcome.heartbeat_seconds.max(1).into());
     let closing = Closing::default();
     let writing = write(sink, outgoing, &closing, heartbeat);
-    let reading = read(link, source, early, number);
+    let reading = read(&session, source, early);
     tokio::pin!(writing, reading);
     let end = tokio::select! {
         end = &mut reading => end,
         end = &mut writing => end,
-        () = link.registrar.reset_link.notified() => End::Lost("the agent reset the link".to_owned()),
-        () = finish.cancelled() => End::Finished,
+        () = session.stuck.cancelled() => {
+            End::Lost("the server does not read from the link".to_owned())
+        }
+        () = session.finish.cancelled() => End::Finished,
     };
     if matches!(end, End::Finished) {
         closing.end(Goodbye::AgentStopping);
-        link.outbox.close();
+        link.outbox.close(session.number);
         // The writer sends the queued frames and closes. The reader continues until the server has
         // closed: closing a socket with unread bytes would discard the goodbye.
         let closing = async { tokio::join!(writing, reading) };
@@ -86,12 +100,7 @@ fn reason(error: LinkError) -> String {
     }
 }
 
-async fn read(
-    link: &Link,
-    mut source: FrameSource<ServerIo>,
-    early: FrameReader,
-    number: u64,
-) -> End {
+async fn read(session: &Session, mut source: FrameSource<ServerIo>, early: FrameReader) -> End {
     let mut frames = early;
     loop {
         for frame in frames {
@@ -99,7 +108,7 @@ async fn read(
                 Ok(frame) => frame,
                 Err(error) => return End::Lost(format!("the server sent a bad frame: {error}")),
             };
-            if let Some(reason) = handle(link, number, frame) {
+            if let Some(reason) = handle(session, frame) {
                 return End::Goodbye(reason);
             }
         }
@@ -112,9 +121,10 @@ async fn read(
 }
 
 /// Handles one frame. Returns the reason if the frame ends the link.
-fn handle(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
+fn handle(session: &Session, frame: Frame) -> Option<Goodbye> {
+    let link = &session.link;
     let caller = Caller {
-        link: number,
+        link: session.number,
         frame: frame.id,
     };
     let routes = &link.registrar.routes;
@@ -124,23 +134,31 @@ fn handle(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
         FrameKind::Notify => routes.notify(frame.payload, false),
         FrameKind::UserNotify => routes.notify(frame.payload, true),
         FrameKind::Cancel => routes.cancel(caller),
-        FrameKind::Ping => link.outbox.pong(),
-        FrameKind::Control => return handle_control(link, &frame),
+        FrameKind::Ping => link.outbox.pong(session.number),
+        FrameKind::Control => return handle_control(session, &frame),
         FrameKind::Pong => {}
         kind => tracing::debug!(?kind, "the server sent a frame that only agents send"),
     }
     None
 }
 
-fn handle_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
+fn handle_control(session: &Session, frame: &Frame) -> Option<Goodbye> {
+    let link = &session.link;
     match serde_json::from_slice(&frame.payload) {
         Ok(Control::Goodbye { reason }) => return Some(reason),
+        // Only the home server decides about the space.
+        Ok(Control::HealthCheckChanged { .. } | Control::Servers(_) | Control::MoveHome { .. })
+            if !session.is_home() => {}
         Ok(Control::HealthCheckChanged { health_check }) => {
             link.health_check.send_replace(health_check);
         }
+        Ok(Control::Servers(servers)) => link.note_announced(servers),
+        Ok(Control::MoveHome { server }) => {
+            link.moves.send_replace(Some(server));
+        }
         Ok(Control::Displaced { methods }) => link.registrar.remove_displaced(methods),
         Ok(answer) => {
-            if !link.outbox.answered(frame.id, answer) {
+            if !link.outbox.answered(session.number, frame.id, answer) {
                 tracing::debug!(id = frame.id, "the server answered an unknown request");
             }
         }

@@ -3,7 +3,9 @@
 //! The agent stores no event. It acknowledges an event after the server has accepted it, or
 //! returns an error.
 
-use std::sync::Arc;
+mod forward;
+
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -11,93 +13,24 @@ use axum::{
     response::Response,
 };
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER},
 };
-use svc_client::{Error, transport::Answer};
 use svc_core::{
     event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type},
     json_text::JsonTextError,
 };
 use svc_protocol::{api::Emit, document, jsonrpc::JSON_DEPTH_MAX};
-use tokio::sync::watch;
 use uuid::Uuid;
 
+pub use self::forward::Events;
 use super::problem::Failure;
-use crate::{
-    link_status::LinkStatus,
-    servers::{Clients, Servers},
-};
 
 /// Maximum size of a request body: the payload, and 1 KiB for the event type and the JSON syntax.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const EMIT_PATH: &str = "/api/events/emit";
-
-/// Forwards events to the servers, over connections that stay open.
-pub struct Events {
-    servers: Clients,
-    link: watch::Receiver<LinkStatus>,
-}
-
-impl Events {
-    pub fn new(
-        servers: Arc<Servers>,
-        agent_token: &str,
-        policy: svc_client::Policy,
-        link: watch::Receiver<LinkStatus>,
-    ) -> Self {
-        Self {
-            servers: Clients::new(servers, agent_token, policy),
-            link,
-        }
-    }
-
-    /// Sends the event to the current server. If that server cannot be reached, sends the event to
-    /// it once more, and then to each of the other servers. Every attempt has the same key, so that
-    /// servers detect duplicates.
-    async fn emit(&self, key: HeaderValue, body: Vec<u8>) -> Result<Answer, Failure> {
-        let link = self.link.borrow().clone();
-        // With several servers, try them even without a link: the agent may be about to link to
-        // another server.
-        if link.link.is_none() && self.servers.is_single() {
-            let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
-            return Err(unavailable(
-                "not_linked",
-                format!("the agent is not linked to the server: {why}; the event was not emitted"),
-            ));
-        }
-        let current = self.servers.in_turn().take(1);
-        let mut unreachable = None;
-        for server in current.chain(self.servers.in_turn()) {
-            let headers = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key.clone())]);
-            let body = Some(body.clone());
-            let sending = server.send_raw(Method::POST, EMIT_PATH, headers, body, None);
-            match sending.await {
-                Ok(answer) => return Ok(answer),
-                Err(error @ Error::Unreachable { .. }) => {
-                    tracing::debug!(%error, "a server cannot be reached; the event is retried");
-                    unreachable.get_or_insert(error);
-                }
-                Err(error) => return Err(send_failure(error)),
-            }
-        }
-        Err(send_failure(
-            unreachable.expect("there is at least one server"),
-        ))
-    }
-}
-
-fn send_failure(error: Error) -> Failure {
-    match error {
-        Error::Timeout { .. } => Failure::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            "server_timeout",
-            format!("{error}; to retry without a duplicate, send the same Idempotency-Key again"),
-        ),
-        error => unavailable("server_unreachable", error.to_string()),
-    }
-}
+/// `Prefer: wait=<seconds>` (RFC 7240): how long the client wants to wait at most.
+const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// Handles `POST /event` on both listeners.
 pub async fn emit(
@@ -114,7 +47,8 @@ pub async fn emit(
             .expect("an id is made of letters, digits and dashes"),
     };
     // Forward the bytes unchanged, so that numbers keep their digits.
-    let answer = events.emit(key, body.into()).await?;
+    let wait_max = preferred_wait(&headers);
+    let answer = events.emit(key, body.into(), wait_max).await?;
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = answer.status;
     for name in [CONTENT_TYPE, RETRY_AFTER] {
@@ -123,6 +57,19 @@ pub async fn emit(
         }
     }
     Ok(response)
+}
+
+/// The first valid `wait=<seconds>` of the `Prefer` headers. Any other preference is ignored, as RFC
+/// 7240 says.
+fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
+    let texts = headers.get_all(PREFER).into_iter();
+    let mut preferences = texts
+        .filter_map(|text| text.to_str().ok())
+        .flat_map(|text| text.split(','));
+    preferences.find_map(|preference| {
+        let seconds = preference.trim().strip_prefix("wait=")?;
+        seconds.parse().ok().map(Duration::from_secs)
+    })
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
@@ -190,10 +137,6 @@ fn too_large(detail: String) -> Failure {
 
 fn invalid(detail: impl Into<String>) -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, "invalid_event", detail)
-}
-
-fn unavailable(code: &str, detail: String) -> Failure {
-    Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Turns problems into HTTP responses.
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, Uri, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, StatusCode, Uri,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
 use svc_protocol::problem::{self, Problem};
 
 use crate::registration::RegistrationError;
@@ -32,10 +35,14 @@ impl IntoResponse for Failure {
             StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let json = serde_json::to_vec(&self.0).expect("a problem is always JSON");
         let mut response = (status, json).into_response();
-        response.headers_mut().insert(
+        let headers = response.headers_mut();
+        headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_static(problem::CONTENT_TYPE),
         );
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         response
     }
 }

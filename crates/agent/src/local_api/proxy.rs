@@ -81,9 +81,9 @@ impl Proxy {
             .await
             .map_err(|error| failed(error.into()))?;
         let request = self
-            .request(server, head, body)
+            .request(&server, head, body)
             .map_err(|error| failed(error.into()))?;
-        // Errors of the connection also reach `send_request` and the body.
+        // Ignore errors of the connection: they also reach `send_request` and the body.
         let driver = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
@@ -106,11 +106,11 @@ impl Proxy {
 
     /// Connects to the current server, or to the first other server that can be reached. The
     /// request has not been sent yet, so trying another server cannot repeat it.
-    async fn connect(&self) -> Result<(&Target, Box<dyn Stream>), ProxyError> {
+    async fn connect(&self) -> Result<(Target, Box<dyn Stream>), ProxyError> {
         let mut failure = None;
         for server in self.servers.in_turn() {
             let url = || server.to_string();
-            let failed = match timeout(self.connect_timeout, transport::connect(server)).await {
+            let failed = match timeout(self.connect_timeout, transport::connect(&server)).await {
                 Ok(Ok(stream)) => return Ok((server, stream)),
                 Ok(Err(source)) => ProxyError::Unreachable { url: url(), source },
                 Err(_) => ProxyError::TimedOut(url()),
@@ -132,7 +132,7 @@ impl Proxy {
             .uri(server.path(path))
             .body(Full::new(body))?;
         let mut headers = end_to_end(head.headers);
-        // The agent's token identifies the caller, instead of the client's own credentials. `Origin`
+        // Remove the client's own credentials: the agent's token identifies the caller. `Origin`
         // and `Host` refer to the agent's address.
         for name in [HOST, COOKIE, ORIGIN] {
             headers.remove(name);

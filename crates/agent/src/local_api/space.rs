@@ -129,6 +129,7 @@ async fn status(State(api): Api) -> Json<Status> {
         server_url: api.servers.current().to_string(),
         server_urls: api.servers.urls().to_vec(),
         linked: link.link.is_some(),
+        links: api.registrar.links(),
         link_error: link.error.clone(),
         space_id: space.map(|space| space.id),
         space: space.map(|space| space.name.to_string()),

@@ -25,6 +25,7 @@ use crate::{
     method_server::Services,
     outbox::Outbox,
     packages::Packages,
+    policy::EmitRetry,
     registration::{AgentAddresses, Registrar},
     server_api::ServerApi,
     servers::Servers,
@@ -45,7 +46,14 @@ fn status(answer: &str) -> u16 {
 
 fn events(servers: &Arc<Servers>, link: watch::Receiver<LinkStatus>) -> Arc<Events> {
     let policy = svc_client::Policy::default();
-    Arc::new(Events::new(Arc::clone(servers), "svc_agt_x", policy, link))
+    let retry = EmitRetry::default();
+    Arc::new(Events::new(
+        Arc::clone(servers),
+        "svc_agt_x",
+        policy,
+        link,
+        retry,
+    ))
 }
 
 pub fn servers(urls: &str) -> Arc<Servers> {

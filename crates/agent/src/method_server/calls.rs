@@ -104,8 +104,8 @@ pub struct Limits {
     /// Time from the timeout of an unanswered call until the call counts as lost. Used only if
     /// calls in flight are limited.
     pub overdue_after: Duration,
-    /// The maximum number of bytes of waiting lines. A user may occupy at most as many bytes as are
-    /// free after that: a single user can fill half of the limit.
+    /// The maximum number of bytes of waiting lines. The lines of one user never occupy more bytes
+    /// than remain free, so a single user can fill at most half of the limit.
     pub waiting_bytes_max: usize,
 }
 
@@ -114,8 +114,8 @@ struct Sent {
     cancelled: bool,
     /// The end of the call's timeout.
     due: Instant,
-    /// When [`CallTable::is_overdue`] first found this sent call. It replaces the time of sending,
-    /// which is unknown because sending reads no clock.
+    /// The time of the first check ([`CallTable::is_overdue`]) after the call was sent. Used
+    /// instead of the time of sending, which is unknown because sending reads no clock.
     seen: Option<Instant>,
     /// Boxed, because most calls report no progress.
     reports: Option<Box<Reports>>,
@@ -125,7 +125,7 @@ pub struct CallTable {
     limits: Limits,
     ids: CallIds,
     process: Process,
-    /// Whether calls wait until the method server that this one replaces is idle.
+    /// Whether calls wait until the replaced method server is idle.
     held: bool,
     waiting: FairQueue<Waiting>,
     users: Users,
@@ -294,8 +294,7 @@ impl CallTable {
             .pop_fronts(due, |item| reject_waiting(&item, states, effects));
     }
 
-    /// Starts sending calls. Call this function when the method server that this one replaces is
-    /// idle.
+    /// Starts sending calls. Call this function when the replaced method server is idle.
     pub fn release(&mut self) {
         self.held = false;
     }
@@ -310,7 +309,7 @@ impl CallTable {
 
     /// Whether the method server hangs: every slot is occupied by a lost call
     /// ([`Limits::overdue_after`]). Call this function regularly: if a call was sent after its
-    /// timeout, the time until it is lost counts from the first check that finds the call.
+    /// timeout, the time until it counts as lost starts at the first check that finds it.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(slots) = self.limits.in_flight_max else {
             return false;

@@ -188,7 +188,7 @@ impl Shared {
     pub fn report(&self) {
         let inner = self.inner.lock();
         if inner.current {
-            self.services.outbox.control(&Control::MethodServer {
+            self.services.outbox.control_all(&Control::MethodServer {
                 state: inner.state,
                 restarts: inner.restarts,
             });

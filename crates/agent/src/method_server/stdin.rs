@@ -36,13 +36,13 @@ const BUFFER_KEPT: usize = 1024 * 1024;
 /// While several users call, the pipe holds about as many bytes as the method server reads in this
 /// time.
 const READ_TARGET: Duration = Duration::from_millis(2);
-/// The pipe holds at least this much, unless the method server is slow. With fewer bytes, the
-/// wake-ups would cost more time than they save.
+/// The limit of the pipe is at least this many bytes, unless the method server is slow. With a
+/// lower limit, the agent would wake up too often.
 const SHARED_BYTES_MIN: usize = 512;
 /// A method server that takes at least this long to read a line gets one line at a time.
 const SLOW_LINE: Duration = Duration::from_millis(2);
 
-/// Writes the lines of the call table until the process is no longer the current one.
+/// Writes the lines of the call table until the process accepts no more lines.
 pub async fn write(stdin: ChildStdin, shared: &Shared, work: &Arc<Notify>) -> io::Result<()> {
     let mut pipe = StdinPipe::new(stdin)?;
     let mut lines = Vec::new();
@@ -179,7 +179,8 @@ impl StdinPipe {
         Ok(())
     }
 
-    /// Makes the pipe small again. Returns `false` if it holds too much, or its size is fixed.
+    /// Makes the pipe small again. Returns `false` if the pipe holds too many bytes for that, or if
+    /// the system cannot change its size.
     fn shrink(&mut self) -> bool {
         if self.size == Size::Large && set_size(&self.fd, PIPE_BYTES).is_ok() {
             self.size = Size::Small;
@@ -207,7 +208,7 @@ impl StdinPipe {
 
 #[expect(
     deprecated,
-    reason = "its successor is unsafe for types that may not own their descriptor; an `OwnedFd` does"
+    reason = "the replacement is an unsafe function, because a type might not own its descriptor; `OwnedFd` does"
 )]
 fn register(fd: &Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(Arc::clone(fd), Interest::WRITABLE)

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::{process::Process, shared::Shared};
 use crate::backoff::Delays;
 
-/// Overdue calls are rare and need no exact time, so they are checked only every so many ticks.
+/// The check for overdue calls runs once in this many ticks. Overdue calls are rare, and the check
+/// need not be punctual.
 const OVERDUE_TICKS: u32 = 10;
 
 /// Why the watch of a process ended.

@@ -58,7 +58,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
     let folder = tempfile::tempdir().expect("a folder");
     let env = BTreeMap::from([("SVC_SPACE_NAME".to_owned(), "lab".to_owned())]);
     let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
-    let frames = outbox.open(1);
+    let frames = outbox.open_home(1);
     let setup = Setup {
         launch: Launch::new(&definition, folder.path(), env).expect("sh exists"),
         definition,

@@ -35,10 +35,11 @@ impl Registrar {
             names: names(&checked),
             generation: change.generation,
             place: None,
+            ticket: None,
             server: Arc::clone(&server),
         };
         let methods = current.canonical_names();
-        // Before asking the server: calls may follow its answer at once.
+        // Add the route before asking the server: calls may follow the server's answer at once.
         self.routes.add(current.generation, Arc::clone(&server));
         let accepted = match self.ask(&mut current, file.replace_conflicting).await {
             Ok(accepted) => accepted,
@@ -101,14 +102,18 @@ impl Registrar {
         Ok(Arc::new(server))
     }
 
-    /// Lets a replaced method server finish its calls, then stops it. A held successor is released
-    /// as soon as the old one has no more calls.
+    /// Lets a replaced method server finish its calls, then stops it. A held successor starts to
+    /// send its calls as soon as the old method server has no more calls.
     fn retire(self: &Arc<Self>, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
         let registrar = Arc::clone(self);
         old.mark_replaced();
         self.tasks.spawn(async move {
             let drained = async {
-                // While its own predecessor has calls, `old` is held and only looks idle.
+                // Until then, the servers of the side links send calls to `old`.
+                let limit = registrar.services.policy.side_takeover;
+                registrar.sides.wait(limit).await;
+                // `old` may be idle only because it is held itself: its own predecessor still has
+                // calls.
                 old.released().await;
                 old.drain(old.timeout()).await;
             };

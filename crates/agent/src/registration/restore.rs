@@ -25,13 +25,19 @@ impl Registrar {
         }
     }
 
-    /// Retries until the server accepts the registration, with its old generation and position.
+    /// Registers again with the old generation and position. Retries until the server accepts the
+    /// registration or the link is lost.
     async fn restore(&self, link: u64) {
         let mut delays = self.services.policy.reregister.delays();
         loop {
             match self.restore_once(link).await {
                 Ok(()) | Err(RegistrationError::LinkLost | RegistrationError::TimedOut) => return,
                 Err(error) => {
+                    // The home server decides: without it, no server has the methods.
+                    if matches!(&error, RegistrationError::Refused(problem) if problem.status < 500)
+                    {
+                        self.sides.set(None);
+                    }
                     let error = error.to_string();
                     tracing::warn!(%error, "the server refuses to restore the registration; it is retried");
                     self.show_refusal(error);
@@ -54,6 +60,7 @@ impl Registrar {
             return Ok(());
         };
         self.ask(current, false).await?;
+        self.sides.set(Some(current));
         current.server.report();
         tracing::info!(
             generation = current.generation,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The generations in use, newest last: replaced registrations that finish their calls, the current
-/// one, and one that is being registered.
+/// registration, and a registration that the server has not accepted yet.
 pub struct Routes {
     routes: RwLock<Vec<(u32, Arc<MethodServer>)>>,
     /// The agent is stopping and accepts no more calls.
@@ -49,7 +49,8 @@ impl Routes {
             .retain(|(_, known)| !Arc::ptr_eq(known, server));
     }
 
-    /// `names_user`: the payload holds the number of the user. An older server sends none.
+    /// `names_user` says that the payload contains the number of the user. Older servers send no
+    /// such number.
     pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {
             Some((server, user, json)) => server.enqueue(user, Some(caller), json),

@@ -54,6 +54,7 @@ impl Registrar {
         let mut reduced = current.clone();
         reduced.keep_methods(|name| remaining.contains(name));
         reduced.generation = change.generation;
+        reduced.ticket = None;
         self.routes
             .add(reduced.generation, Arc::clone(&reduced.server));
         if let Err(error) = self.ask(&mut reduced, false).await {
@@ -78,15 +79,39 @@ impl Registrar {
 
     async fn remove_displaced_now(&self, methods: &[String]) {
         let mut change = self.change.lock().await;
-        let Some(mut current) = change.current.take() else {
+        let Some(current) = change.current.as_ref() else {
             return;
         };
+        // Several servers may report the same methods.
+        if !current.names.iter().any(|(name, _)| methods.contains(name)) {
+            return;
+        }
         tracing::warn!(
             ?methods,
             "another space has taken over methods of this space"
         );
-        current.keep_methods(|(name, _)| !methods.contains(name));
         let link = change.accepted_on.unwrap_or_default();
+        let names = current.names.iter();
+        let remaining: Vec<_> = names
+            .filter(|(name, _)| !methods.contains(name))
+            .cloned()
+            .collect();
+        // With side links, the home server may not know, and the other servers need a new ticket.
+        if current.ticket.is_some() {
+            let told = match remaining.is_empty() {
+                true => self.remove_all(&mut change, link).await,
+                false => self.reduce(&mut change, &remaining, link).await,
+            };
+            match told {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%error, "cannot register the remaining methods"),
+            }
+        }
+        let Some(mut current) = change.current.take() else {
+            return;
+        };
+        current.keep_methods(|name| remaining.contains(name));
+        current.ticket = None;
         if current.names.is_empty() {
             self.replace(&mut change, None, link);
             self.end(&current.server).await;
@@ -103,6 +128,8 @@ impl Registrar {
         let old = change.current.take();
         self.replace(change, None, link);
         if let Some(old) = old {
+            let limit = self.services.policy.side_takeover;
+            self.sides.wait(limit).await;
             self.end(&old.server).await;
             tracing::info!("unregistered");
         }

@@ -62,7 +62,7 @@ impl Bench {
     /// The log lines of scripts.
     async fn lines(&self) -> Vec<String> {
         let outbox = Arc::new(Outbox::new(100_000));
-        let mut frames = outbox.open(1);
+        let mut frames = outbox.open_home(1);
         let log = Arc::clone(&self.runner.services.log);
         let forwarding = tokio::spawn(log.forward(outbox, Duration::ZERO));
         let frame = frames.next().await;

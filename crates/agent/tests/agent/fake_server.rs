@@ -1,4 +1,4 @@
-//! The server's end of the link, one frame at a time, and its API with canned answers.
+//! The server's end of the link, one frame at a time, and its API with prepared answers.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use svc_core::{ServerId, SpaceId, SpaceName, UserName, space::HealthCheck};
 use svc_link::{
     AcceptedRegistration, Control, Frame, FrameKind, FrameReader, Hello, Refusal, Register,
-    SUBPROTOCOL, SpaceIdentity, Welcome, control_frame, put_frame,
+    SUBPROTOCOL, SpaceIdentity, VERSION, Welcome, control_frame, put_frame,
 };
 use svc_protocol::api::LogSource;
 use tokio::{
@@ -109,7 +109,7 @@ async fn accept_all(listener: TcpListener, links: mpsc::UnboundedSender<TcpStrea
         serving.spawn(async move {
             let mut start = [0; LINK.len()];
             let mut read = 0;
-            // Peeked bytes are read again from the start.
+            // Each `peek` returns all bytes from the start.
             while read < start.len() {
                 match stream.peek(&mut start).await {
                     Ok(0) | Err(_) => return,
@@ -150,9 +150,21 @@ pub fn control(frame: &Frame) -> Control {
 
 impl FakeLink {
     pub async fn welcome(&mut self, health_check: HealthCheck) {
+        self.send_welcome(ServerId::NIL, VERSION, health_check)
+            .await;
+    }
+
+    /// Welcomes an agent as this server of a zone; a side link has its own version.
+    pub async fn welcome_as(&mut self, server_id: ServerId, version: Option<u32>) {
+        let version = version.unwrap_or(VERSION);
+        self.send_welcome(server_id, version, HealthCheck::default())
+            .await;
+    }
+
+    async fn send_welcome(&mut self, server_id: ServerId, version: u32, health_check: HealthCheck) {
         let welcome = Control::Welcome(Box::new(Welcome {
-            version: 1,
-            server_id: ServerId::NIL,
+            version,
+            server_id,
             svc_version: "0".into(),
             space: SpaceIdentity {
                 id: SpaceId::NIL,
@@ -162,6 +174,7 @@ impl FakeLink {
             },
             health_check,
             heartbeat_seconds: 1,
+            announced: None,
         }));
         self.control(0, &welcome).await;
     }
@@ -288,6 +301,7 @@ impl FakeLink {
             place,
             methods: register.registration.methods.len(),
             warnings: vec![],
+            ticket: None,
         };
         self.control(id, &Control::Registered(accepted)).await;
     }

@@ -8,5 +8,6 @@ mod progress;
 mod registration;
 mod script_registration;
 mod servers;
+mod sides;
 mod startup;
 mod test_agent;

@@ -110,7 +110,7 @@ async fn a_replacement_takes_over_without_a_lost_call() {
             assert_eq!(link.answer().await.1, FrameKind::Result);
             let register = link.accept_registration(8).await;
             assert_eq!((register.generation, register.place), (generation, None));
-            // One call to the old process and one to the new one, at the same time.
+            // One call to the old process and one call to the new process, at the same time.
             link.call(2, old, "a").await;
             link.call(3, generation, "a").await;
             let mut answers = [link.answer().await, link.answer().await];

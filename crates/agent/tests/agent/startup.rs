@@ -14,7 +14,8 @@ use crate::{
 
 const SPACE: &str = "/api/spaces/00000000-0000-0000-0000-000000000000";
 
-/// An agent with a methods file in Python. `run` and `register` replace the commands.
+/// An agent with a methods file in Python. `run` and `register` are shell scripts that replace the
+/// commands `svc run-script` and `svc methods`.
 fn scripted(server: &FakeServer, run: &str, register: &str) -> TestAgent {
     TestAgent::start_with(&server.url(), |folder: &Path, options: &mut Options| {
         let sub = folder.join("sub");

@@ -1,7 +1,8 @@
 //! Compares two builds of `svc`: CPU per call at 64 connections, in interleaved rounds.
 //!
 //! Three services run at the same time: the old build twice and this build once. The difference
-//! between the two old services is noise. The difference between old and new is compared with it.
+//! between the two old services is noise. The difference between the old build and this build is
+//! compared with this noise.
 
 use std::{
     io::{BufRead, BufReader},

@@ -1,9 +1,9 @@
 //! Assigns cores to processes while calls are measured, with `taskset` and `chrt` of util-linux.
 //!
-//! Otherwise the scheduler often puts two processes that could run in parallel on one core, and the
-//! result of a case with several processes depends on chance. So in every case the process that
-//! serves HTTP has its own core, and all others share another core: the agent, the method servers,
-//! and the load generator with its simulated agents.
+//! Without this assignment, the scheduler often puts two processes that could run in parallel on
+//! one core, and the result of a case with several processes depends on chance. Therefore, in every
+//! case the process that serves HTTP has its own core, and all other processes share another core:
+//! the agent, the method servers, and the load generator with its simulated agents.
 
 use std::process::{Child, Command, Stdio};
 
@@ -30,8 +30,8 @@ impl Cores {
                     ..
                 } = &pinned;
                 let note = format!(
-                    "Pinned: the server, B and C each have core {facing_http}; agent, method \
-                     servers and load generator share core {others}."
+                    "Pinned: the server, B and C run on core {facing_http}; agent, method servers \
+                     and load generator share core {others}."
                 );
                 (Some(pinned), note)
             }

@@ -65,7 +65,7 @@ pub fn request(token: &str, body: &str) -> Vec<u8> {
 }
 
 impl Exchange {
-    /// Learns the correct response from the first one, which is checked in full.
+    /// Learns the correct response from the first response, after checking that response in full.
     pub fn learn(request: Vec<u8>, body: &str, answer: &[u8]) -> anyhow::Result<Self> {
         let asked: Value = serde_json::from_str(body)?;
         let answered: Value = serde_json::from_slice(answer).context("the answer is not JSON")?;

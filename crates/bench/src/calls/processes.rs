@@ -104,7 +104,7 @@ impl Counter {
     }
 }
 
-/// Waits until the tool has attached to the processes; false if it is not allowed.
+/// Waits until the tool has attached to the processes. Returns `false` if the tool cannot attach.
 async fn is_counting(tool: &str, child: &mut Child, processes: usize) -> bool {
     if tool == "perf" {
         // `perf` prints nothing when it starts. It works if it is still running after 300 ms.

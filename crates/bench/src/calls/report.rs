@@ -19,7 +19,7 @@ pub struct Report {
     pub stdio: Option<Pipe>,
     /// Microseconds of each registration of ten methods on a server with 100,000 methods.
     pub registration: Option<Vec<f64>>,
-    /// In the order of the number of links.
+    /// Sorted by the number of links.
     pub links: Vec<Links>,
     /// Sentences about the assignment of cores.
     pub notes: Vec<String>,
@@ -110,7 +110,7 @@ impl Report {
         format!("{whole:#}\n")
     }
 
-    /// For a terminal.
+    /// The report as text for a terminal.
     pub fn text(&self) -> String {
         self.markdown().replace("**", "")
     }

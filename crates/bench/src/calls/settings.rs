@@ -12,7 +12,7 @@ pub struct Settings {
     pub scale: bool,
     /// Pins the process that serves HTTP to its own core.
     pub pin: bool,
-    /// Counts instructions per call instead, by callgrind.
+    /// Counts instructions per call with callgrind, instead of measuring time.
     pub instructions: bool,
     /// A document in which the tables are replaced.
     pub document: Option<PathBuf>,

@@ -23,9 +23,9 @@ const METHODS_PER_LINK: usize = 1_000;
 pub struct Stage {
     bare: Reference,
     stdio: Reference,
-    /// A service with the measured methods and 1,000 others.
+    /// A service with the measured methods and 1,000 other methods.
     few: Service,
-    /// A service with the measured methods and 100,000 others.
+    /// A service with the measured methods and 100,000 other methods.
     many: Option<Service>,
 }
 
@@ -42,7 +42,8 @@ pub struct Service {
 impl Service {
     pub async fn start(others: usize) -> anyhow::Result<Self> {
         let server = TestServer::builder();
-        // Only if required: `compare` may start an old build that rejects the setting.
+        // Set the quotas only if required: `compare` may start an old build that rejects the
+        // setting.
         let server = match others > FEW_METHODS {
             true => server.large_quotas(),
             false => server,

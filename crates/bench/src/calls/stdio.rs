@@ -16,9 +16,9 @@ const WINDOW: u64 = 64;
 /// The results of the pipe alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
-    /// Microseconds of one round trip, one at a time.
+    /// Microseconds of a round trip, with one line in flight.
     pub round_trip: f64,
-    /// Lines per second, 64 in flight.
+    /// Lines per second, with 64 lines in flight.
     pub rate: f64,
 }
 

@@ -35,8 +35,8 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// Creates the attacker's user and the records the attack needs. `hanging` listens and never
-    /// accepts.
+    /// Creates the attacker's user and the records the attack needs. `hanging` is a receiver that
+    /// listens and never accepts.
     pub async fn prepare(
         attack: Attack,
         server: &TestServer,

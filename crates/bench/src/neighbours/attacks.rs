@@ -1,7 +1,8 @@
 //! The attacks: what an ordinary user, or a client without a credential, can do to a server.
 //!
-//! Each attack runs at a fixed rate until its process ends. No attack waits for answers, so a
-//! slow server gets as many requests as a fast server.
+//! Each attack runs at a fixed rate until its process ends. Almost no attack waits for answers, so
+//! a slow server gets as many requests as a fast server. Only `registrations` waits for the answer
+//! to each registration.
 
 mod connections;
 mod links;
@@ -46,7 +47,7 @@ attacks! {
     UnfinishedLogins "unfinished-logins" "HTTP/2 connections with 400 unfinished logins each, 2 new ones/s",
     Search "search" "10 searches/s with 12,000 words",
     Templates "templates" "20 previews and checks/s of a heavy body template",
-    History "history" "20 readers/s of the largest page of the event history",
+    History "history" "20 reads/s of the largest page of the event history",
     Streams "streams" "20 new event streams/s with 100 patterns each",
     WrongPasswords "wrong-passwords" "20 logins/s from another address with a wrong password for the victim's name",
     MadeUpTokens "made-up-tokens" "500 requests/s with a made-up token",

@@ -84,7 +84,7 @@ pub fn print_row(row: &Row) {
 
 pub fn print(rows: &[Row]) {
     println!(
-        "\np99 of a call and of emit to first attempt: attacked over quiet, control over quiet"
+        "\nratios of p99, for calls and for emit to first attempt: attacked / quiet, control / quiet"
     );
     println!(
         "  {:<22}{:>8}{:>18}{:>18}{:>10}",

@@ -43,7 +43,7 @@ impl Times {
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     pub calls: Times,
-    /// From an emit's request to the arrival of its first attempt.
+    /// Times from the request of an emit to the arrival of its first delivery attempt.
     pub attempts: Times,
     pub lists: Times,
     pub logins: Times,
@@ -208,7 +208,7 @@ impl Victim {
         .await
     }
 
-    /// One kind of request, each on its own connection.
+    /// Sends the same request at the interval `every`, each time on a new connection.
     async fn requests(
         &self,
         until: Instant,

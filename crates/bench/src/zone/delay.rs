@@ -86,7 +86,7 @@ struct StatementCounter {
     head: Vec<u8>,
     /// Bytes that are left of its body.
     left: usize,
-    /// The first message has no type.
+    /// Whether the current message is the first, which has no type byte.
     is_first: bool,
 }
 

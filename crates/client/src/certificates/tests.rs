@@ -32,7 +32,7 @@ fn certificate(name: &str) -> CertificateDer<'static> {
 /// Connects to a server that has the certificate `server`. The client trusts the certificates of
 /// `ca_file`.
 async fn connect_to(host: &str, server: &str, ca_file: Option<&str>) -> Result<(), String> {
-    // All addresses: one test connects to 127.0.0.2.
+    // Listen on all addresses: one test connects to 127.0.0.2.
     let listener = TcpListener::bind("0.0.0.0:0").await.expect("bound");
     let port = listener.local_addr().expect("an address").port();
     let key = match server {
@@ -76,7 +76,7 @@ async fn an_untrusted_certificate_is_rejected_with_a_remedy() {
             "its certificate is self-signed and not trusted here",
             "--ca-file",
         ),
-        // Another certificate with the same key and the same subject does not count.
+        // Another certificate with the same key and the same subject is not accepted.
         (
             "self-signed.pem",
             Some("self-signed-no-name.pem"),

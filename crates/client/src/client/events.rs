@@ -20,7 +20,8 @@ impl Client {
         emit: &api::Emit,
         idempotency_key: Option<&str>,
     ) -> Result<api::EmittedEvent, Error> {
-        self.emit_at("/api/events/emit", emit, idempotency_key)
+        let headers = HeaderMap::new();
+        self.emit_at("/api/events/emit", emit, idempotency_key, headers)
             .await
     }
 
@@ -29,9 +30,9 @@ impl Client {
         path: &str,
         emit: &api::Emit,
         idempotency_key: Option<&str>,
+        mut headers: HeaderMap,
     ) -> Result<api::EmittedEvent, Error> {
         let body = self.write(emit)?;
-        let mut headers = HeaderMap::new();
         if let Some(key) = idempotency_key {
             let key = HeaderValue::from_str(key).map_err(|_| {
                 self.transport.unexpected(

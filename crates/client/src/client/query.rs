@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use svc_protocol::api::PageQuery;
 
-/// The path of one page of a list, with the list's own query.
+/// The path of a list with two queries: `page` selects the page, `query` the records.
 pub(super) fn page_path(path: &str, page: &PageQuery, query: &impl Serialize) -> String {
     with_query(&with_query(path, page), query)
 }

@@ -25,7 +25,7 @@ const METHODS: &str = "/api/methods";
 impl Client {
     // all resources
 
-    /// One page of a list. `query` is the list's own query; `()` selects every record.
+    /// One page of a list. `query` selects records; `()` selects all of them.
     pub async fn list<L: Listing>(
         &self,
         page: &api::PageQuery,

@@ -23,7 +23,8 @@ impl Client {
         choose(all, reference).ok_or_else(|| not_found_error("sink", reference))
     }
 
-    /// Renders a body, and sends it unless it is a dry run. No delivery is recorded.
+    /// Renders the body of a delivery and, unless the test is a dry run, sends it. No delivery is
+    /// recorded.
     pub async fn test_sink(
         &self,
         id: SinkId,
@@ -48,7 +49,7 @@ impl Client {
         self.act_on_sink(id, "replay", replay).await
     }
 
-    /// Sends deliveries again, as the queue drains.
+    /// Resends many deliveries. The server queues them gradually, as the queue drains.
     pub async fn resend_many(
         &self,
         id: SinkId,
@@ -57,7 +58,8 @@ impl Client {
         self.act_on_sink(id, "resend", resend).await
     }
 
-    /// Tries a changed sink on past events.
+    /// Applies changed settings of a sink to past events and returns the results, without sending
+    /// anything.
     pub async fn backtest(
         &self,
         id: SinkId,

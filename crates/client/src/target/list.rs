@@ -45,7 +45,7 @@ impl Target {
         Self::parse(first_address(list), extra_ca)
     }
 
-    fn is_same_address(&self, other: &Self) -> bool {
+    pub fn is_same_address(&self, other: &Self) -> bool {
         self.is_tls() == other.is_tls()
             && self
                 .host_header()

@@ -29,7 +29,8 @@ impl Drop for FakeServer {
 }
 
 impl FakeServer {
-    /// Sends `answers` in order on every connection, and closes it after the last.
+    /// Sends `answers` in order on every connection, and closes the connection after the last
+    /// answer.
     async fn start(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let url = format!("http://{}", listener.local_addr().expect("an address"));

@@ -65,7 +65,7 @@ pub fn event_by(
     })
 }
 
-/// The space of a sample: a sample of a system event has the name of a space.
+/// The space of a sample event. It has a name if the sample is a system event.
 pub fn space_of(event: &Event) -> EventSpace {
     let mut space = EventSpace::without_record(SpaceId::NIL);
     if system_data(&event.r#type, event.ts).is_some() {

@@ -66,7 +66,7 @@ pub fn name_method(method: &str, message: String) -> String {
 /// Advice for the publisher; the registration is valid nevertheless.
 pub type Warning = String;
 
-/// A registration that meets every rule except those that need a look-up.
+/// A registration that meets every rule that can be checked without a look-up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckedRegistration {
     pub server: ServerDefinition,

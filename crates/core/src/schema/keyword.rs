@@ -122,8 +122,8 @@ pub(super) fn form(keyword: &str) -> Option<Form> {
     found.map(|(form, _)| *form)
 }
 
-/// A JSON Schema of JSON Schemas of any draft, for editors. `itself` is a reference to it. It
-/// accepts more than [`check`](super::check()) does.
+/// A JSON Schema that describes JSON Schemas of any draft, for editors. `itself` is a reference to
+/// the returned schema, which accepts more than [`check`](super::check()) does.
 pub fn outline(itself: &str) -> Value {
     let properties: Map<String, Value> = KEYWORDS
         .iter()

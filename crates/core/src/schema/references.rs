@@ -11,8 +11,8 @@ use super::{
 
 /// Keywords that refer to a schema.
 pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Total bytes of the resolved references of a schema. Limited, because a short id or anchor can
-/// resolve to a long pointer.
+/// The maximum total size of the resolved references of a schema, in bytes. It is limited because a
+/// short id or anchor can resolve to a long pointer.
 const POINTER_BYTES_MAX: usize = 1024 * 1024;
 
 /// The subschemas of a schema and its references.
@@ -21,8 +21,8 @@ pub(super) struct Scan<'a> {
     /// Every subschema that is an object, and its position.
     positions: Vec<Position<'a>>,
     by_address: HashMap<*const Value, usize>,
-    /// The root, then every schema with an `$id`: pointers in references inside it begin at that
-    /// schema.
+    /// The root, then every schema with an `$id`. A pointer in a reference begins at the nearest
+    /// enclosing resource.
     resources: Vec<Resource<'a>>,
     resource_ids: HashMap<&'a str, usize>,
     /// Anchors by name and resource.
@@ -41,8 +41,7 @@ enum Position<'a> {
         keyword: &'a str,
         below: Below<'a>,
     },
-    /// A schema outside the keywords of JSON Schema, found by a reference; the root has the
-    /// pointer "".
+    /// The JSON pointer to the root (""), or to a schema that only a reference leads to.
     At(String),
 }
 
@@ -256,8 +255,8 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// The pointer begins at a schema with an `$id`, or else at the root: an `$id` beside a `$ref`
-    /// had no meaning in older drafts.
+    /// Follows `pointer` from the resource. If no schema is there, follows it from the root,
+    /// because older drafts ignore an `$id` beside a `$ref`.
     fn find_pointer(&self, resource: usize, pointer: &str) -> Option<String> {
         let Resource { schema, value } = &self.resources[resource];
         if value.pointer(pointer).is_some_and(is_schema) {

@@ -76,7 +76,7 @@ pub fn relocate(schema: &Value, place: &str) -> Relocated {
 struct Move<'a> {
     scan: Scan<'a>,
     place: &'a str,
-    /// Targets of references that are missing in the copy.
+    /// Targets of references that the copy does not contain.
     lost: BTreeSet<String>,
 }
 
@@ -126,8 +126,8 @@ impl Move<'_> {
                 copy.insert(exclusive.to_owned(), value);
             }
         }
-        // Draft 7 has `$ref` only. The other keywords refer to the same schema, except where
-        // schemas extend each other.
+        // Draft 7 has `$ref` only. `$dynamicRef` and `$recursiveRef` become a `$ref`, which is the
+        // same unless one schema extends another.
         let reference = references.iter().min_by_key(|r| r.keyword != "$ref");
         if let Some(Reference { target, .. }) = reference.filter(|r| !self.lost.contains(&r.target))
         {

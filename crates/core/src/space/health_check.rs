@@ -35,7 +35,8 @@ pub enum Probe {
     },
 }
 
-/// How an agent checks its space. Of `port`, `url` and `command`, the type requires one.
+/// How an agent checks its space. The type `tcp` requires `port`, `http` requires `url`, and
+/// `command` requires `command`.
 // The serialised form: flat, one optional field per kind of probe.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HealthCheck", example = serde_json::json!({"type": "tcp", "port": 8080}))]

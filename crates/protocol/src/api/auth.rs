@@ -18,7 +18,7 @@ pub struct Login {
     pub password: String,
 }
 
-/// `POST /api/auth/setup`: creates the first administrator with the one-time link of a first start.
+/// `POST /api/auth/setup`: creates the first administrator, with the one-time setup token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"setup_token": "from the server's log", "password": "correct horse battery"}))]
@@ -52,8 +52,8 @@ pub struct Me {
     pub roles: Vec<String>,
     pub groups: Vec<String>,
     pub permissions: Permissions,
-    /// `token`, `session` or `agent`; `script` for a script that the server runs.
-    #[schemars(extend("enum" = ["token", "session", "agent", "script"]))]
+    /// `token`, `session`, `app` or `agent`; `script` for a script that the server runs.
+    #[schemars(extend("enum" = ["token", "session", "app", "agent", "script"]))]
     pub credential: String,
     /// The token's scopes; empty for other credentials.
     pub scopes: Scopes,

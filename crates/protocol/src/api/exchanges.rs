@@ -43,7 +43,7 @@ pub struct SentRequest {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseHead {
     pub status: u16,
-    /// The first headers.
+    /// Only the first headers are kept.
     pub headers: Vec<HeaderField>,
 }
 

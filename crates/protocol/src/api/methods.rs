@@ -19,7 +19,7 @@ pub struct Methods {
     /// Number of methods on all pages.
     pub count: usize,
     pub methods: Vec<Method>,
-    /// The cursor of the next page, null on the last. Absent if the whole list was requested.
+    /// The cursor of the next page, null on the last page. Absent if the whole list was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<Option<String>>,
 }
@@ -49,8 +49,8 @@ pub struct Method {
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
-    /// Number of groups in the registration that were deleted later. A deleted group makes the
-    /// method visible to no user.
+    /// Number of groups in the registration that were deleted later. If all its groups are deleted,
+    /// only the owner sees the method.
     #[serde(default)]
     pub deleted_groups: usize,
     pub events: Vec<String>,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use svc_core::Id;
 
 use super::{
-    AuditEntry, Group, PAGE_MAX, Role, Script, Session, Sink, Space, Template, Token, User,
+    App, AuditEntry, Grant, Group, PAGE_MAX, Role, Script, Session, Sink, Space, Template, Token,
+    User,
 };
 
 /// One page of a list.
@@ -67,6 +68,8 @@ lists! {
     Templates { templates: Template } at "/api/templates";
     Sessions { sessions: Session } at "/api/auth/sessions";
     Audit { audit: AuditEntry } at "/api/audit";
+    Grants { grants: Grant } at "/api/oauth/grants";
+    Apps { apps: App } at "/api/oauth/clients";
     Sinks { event_sinks: Sink } at "/api/event-sinks";
     Scripts { scripts: Script } at "/api/scripts";
 }

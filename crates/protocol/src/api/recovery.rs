@@ -15,7 +15,7 @@ use super::{PatternsInput, ScriptConfig};
 pub struct Replay {
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Which events: all if absent.
+    /// Which events are queued; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<ReplayOnly>,
     /// Whether events are queued as the queue drains, so that none is dropped. If absent: true with

@@ -24,8 +24,15 @@ pub struct ServerRecord {
     pub started_at: Timestamp,
     /// Time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Number of linked agents.
+    /// The address that the server announces to the agents of the zone. Absent if the server
+    /// announces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertise_url: Option<String>,
+    /// Number of linked agents, without side links.
     pub links: u32,
+    /// Number of links of agents whose home is another server.
+    #[serde(default)]
+    pub side_links: u32,
     /// Number of lanes that the server holds a lease of.
     pub leases: u32,
     /// Whether this is the server that answered the request.

@@ -225,7 +225,7 @@ pub struct SinkPatch {
     pub delivery: Option<Value>,
 }
 
-/// A merge patch of a webhook's configuration; only a schema.
+/// A merge patch of a webhook's configuration. This type exists only for its schema.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only a schema")]
@@ -279,7 +279,7 @@ pub struct Delivery {
     /// The delivery that sent the event again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resent_as: Option<u64>,
-    /// The delivery whose event this one sends again.
+    /// The delivery whose event this delivery sends again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resend_of: Option<u64>,
     pub attempts: Vec<Attempt>,

@@ -49,7 +49,7 @@ pub struct NewTemplate {
 #[serde(transparent)]
 pub struct TemplatePatch(#[schemars(with = "TemplateChange")] pub Value);
 
-/// The members of a [`TemplatePatch`]; only a schema.
+/// The members of a [`TemplatePatch`]. This type exists only for its schema.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, example = json!({"ports": [{"name": "http", "port": 8081}]}))]
 #[expect(dead_code, reason = "only a schema")]

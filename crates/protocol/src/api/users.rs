@@ -23,7 +23,8 @@ pub struct User {
     pub groups: Vec<String>,
     pub active: bool,
     pub created_at: Timestamp,
-    /// Quotas that an administrator set for this user. For the others the server's values apply.
+    /// Quotas that an administrator set for this user. For all other quotas the server's values
+    /// apply.
     #[serde(default)]
     pub quotas: QuotaOverrides,
 }

@@ -1,4 +1,5 @@
-//! Reads a tree into a type, with errors that keep their parts until they become a sentence.
+//! Reads a tree into a type. An error keeps its parts, such as the path and the expected type;
+//! [`error`](super::error) makes a sentence of them.
 
 use std::str::FromStr;
 
@@ -64,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Kinds that are read like another kind.
+/// Defines methods of `Deserializer` that do the same as another method.
 macro_rules! same {
     ($($method:ident => $as:ident),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {

@@ -14,7 +14,7 @@ const METHOD: &str = "$/ready";
 /// A longer line is not parsed.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// A message with an `id` is a request, which a method server cannot send.
+/// A message of a method server. A message with an `id` is a request and not a notification.
 #[derive(Deserialize)]
 struct Notification<'a> {
     #[serde(borrow)]
@@ -26,7 +26,8 @@ struct Notification<'a> {
 
 /// Whether a line of a method server's stdout is this notification. Its `params` are ignored.
 pub fn is_ready_line(line: &[u8]) -> bool {
-    // A cheap test for most lines. Without the `$`, because some languages escape the slash.
+    // A cheap test for most lines. It leaves out the `$`, because some languages escape the slash:
+    // `$\/ready`.
     if line.len() > LINE_BYTES_MAX
         || memchr::memmem::find(line, br#"/ready""#).is_none()
         || !is_object(line)

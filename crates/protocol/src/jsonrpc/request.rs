@@ -326,7 +326,8 @@ mod tests {
     #[test]
     fn s4_1_params_nest_at_most_128_levels() {
         let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-        // Without and with the member `more`, which only serde accepts: tests both parsers.
+        // The fast parser leaves a request with the member `more` to serde, so this tests both
+        // parsers.
         for more in ["", r#""more":1,"#] {
             let request = |depth, id| {
                 format!(

@@ -24,7 +24,7 @@ use crate::{ErrorKind, Exception, Host, Raise, RpcFault, ScriptError, Source, os
 /// The function by which the loader calls the evaluator. Scripts cannot reach it.
 pub(super) const HOST_FUNCTION: &str = "__svc_host__";
 
-/// State of a run that its exceptions cannot carry.
+/// State of a run that is kept here, because an exception of the engine holds only a text.
 #[derive(Default)]
 pub struct Pending {
     host_calls: usize,

@@ -33,7 +33,7 @@ const UNSUPPORTED_ON_SERVER: &str = "because there is no other engine on the ser
 const SYNCHRONOUS: &str = "cannot suspend in this synchronous context";
 
 const CALLED_BY_ENGINE: &str = "a function that the engine itself calls (`key=…`, `__str__`, `__next__`, \
-                                …) cannot use files, processes or `svc`: do it in a loop before";
+                                …) cannot use files, processes or `svc`: do that in a loop first";
 
 const INCOMPLETE: &str = "the embedded engine does not have all of Python; docs/SCRIPTS.md has a table of \
                           what to write instead";
@@ -99,7 +99,7 @@ impl Evaluator {
         error
     }
 
-    /// The error of a limit whose line is unknown.
+    /// The error for a limit that was reached at an unknown line.
     pub(super) fn limit_reached(&self, limit: &ErrorKind) -> ScriptError {
         ScriptError::bare(limit.clone(), self.limit_message(limit))
     }
@@ -152,7 +152,7 @@ impl Evaluator {
             Flavour::Space => format!(
                 "the embedded engine has {names}, subprocess and svc; a library of yours is a file \
                  beside the script, or a stored library script (`svc script list`); for any \
-                 other module put `python3` behind the method server's `command`"
+                 other module use `command = \"python3\"` for the method server"
             ),
             Flavour::Tool | Flavour::Sink => format!(
                 "scripts on the server have {names}, svc.event and svc.api, and stored library \
@@ -311,8 +311,8 @@ fn limit_of(exception: &MontyException) -> Option<ErrorKind> {
     }
 }
 
-/// As in CPython: no value is success, a number is the exit code, and other values are printed to
-/// stderr.
+/// As in CPython: no value is success, a number is the exit code, and any other value is printed to
+/// stderr and gives exit code 1.
 fn exit_code(exception: &MontyException, host: &mut dyn Host) -> i32 {
     match exception.message().unwrap_or("None") {
         "None" | "False" => 0,

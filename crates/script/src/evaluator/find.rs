@@ -1,4 +1,5 @@
-//! Finds the modules that a script imports: those of `svc`, then the host's.
+//! Finds the modules that a script imports: modules of `svc`, then libraries of the host, then
+//! modules of Python's library.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -40,10 +41,11 @@ impl Modules {
 }
 
 impl Evaluator {
-    /// The modules to load for `module`, in order: the name of each module, and the last part of
-    /// that name. With a `child`, `module` may be a folder that contains the child. Without
-    /// `whole`, `module` is the child of a `from` import, and a missing child is reported as a
-    /// missing name of its parent.
+    /// Returns the modules to load for `module`, outermost package first: for each of them its
+    /// whole name and the last part of that name. `child` is set for `from module import child`;
+    /// `module` may then be a folder that contains the child. If `whole` is false, the last part of
+    /// `module` is itself such a child: if it is missing, the error says that its parent has no
+    /// such name.
     pub(super) fn path(
         &mut self,
         module: &str,
@@ -75,7 +77,7 @@ impl Evaluator {
         }
     }
 
-    /// Returns the part that is missing, if any.
+    /// Returns the first part of the path that is missing, if any.
     fn find_path(
         &mut self,
         module: &str,

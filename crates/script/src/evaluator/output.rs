@@ -14,7 +14,7 @@ const LINE_BYTES_MAX: usize = 8 * 1024;
 pub struct Output {
     stdout: String,
     stderr: String,
-    /// The engine polls the output regularly, and with it the limits.
+    /// Checks the limits whenever the engine polls the output, which it does regularly.
     pub watch: Watch,
 }
 

@@ -19,7 +19,7 @@ mod tag {
     pub const FALSE: u8 = 1;
     pub const TRUE: u8 = 2;
     pub const NATURAL: u8 = 3;
-    /// The complement of a negative number.
+    /// The bitwise complement of a negative number.
     pub const NEGATIVE: u8 = 4;
     pub const FLOAT: u8 = 5;
     pub const TEXT: u8 = 6;

@@ -2,8 +2,8 @@
 //!
 //! `json.loads` in the engine uses the same parser, but creates a cache of strings for the whole
 //! run, which costs more than most handlers. Large texts are left to the engine, which has limits
-//! of time and memory. This module has no such limits, and moves a value once for each level of
-//! nesting.
+//! of time and memory. This module has no such limits, and nesting makes it slow: each list or
+//! object that contains a value moves the value once more.
 
 use jiter::JsonValue;
 use monty_types::MontyObject;

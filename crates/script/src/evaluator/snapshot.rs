@@ -78,7 +78,8 @@ impl Snapshot {
         &self.rest.routes
     }
 
-    /// A length of 8 bytes (little endian), that much JSON, then the engine's own bytes.
+    /// The length of the JSON in 8 bytes (little endian), the JSON of the other state, then the
+    /// bytes of the engine.
     pub fn to_bytes(&self) -> Vec<u8> {
         let rest = serde_json::to_vec(&*self.rest).expect("plain values with text keys");
         let mut bytes = Vec::with_capacity(8 + rest.len() + self.engine.len());

@@ -1,7 +1,8 @@
 //! Maps a frame of a traceback to its source text.
 //!
-//! The engine calls the code that it is fed `<python-input-N>`, and all code in `exec` `<string>`.
-//! Therefore every library is executed with enough leading newlines to have unique line numbers.
+//! In tracebacks, the engine names the code that it is fed `<python-input-N>`, and all code of
+//! `exec` `<string>`. Therefore every library is executed with enough leading newlines to have
+//! unique line numbers.
 
 use std::sync::Arc;
 
@@ -75,7 +76,8 @@ impl Texts {
             let fed = |text: &&Text| matches!(&text.origin, TextOrigin::Fed(fed) if fed == name);
             return self.known.iter().find(fed).map(|text| (text, line));
         }
-        // Texts are in the order of their first lines: take the last one that starts before `line`.
+        // Texts are in the order of their first lines: take the last text that starts before
+        // `line`.
         self.known.iter().rev().find_map(|text| match text.origin {
             TextOrigin::Executed(before) if before < line => Some((text, line - before)),
             _ => None,

@@ -16,7 +16,7 @@ use super::{exception, io_exception};
 /// times.
 const VISITS_MAX: usize = 1_000_000;
 
-/// The maximum size of the states of a pattern together.
+/// The maximum total size of the states that the engine keeps while it matches a pattern.
 const STATE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 pub fn answer(args: &ScanArgs) -> Result<MontyObject, MontyException> {

@@ -12,7 +12,8 @@ native_hasattr = hasattr
 native_print = print
 native_round = round
 
-# A method of a built-in value cannot be read as an attribute, so `hasattr` needs their names.
+# The engine cannot read a method of a built-in value as an attribute, so `hasattr` needs the names
+# of these methods.
 methods = {
     "str": " capitalize casefold center count encode endswith expandtabs find format format_map index isalnum isalpha"
     " isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower"

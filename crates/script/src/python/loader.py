@@ -17,7 +17,7 @@ class module:
 
 
 loaded = {}
-# Newer versions of Python append the number, which is cut off.
+# Newer versions of Python append the number to this message. `invoke` cuts it off.
 not_finite = "Out of range float values are not JSON compliant"
 tools = module()
 # Holds `os.environ` after its first use.
@@ -90,7 +90,7 @@ def exception_texts(*values):
 
 
 def is_os(target):
-    """Compares the repr: the engine's modules have no name, and each import creates a new one."""
+    """Compares the repr: the engine's modules have no name, and each import makes a new object."""
     return target is None or (isinstance(target, type(json)) and repr(target) == "<module 'os'>")
 
 

@@ -40,7 +40,7 @@ pub const BUILT_IN: &str = "\
 pub const TYPES: &str = "\
     bytes dict float frozenset int list set str tuple";
 
-/// Special methods that the engine calls. It ignores all others.
+/// Special methods that the engine calls. It ignores all other special methods.
 pub const SPECIAL_METHODS: &str = "\
     abs add and call ceil contains copy deepcopy divmod enter eq exit float floor floordiv \
     getitem hash index init int invert iter lshift matmul mod mul neg next or pos \

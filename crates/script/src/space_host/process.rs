@@ -61,7 +61,7 @@ pub(super) enum Output {
     Stdout,
 }
 
-/// The answer. Holds the streams that were read.
+/// The result of a process. Holds the streams that were read.
 #[derive(Debug, Serialize)]
 pub(super) struct ProcessResult {
     /// The exit code, or the negative number of the signal that ended the program.

@@ -81,7 +81,7 @@ struct Child {
     loaded: Option<LoadedSnapshot>,
 }
 
-/// The state for `Invoke`.
+/// The snapshot that `Invoke` uses.
 struct LoadedSnapshot {
     snapshot: Snapshot,
     host: SpaceHost,

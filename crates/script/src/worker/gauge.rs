@@ -31,7 +31,7 @@ pub(super) struct Usage {
     pub(super) resident: usize,
 }
 
-/// The file of the usage, opened before the worker loses access to files.
+/// The file that the usage is read from, opened before the worker loses access to files.
 #[derive(Debug)]
 struct Meter {
     file: File,

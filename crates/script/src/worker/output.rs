@@ -7,12 +7,12 @@ use crate::Stream;
 pub(super) const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// The maximum size of an unfinished line that is held back.
 const PIECE_BYTES_MAX: usize = 4 * 1024;
-/// The number of messages of one run for which each line is sent at once. Later lines are collected
+/// Up to this number of messages in one run, each line is sent at once. Later lines are collected
 /// into pieces, so that a million short lines are not a million messages.
 const MESSAGES_FREE: usize = 8 * 1024;
-/// After the first [`MESSAGES_FREE`] messages, a small message counts this many bytes more.
-/// Otherwise output that alternates between the streams, which cannot be collected, could send any
-/// number of messages.
+/// After the first [`MESSAGES_FREE`] messages, every small message counts this many additional
+/// bytes toward the limit. Otherwise output that alternates between the streams, which cannot be
+/// collected, could send any number of messages.
 const MESSAGE_BYTES: usize = 128;
 /// Printed once, where the output was cut.
 const CUT: &str = "\n[further output is not shown]\n";
@@ -23,7 +23,7 @@ pub(super) struct Output {
     stream: Stream,
     waiting: String,
     left: usize,
-    /// The number of remaining messages that do not count [`MESSAGE_BYTES`].
+    /// The number of further messages for which [`MESSAGE_BYTES`] is not counted.
     free: usize,
     cut: bool,
 }

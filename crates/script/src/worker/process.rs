@@ -269,7 +269,7 @@ impl Worker {
         let mut prefix = [0; LENGTH_BYTES];
         self.output.read_exact(&mut prefix).await?;
         let length = protocol::decode_length(prefix, self.bytes_max)?;
-        // Grows with the received bytes, so that a false length allocates nothing.
+        // The buffer grows with the received bytes, so that a false length allocates no memory.
         let mut body = Vec::new();
         (&mut self.output)
             .take(length as u64)

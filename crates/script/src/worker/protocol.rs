@@ -21,7 +21,7 @@ pub const LENGTH_BYTES: usize = 4;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToWorker {
-    /// Run a script and then call this function, if named. The worker requests libraries and
+    /// Run a script. Then call its function, if one is named. The worker requests libraries and
     /// operations one by one.
     Run {
         setting: Setting,

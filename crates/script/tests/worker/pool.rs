@@ -190,7 +190,7 @@ async fn the_error_of_a_limit_names_the_line_of_the_loop() {
     if let Some(place) = error.place() {
         assert_eq!((place.file.as_str(), place.line), ("tool.py", 3));
     }
-    // Many small steps are noticed in time, and so is a loop that uses no memory.
+    // A script that grows in small steps is stopped in time, and so is a loop that uses no memory.
     let grows = "kept = []\nwhile True:\n    kept.append('x' * 1000 + str(len(kept)))\n";
     for (text, kind) in [
         (grows, ErrorKind::MemoryLimit),

@@ -263,7 +263,7 @@ fn a_worker_ends_with_its_parent_in_the_middle_of_a_script() {
         let frame = protocol::encode(&work, protocol::SPACE_FRAME_BYTES_MAX).expect("encoded");
         stdin.write_all(&frame).expect("written");
     }
-    // `Ready` and the answer to `Load`. Then the handler runs.
+    // Read `Ready` and the answer to `Load`. After that, the handler runs.
     for _ in 0..2 {
         let mut length = [0; protocol::LENGTH_BYTES];
         stdout.read_exact(&mut length).expect("a length");

@@ -45,7 +45,8 @@ pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
-    /// Limits of stored exchanges: the quotas of users, and the bytes of events of the server.
+    /// The limits of stored exchanges: the quota of the owner or, for global sinks, half of
+    /// `server_event_bytes`.
     pub quotas: Quotas,
     pub server_event_bytes: u64,
     pub methods: MethodDelivery,
@@ -244,9 +245,9 @@ impl Deliverers {
         Ok(self.webhook.send(request).await)
     }
 
-    /// Whether the exchange of an attempt is kept: the sink's policy says so, and its owner's quota
-    /// of event bytes is not used up. For a global sink, the limit is half of the server's event
-    /// bytes.
+    /// Whether the exchange of an attempt is kept. It is kept if the sink's policy says so and its
+    /// owner's quota of event bytes is not used up. For a global sink, the limit is half of the
+    /// server's event bytes.
     async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
         if !sink.policy.keep_exchanges {
             return false;

@@ -1,10 +1,10 @@
 //! Dispatch: chooses the lanes of an event, in the transaction that creates the event.
 //!
 //! A lane gets the custom and system events of its owner; a global lane gets those of all users. A
-//! full lane drops the event, and every drop is one audit entry (spec 6.5). A lane that holds
-//! events or has a filter does not drop the event. It checks the stored event later
-//! ([`lanes::refill`](super::lanes)). For such a lane, only the number of the first event that it
-//! has to check is written.
+//! full lane drops the event, and every drop is one audit entry (spec 6.5). A lane with a filter,
+//! and a full or inactive lane that holds events, do not drop the event but check the stored event
+//! later ([`lanes::refill`](super::lanes)). For such a lane, dispatch records only the number of
+//! the first event to check.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -36,7 +36,7 @@ pub struct DispatchResult {
     pub dropped: u32,
     /// Lanes that will check the event later.
     pub held: u32,
-    /// Bytes of the owner's stored events, this one included.
+    /// Bytes of the owner's stored events, this event included.
     pub stored_bytes: u64,
     /// Events about sinks that began to drop events. The caller reports them after the commit, like
     /// the event itself.
@@ -150,7 +150,7 @@ impl Dispatch {
         }
     }
 
-    /// Bytes of the owner's stored events with this one.
+    /// Bytes of the owner's stored events, this event included.
     pub(super) fn bytes_with(&self, event: &Event) -> u64 {
         let stored = self.bytes.get(&event.owner_id).copied();
         stored.unwrap_or_default() + usage::size_of(event)
@@ -196,7 +196,7 @@ impl Dispatch {
         Ok(result)
     }
 
-    /// Reads the lanes of another owner.
+    /// Adds the lanes of an owner whose lanes were not read yet.
     fn read_lanes_of(&mut self, tx: &mut Tx<'_>, owner: UserId) -> Result<(), StoreError> {
         if self.bytes.contains_key(&owner) {
             return Ok(());
@@ -204,7 +204,7 @@ impl Dispatch {
         let mut state = dispatch::read(tx, &[owner], &[], Timestamp(0))?;
         let stored = state.bytes.get(&owner).copied();
         self.bytes.insert(owner, stored.unwrap_or_default());
-        // The global lanes are known, and their counters have changed since.
+        // The global lanes were read before, and their counters in memory are newer.
         state.lanes.retain(|lane| lane.owner_key != GLOBAL);
         self.add_lanes(state.lanes);
         Ok(())
@@ -232,7 +232,7 @@ impl LaneInDispatch {
         self.lane.dropping
     }
 
-    /// Queues an event whose type matches, lets the lane check it later, or drops it.
+    /// Queues an event whose type matches, or lets the lane check the event later, or drops it.
     fn dispatch(
         &mut self,
         tx: &mut Tx<'_>,

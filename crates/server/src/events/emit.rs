@@ -1,8 +1,7 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! Returns only after the event, its deliveries, drops and audit entries are committed. The route,
-//! not
-//! this module, checks the permission to emit.
+//! An emit returns only after the event, its deliveries, drops and audit entries are committed. The
+//! permission to emit is checked by the route, not here.
 
 mod command;
 #[cfg(test)]
@@ -10,7 +9,10 @@ mod tests;
 
 use std::{
     collections::HashMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -24,6 +26,7 @@ use svc_core::{
 use svc_protocol::api::{Emit, EmittedEvent};
 use svc_store::{Store, StoreError};
 use thiserror::Error;
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use self::command::{EmitCommand, EmitOutcome, IdempotencyKey};
@@ -66,18 +69,22 @@ pub struct StorageLimits {
     pub server_bytes: u64,
 }
 
-/// Lanes of an event that are included in the cost of one emit. Costs count for the rate limit.
+/// The number of lanes that an event may have at the cost of one emit. The rate limit counts costs.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
 /// Drops that are included in the cost of one emit. Each further drop writes an audit entry and
 /// costs as much as one emit.
 const DROPS_FREE: usize = 4;
-/// After an emit was refused because of `event_bytes`, no search for removable events is made for
-/// this time.
+/// For this time after an emit was refused because of `event_bytes`, emits do not search for
+/// removable events.
 const SEARCH_PAUSE: Duration = Duration::from_secs(1);
-/// Number of remembered refusals at which expired ones are removed.
+/// When this many refusals are remembered, the expired ones are removed.
 const REFUSALS_MAX: usize = 1_000;
+
+/// How long an emit waits for its commit in a zone. A commit that takes longer usually waits for a
+/// standby that is down. Longer than a frozen server can hold the zone's lock.
+const COMMIT_WAIT_MAX: Duration = Duration::from_secs(7);
 
 pub struct Emitter {
     store: Store,
@@ -90,6 +97,8 @@ pub struct Emitter {
     refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     tasks: TaskTracker,
+    /// Emits in progress that have waited for longer than [`COMMIT_WAIT_MAX`].
+    overdue: Arc<AtomicUsize>,
 }
 
 impl Emitter {
@@ -110,7 +119,13 @@ impl Emitter {
             storage,
             refused_at: Arc::default(),
             tasks: TaskTracker::new(),
+            overdue: Arc::default(),
         }
+    }
+
+    /// Events that a user may emit per second.
+    pub fn rate_limit(&self) -> &Arc<RateLimit> {
+        &self.limit
     }
 
     /// Creates a custom event of the caller. The event belongs to a space only if an agent emits
@@ -123,6 +138,10 @@ impl Emitter {
     ) -> Result<EmittedEvent, EmitServiceError> {
         let event_type = event::custom_type(&emit.r#type)?;
         let data = event::check_payload(&emit.payload)?;
+        if self.overdue.load(Ordering::Relaxed) > 0 {
+            // This emit would wait behind others that do not finish.
+            return Err(overdue_error().into());
+        }
         let key = idempotency_key
             .map(|key| IdempotencyKey::new(key, &emit.r#type, &data))
             .transpose()?;
@@ -138,6 +157,7 @@ impl Emitter {
                 Credential::Agent { space_id, .. } => space_id,
                 Credential::Token { .. }
                 | Credential::Session { .. }
+                | Credential::App { .. }
                 | Credential::Script
                 | Credential::Process => SpaceId::NIL,
             },
@@ -181,8 +201,28 @@ impl Emitter {
                 EmitOutcome::Repeated(emitted) => emitted,
             })
         });
-        task.await
-            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+        self.wait_for(task).await
+    }
+
+    /// Waits for an emit. In a zone it gives up after [`COMMIT_WAIT_MAX`]: the emit goes on, and its
+    /// outcome is unknown.
+    async fn wait_for(
+        &self,
+        mut task: JoinHandle<Result<EmittedEvent, EmitServiceError>>,
+    ) -> Result<EmittedEvent, EmitServiceError> {
+        let emitted = tokio::select! {
+            emitted = &mut task => emitted,
+            () = tokio::time::sleep(COMMIT_WAIT_MAX), if self.store.is_shared() => {
+                let overdue = self.overdue.clone();
+                overdue.fetch_add(1, Ordering::Relaxed);
+                self.tasks.spawn(async move {
+                    let _ = task.await;
+                    overdue.fetch_sub(1, Ordering::Relaxed);
+                });
+                return Err(overdue_error().into());
+            }
+        };
+        emitted.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
     /// Whether this emit may search for removable events. False shortly after a search that found
@@ -204,7 +244,11 @@ impl Emitter {
     }
 }
 
-/// The cost of an event in addition to one emit, because each lane needs a write.
+fn overdue_error() -> StoreError {
+    StoreError::Unavailable("commits do not finish".to_owned())
+}
+
+/// The cost of an event in addition to one emit: each lane needs a write.
 fn extra_cost(dispatched: &DispatchResult) -> usize {
     let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;

@@ -198,7 +198,7 @@ fn only_of(caller: &Caller) -> Option<UserId> {
     (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
 }
 
-/// The receivers of an event that a caller sees.
+/// Which receivers of an event a caller sees.
 fn reach(caller: &Caller, event: &Event) -> Reach {
     Reach {
         methods: event.owner_id == caller.user.id,

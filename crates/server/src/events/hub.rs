@@ -94,8 +94,8 @@ impl Hub {
         if self.has_streams() {
             events.iter().for_each(|event| self.show(event));
         }
-        // The emitter of a custom event wakes the refiller only if a lane holds the event. System
-        // events are rare.
+        // The emitter of a custom event wakes the refiller itself, if a lane holds the event.
+        // System events are rare, so they always wake the refiller.
         if events
             .iter()
             .any(|event| !event.r#type.starts_with("custom."))
@@ -140,6 +140,11 @@ impl Hub {
         feeds
             .iter()
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
+    }
+
+    /// Whether the hub records which events were streamed: not before the first look.
+    pub fn has_shown(&self) -> bool {
+        self.0.shown.lock().is_some()
     }
 
     /// The events of `newest`, the newest events of the zone, that have not been streamed. The
@@ -239,7 +244,8 @@ impl Hub {
         self.0.wake_refill.notified().await;
     }
 
-    /// Takes the wake-ups. Wake-ups of more than `lanes_max` lanes stay for the next call.
+    /// Takes all wake-ups of owners, and at most `lanes_max` wake-ups of lanes. The rest stays for
+    /// the next call.
     pub(super) fn take_wake_ups(&self, lanes_max: usize) -> WakeUps {
         let mut wake_ups = self.0.wake_ups.lock();
         let taken = lanes_max.min(wake_ups.lanes.len());

@@ -20,6 +20,7 @@ mod run;
 mod schedule;
 mod turn;
 mod worker;
+mod write;
 
 #[cfg(test)]
 mod tests;

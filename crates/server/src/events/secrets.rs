@@ -16,7 +16,10 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::{
+    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hmac,
+};
 use svc_protocol::env;
 use thiserror::Error;
 
@@ -68,6 +71,8 @@ pub enum SecretError {
 /// The key that encrypts secrets at rest.
 pub struct SecretKey {
     key: LessSafeKey,
+    /// Derives keys for other purposes.
+    derivation: hmac::Key,
 }
 
 impl SecretKey {
@@ -88,7 +93,19 @@ impl SecretKey {
             .expect("a key of this algorithm has 32 bytes");
         Self {
             key: LessSafeKey::new(key),
+            derivation: hmac::Key::new(hmac::HMAC_SHA256, bytes),
         }
+    }
+
+    /// A key for another purpose. The servers of a zone derive the same key.
+    pub fn derive(&self, purpose: &str) -> [u8; KEY_BYTES] {
+        let tag = hmac::sign(
+            &self.derivation,
+            format!("svc key for {purpose}").as_bytes(),
+        );
+        let mut key = [0; KEY_BYTES];
+        key.copy_from_slice(tag.as_ref());
+        key
     }
 
     /// Encrypts a secret for one record. `aad` identifies the record (a sink's secret: the bytes of

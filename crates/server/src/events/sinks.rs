@@ -48,7 +48,7 @@ pub struct SinksService {
     pub hub: Hub,
     /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
-    pub tests: MinuteLimit,
+    pub tests: Arc<MinuteLimit>,
     pub quotas: Quotas,
 }
 
@@ -145,7 +145,7 @@ impl SinksService {
         Ok(sink)
     }
 
-    /// Applies a merge patch, also to deliveries that are queued.
+    /// Applies a merge patch. The change also applies to deliveries that are already queued.
     pub async fn patch(
         &self,
         caller: &Caller,

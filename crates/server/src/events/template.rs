@@ -76,7 +76,7 @@ pub enum TemplateError {
 pub struct Scope<'a> {
     pub event: &'a Event,
     pub space: EventSpace,
-    /// The custom fields of the space's template, with the values for this space.
+    /// The custom fields of the template from which the space was created.
     pub custom: &'a BTreeMap<String, String>,
 }
 

@@ -94,7 +94,7 @@ async fn a_user_never_holds_the_last_thread() {
     let first = hold(&pool, user(1)).await;
     let (notes, noted) = mpsc::channel();
     let second = note(&pool, user(1), 1, &notes).await;
-    // Another user's job runs, while the second one of the first user waits.
+    // Another user's job runs while the second job of the first user waits.
     soon(pool.run(user(2), |_| ())).await.expect("it ran");
     assert_eq!(noted.try_recv().ok(), None);
     first.release.send(()).expect("it waits");

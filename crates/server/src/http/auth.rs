@@ -25,16 +25,17 @@ use axum::{
 use http::{Extensions, HeaderMap, Method, Uri, request::Parts};
 use svc_core::{Permission, Scopes};
 
-pub use self::last_token::LastToken;
 use self::{
     identify::{catch_up, identify, presents_agent_token},
-    origin::{is_direct_loopback, reject_foreign_write},
+    origin::reject_foreign_write,
 };
+pub use self::{last_token::LastToken, origin::is_direct_loopback};
 use super::{
     connections::Slot,
     error::{ApiError, protect},
     listen::Peer,
     methods::CALL_PATH,
+    oauth,
     router::{Agents, Needs, routes},
     unknown_credentials::UnknownCredentials,
     web,
@@ -202,7 +203,7 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         return error.into_response();
     }
     let rule = gate.rule_of(&request);
-    let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
+    let open_to_all = matches!(rule, Some((Needs::Nothing | Needs::AnySite, _)));
     if gate.app.store.is_shared()
         && !open_to_all
         && let Err(outage) = catch_up(&gate, (&request).into()).await
@@ -278,7 +279,11 @@ fn returns_data(request: &Request) -> bool {
 fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Caller>, ApiError> {
     let needs = rule.map(|(needs, _)| needs);
     let path = head.uri.path();
-    if matches!(needs, Some(Needs::Loopback)) && !is_direct_loopback(gate, head) {
+    if matches!(needs, Some(Needs::AnySite)) {
+        return Ok(None);
+    }
+    let is_loopback = || is_direct_loopback(&gate.app, head.peer, head.headers);
+    if matches!(needs, Some(Needs::Loopback)) && !is_loopback() {
         return Err(ApiError::forbidden(
             "loopback_only",
             "this request is accepted only from the server's own machine, without a proxy",
@@ -294,58 +299,66 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
         {
             return Ok(None);
         }
-        Err(denied) => return Err(ApiError::unauthorized(denied.to_string())),
+        Err(denied) => {
+            let refusal = ApiError::unauthorized(denied.to_string());
+            return Err(challenge(gate, head, refusal, Some("invalid_token")));
+        }
     };
     let Some(caller) = caller else {
         return match needs {
             _ if is_open => reject_foreign_write(gate, head).map(|()| None),
-            Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, head) => Ok(None),
+            Some(Needs::LoopbackOrAudit) if is_loopback() => Ok(None),
             None if !is_api(path) => Ok(None),
-            _ => Err(ApiError::unauthorized(
-                "no credential; send `Authorization: Bearer <token>` (make one with `svc login` or `svc token create`)",
-            )),
+            _ => {
+                let refusal = ApiError::unauthorized(
+                    "no credential; send `Authorization: Bearer <token>` (make one with `svc login` or `svc token create`)",
+                );
+                Err(challenge(gate, head, refusal, None))
+            }
         };
     };
     if matches!(caller.credential, Credential::Session { .. }) {
         reject_foreign_write(gate, head)?;
     }
-    admit(caller, rule, head.method, path).map(Some)
+    admit(gate, caller, rule, head).map(Some)
 }
 
 /// Decides whether a known caller may use a route.
 fn admit(
+    gate: &Gate,
     caller: Caller,
     rule: Option<Rule>,
-    method: &Method,
-    path: &str,
+    head: Head<'_>,
 ) -> Result<Caller, ApiError> {
+    let path = head.uri.path();
     let (needs, agents) = match rule {
         Some((needs, agents)) => (Some(needs), agents),
         None => (None, Agents::AsOwner),
     };
-    check_scopes(&caller, method, path).map_err(|error| challenge(error, path))?;
+    check_scopes(&caller, head.method, path)
+        .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
     check_agent(&caller, needs, agents, path)?;
     let caller = caller.with_needs(permissions_of(needs));
     // The agent of a stopped space may open its link: the refusal on the link tells the agent to
     // wait.
     if !matches!(needs, Some(Needs::Agent)) {
-        let admission = caller.check_admission().map_err(ApiError::from);
-        admission.map_err(|error| challenge(error, path))?;
+        // No challenge: a client that asked the user again would not get the permission either.
+        caller.check_admission()?;
     }
     Ok(caller)
 }
 
-/// MCP clients read this header to learn that they need a token with another scope.
-fn challenge(error: ApiError, path: &str) -> ApiError {
-    if path == MCP_PATH {
-        error.challenge(r#"Bearer realm="svc", error="insufficient_scope", scope="mcp""#)
-    } else {
-        error
+/// MCP clients read this header to learn how they get a token, or a token with another scope.
+fn challenge(gate: &Gate, head: Head<'_>, refusal: ApiError, error: Option<&str>) -> ApiError {
+    if head.uri.path() != MCP_PATH {
+        return refusal;
     }
+    let request = (&gate.app, head.peer, head.headers);
+    oauth::challenge(refusal, request, head.uri, error)
 }
 
 fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
-    let Credential::Token { scopes, .. } = &caller.credential else {
+    let Some(scopes) = caller.credential.scopes() else {
         return Ok(());
     };
     if scopes.permit(method.as_str(), path) {
@@ -398,7 +411,8 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
     match needs {
         Some(Needs::Any(permissions)) => permissions,
         Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(Needs::Nothing | Needs::Loopback | Needs::Caller | Needs::Agent) | None => &[],
+        Some(Needs::Nothing | Needs::AnySite | Needs::Loopback | Needs::Caller | Needs::Agent)
+        | None => &[],
     }
 }
 

@@ -55,7 +55,8 @@ pub struct Connections(Arc<ConnectionTable>);
 struct ConnectionTable {
     limits: ConnectionLimits,
     started: Instant,
-    /// Milliseconds since the start, as of the last sweep, so that requests need not read a clock.
+    /// Milliseconds since the start, so that requests need not read a clock. Updated by `sweep` and
+    /// `close_one`.
     now: AtomicU64,
     state: Mutex<State>,
     /// Notified when a connection ends.

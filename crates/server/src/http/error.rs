@@ -1,13 +1,13 @@
 //! The only place that turns an error into `application/problem+json` (RFC 9457).
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{
     event::EmitError, json_text::JsonTextError, pattern::PatternError, quota::QuotaExceeded,
 };
-use svc_protocol::problem::{CONTENT_TYPE, Problem};
+use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, Problem};
 use svc_store::{InvalidPage, StoreError};
 
 use super::failures;
@@ -28,7 +28,7 @@ pub struct ApiError {
     /// `Retry-After`, in seconds.
     retry_after: Option<u64>,
     /// `WWW-Authenticate`.
-    challenge: Option<&'static str>,
+    challenge: Option<Cow<'static, str>>,
 }
 
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -93,14 +93,27 @@ impl ApiError {
     }
 
     /// Adds `WWW-Authenticate`.
-    pub fn challenge(mut self, challenge: &'static str) -> Self {
-        self.challenge = Some(challenge);
+    pub fn challenge(mut self, challenge: impl Into<Cow<'static, str>>) -> Self {
+        self.challenge = Some(challenge.into());
         self
     }
 
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
+    }
+
+    pub fn status(&self) -> u16 {
+        self.problem.status
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.problem.detail
+    }
+
+    /// The seconds of `Retry-After`.
+    pub fn wait(&self) -> Option<u64> {
+        self.retry_after
     }
 
     pub fn internal(error: &dyn std::error::Error) -> Self {
@@ -135,11 +148,9 @@ impl IntoResponse for ApiError {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(challenge) = self.challenge {
-            headers.insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static(challenge),
-            );
+        let challenge = self.challenge.as_deref().map(HeaderValue::from_str);
+        if let Some(Ok(challenge)) = challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         response
     }
@@ -352,8 +363,8 @@ impl From<StoreError> for ApiError {
         match error {
             // Either nothing was changed or the outcome is unknown: the client may retry.
             StoreError::Unavailable(_) => Self::unavailable(
-                "database_unavailable",
-                "the database cannot be reached at the moment; try again",
+                DATABASE_UNAVAILABLE,
+                "the database cannot be reached at the moment; try again, with the same `Idempotency-Key` if the request had one",
             ),
             error => Self::internal(&error),
         }

@@ -79,7 +79,7 @@ pub async fn stream(
         .history
         .stream(caller, patterns.transpose()?.unwrap_or_default())?;
     if app.store.is_shared() {
-        // Catch up first, so that the stream starts at a defined point.
+        // Events that other servers committed before this request are not part of the stream.
         app.stream_catch_up.now().await;
         messages.skip_to_now();
     }

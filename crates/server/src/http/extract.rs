@@ -127,7 +127,7 @@ pub fn readmit_after(parts: &Parts, received: &CompleteBody) -> Result<Option<Ca
     }
 }
 
-/// Parses a record; large ones on the threads for long computations.
+/// Parses a record. Large records are parsed on the threads for long computations.
 async fn parse<T: DeserializeOwned + Send + 'static>(
     app: &App,
     parts: &Parts,
@@ -327,7 +327,7 @@ impl FromRequestParts<App> for PageRequest {
 
 pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE);
-    // A fast check for the usual spelling; the code below accepts the others.
+    // A fast check for the usual spelling; the code below accepts other spellings.
     if content_type.is_some_and(|value| value == "application/json") {
         return Ok(());
     }

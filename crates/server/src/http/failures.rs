@@ -80,6 +80,8 @@ failures! {
     INVALID_SCOPE = 400 "invalid_scope", "A scope does not exist";
     INVALID_EXPIRY = 400 "invalid_expiry", "`expires_in_days` is out of range";
     OUTLIVES_PARENT = 403 "outlives_parent", "A token cannot outlive the token that created it";
+    SESSION_REQUIRED = 403 "session_required", "Only a signed-in browser may answer this";
+    INVALID_REDIRECT = 400 "invalid_redirect", "A redirect address of the app is not allowed";
 
     // Spaces.
     LINKED_ELSEWHERE = 409 "linked_elsewhere", "Another server of the zone holds the link";

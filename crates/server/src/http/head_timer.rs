@@ -115,7 +115,7 @@ mod tests {
         begin(&mut timer.sleep_until(start + STEP)).await;
         timer.sleep_until(start + 3 * STEP).await;
         assert!(start.elapsed() >= 3 * STEP);
-        // A deadline before that of the alarm.
+        // A deadline that is earlier than the alarm.
         let start = timer.now();
         begin(&mut timer.sleep_until(start + 1_000 * STEP)).await;
         timer.sleep_until(start + STEP).await;

@@ -267,7 +267,7 @@ fn security(route: &Route) -> Value {
     };
     let alternatives = credentials.iter().map(|name| json!({*name: []}));
     match route.needs {
-        Needs::Nothing | Needs::Loopback => json!([]),
+        Needs::Nothing | Needs::AnySite | Needs::Loopback => json!([]),
         Needs::Agent => json!([{"agent": []}]),
         Needs::LoopbackOrAudit => alternatives.chain([json!({})]).collect(),
         Needs::Caller | Needs::Any(_) => alternatives.collect(),
@@ -278,7 +278,7 @@ fn permissions(needs: Needs) -> Vec<&'static str> {
     match needs {
         Needs::Any(permissions) => permissions.iter().map(|p| p.as_str()).collect(),
         Needs::LoopbackOrAudit => vec![svc_core::Permission::ViewAudit.as_str()],
-        Needs::Nothing | Needs::Loopback | Needs::Caller | Needs::Agent => vec![],
+        Needs::Nothing | Needs::AnySite | Needs::Loopback | Needs::Caller | Needs::Agent => vec![],
     }
 }
 
@@ -307,7 +307,7 @@ fn agent_rule(route: &Route) -> &'static str {
 /// The access rule of a route in words.
 fn access(route: &Route, scopes: &[&str]) -> String {
     let who = match route.needs {
-        Needs::Nothing => "Needs no credential.".to_owned(),
+        Needs::Nothing | Needs::AnySite => "Needs no credential.".to_owned(),
         Needs::Loopback => "Needs a request from the server's own machine.".to_owned(),
         Needs::Caller => "Needs any credential.".to_owned(),
         Needs::Any(_) => {
@@ -316,7 +316,7 @@ fn access(route: &Route, scopes: &[&str]) -> String {
         }
         Needs::Agent => "Needs an agent token.".to_owned(),
         Needs::LoopbackOrAudit => {
-            "Needs the permission `view_audit`, or no credential on the server's machine."
+            "Needs the permission `view_audit`, or a request from the server's own machine."
                 .to_owned()
         }
     };

@@ -44,7 +44,7 @@ pub async fn readyz(app: App) -> Readiness {
         reason: None,
         database,
     };
-    if app.shutdown.is_cancelled() {
+    if app.stop_requested.is_cancelled() || app.shutdown.is_cancelled() {
         return unready("the server is stopping");
     }
     let query = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));

@@ -16,7 +16,7 @@ use svc_core::Permission::{
 use super::{
     agent_link, audit, auth,
     describe::{Describe, Operation},
-    event_sinks, events, groups, mcp, methods, openapi, operations, roles, scripts, servers,
+    event_sinks, events, groups, mcp, methods, oauth, openapi, operations, roles, scripts, servers,
     sessions, setup, spaces, stats, templates, tokens, users, web,
 };
 use crate::app::App;
@@ -26,6 +26,8 @@ use crate::app::App;
 pub enum Needs {
     /// Any request, without a credential.
     Nothing,
+    /// Any request, also from a page of another site. Credentials are ignored.
+    AnySite,
     /// Any authenticated caller.
     Caller,
     /// A caller with at least one of these permissions.
@@ -38,7 +40,7 @@ pub enum Needs {
     LoopbackOrAudit,
 }
 
-/// What an agent token, which otherwise acts as the space's owner, may do on a route.
+/// What an agent token may do on a route. An agent token acts as the owner of its space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
     AsOwner,
@@ -80,6 +82,22 @@ pub fn routes() -> Vec<Route> {
         page("/api/docs",                       web::index),
         page("/web/{*path}",                    web::file),
         page(web::ANY_PATH,                     web::any_path),
+        page("/authorize",                      oauth::authorize),
+        any_site(Method::GET,  "/.well-known/oauth-protected-resource",       oauth::protected_resource),
+        any_site(Method::GET,  "/.well-known/oauth-protected-resource/mcp",   oauth::protected_resource),
+        any_site(Method::GET,  "/.well-known/oauth-authorization-server",     oauth::authorization_server),
+        any_site(Method::GET,  "/.well-known/oauth-authorization-server/mcp", oauth::authorization_server),
+        any_site(Method::POST, "/token",                oauth::token),
+        any_site(Method::POST, "/register",             oauth::register),
+        any_site(Method::POST, "/revoke",               oauth::revoke),
+        any_site(Method::POST, "/device_authorization", oauth::device_authorization),
+        any_site(Method::OPTIONS, "/.well-known/oauth-protected-resource",       oauth::preflight),
+        any_site(Method::OPTIONS, "/.well-known/oauth-protected-resource/mcp",   oauth::preflight),
+        any_site(Method::OPTIONS, "/.well-known/oauth-authorization-server",     oauth::preflight),
+        any_site(Method::OPTIONS, "/.well-known/oauth-authorization-server/mcp", oauth::preflight),
+        any_site(Method::OPTIONS, "/token",             oauth::preflight),
+        any_site(Method::OPTIONS, "/register",          oauth::preflight),
+        any_site(Method::OPTIONS, "/revoke",            oauth::preflight),
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
         post("/api/auth/sign-in",               Loopback,  Never,    sessions::sign_in),
@@ -155,6 +173,16 @@ pub fn routes() -> Vec<Route> {
         post("/api/event-sinks/{id}/resend",    SINKS,     AsOwner,  event_sinks::resend_many),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
         post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, AsOwner, event_sinks::resend),
+        get("/api/oauth/requests/{id}",         Caller,    Never,    oauth::manage::find_consent),
+        post("/api/oauth/requests/{id}",        Caller,    Never,    oauth::manage::decide),
+        get("/api/oauth/devices/{user_code}",   Caller,    Never,    oauth::manage::find_device),
+        post("/api/oauth/devices/{user_code}",  Caller,    Never,    oauth::manage::decide_device),
+        get("/api/oauth/grants",                Caller,    Never,    oauth::manage::list_grants),
+        delete("/api/oauth/grants/{id}",        Caller,    Never,    oauth::manage::delete_grant),
+        get("/api/oauth/clients",               USERS,     Never,    oauth::manage::list_clients),
+        post("/api/oauth/clients",              USERS,     Never,    oauth::manage::create_client),
+        patch("/api/oauth/clients/{id}",        USERS,     Never,    oauth::manage::patch_client),
+        delete("/api/oauth/clients/{id}",       USERS,     Never,    oauth::manage::delete_client),
         get("/api/audit",                       AUDIT,     AsOwner,  audit::list),
         get("/agent/link",                      Agent,     AsOwner,  agent_link::upgrade),
     ]
@@ -199,6 +227,7 @@ impl std::fmt::Display for Needs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nothing => f.write_str("nothing"),
+            Self::AnySite => f.write_str("nothing, from any site"),
             Self::Caller => f.write_str("caller"),
             Self::Any(permissions) => {
                 let names: Vec<_> = permissions.iter().map(|p| p.as_str()).collect();
@@ -240,6 +269,27 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
         agents: Agents::AsOwner,
         describe: None,
         handler: on(MethodFilter::GET, handler),
+    }
+}
+
+/// An endpoint of OAuth, which its standards describe.
+fn any_site<H: Handler<T, App>, T: 'static>(
+    method: Method,
+    path: &'static str,
+    handler: H,
+) -> Route {
+    let filter = match method {
+        Method::GET => MethodFilter::GET,
+        Method::OPTIONS => MethodFilter::OPTIONS,
+        _ => MethodFilter::POST,
+    };
+    Route {
+        method,
+        path,
+        needs: Needs::AnySite,
+        agents: Agents::AsOwner,
+        describe: None,
+        handler: on(filter, handler),
     }
 }
 

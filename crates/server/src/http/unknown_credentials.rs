@@ -1,7 +1,8 @@
 //! Credentials that no server of the zone knew when they were last presented. A client that repeats
 //! a revoked or invented credential then does not cause a database query each time.
 //!
-//! A credential cannot be presented before it is created, so an unknown one stays unknown.
+//! Credentials are random and cannot be presented before they are created, so an unknown credential
+//! stays unknown.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ use svc_store::Hash;
 
 /// How long a credential is remembered.
 const REMEMBER_FOR: Duration = Duration::from_secs(5);
-/// Credentials remembered; a new one overwrites the one with the same index.
+/// The number of remembered credentials. A new credential overwrites the credential with the same
+/// index.
 const CAPACITY: usize = 1_024;
 
 pub(super) struct UnknownCredentials(Mutex<Vec<Option<(Hash, Instant)>>>);

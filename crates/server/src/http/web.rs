@@ -16,7 +16,21 @@ pub const ANY_PATH: &str = "/{*path}";
 /// The file of the single page.
 const PAGE: &str = "index.html";
 /// First segments of paths that are never a page.
-const RESERVED: [&str; 7] = ["api", "web", "mcp", "agent", "metrics", "healthz", "readyz"];
+const RESERVED: [&str; 13] = [
+    "api",
+    "web",
+    "mcp",
+    "agent",
+    "metrics",
+    "healthz",
+    "readyz",
+    ".well-known",
+    "authorize",
+    "token",
+    "register",
+    "revoke",
+    "device_authorization",
+];
 
 /// Nothing from other hosts, nothing inline, and no page may embed this one.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
@@ -95,10 +109,15 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
         header::ETAG,
         HeaderValue::try_from(tag).expect("a hash is text of a header"),
     );
-    for (name, value) in HEADERS {
-        sent.insert(name, HeaderValue::from_static(value));
-    }
+    protect_page(sent);
     Ok(response)
+}
+
+/// Sets the headers of every page.
+pub fn protect_page(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }
 
 fn content(found: WebAsset, headers: &HeaderMap) -> Response {

@@ -31,7 +31,7 @@ impl Identity {
     }
 
     /// An entry about an action of the caller, with the current time.
-    pub(super) fn entry(
+    pub fn entry(
         &self,
         caller: &Caller,
         action: &'static str,
@@ -41,7 +41,7 @@ impl Identity {
         self.entry_by(caller.user.name.as_str(), action, target, detail)
     }
 
-    pub(super) fn entry_by(
+    pub fn entry_by(
         &self,
         actor: &str,
         action: &'static str,

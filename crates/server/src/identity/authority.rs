@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use svc_clock::Clock;
 use svc_core::Timestamp;
-use svc_store::{Store, StoreError, Tx, agent_tokens, sessions, tokens, users};
+use svc_store::{Store, StoreError, Tx, agent_tokens, oauth, sessions, tokens, users};
 
 use super::{
     Identity,
@@ -114,6 +114,12 @@ fn resolve_credential(
                 .filter(|session| session.user_id == user && session.hash == caller.key)
                 .ok_or(AccessDenied::Unknown)?;
             Some(session.expires_at)
+        }
+        Credential::App { grant_id, .. } => {
+            let token = oauth::tokens::find(tx, &caller.key)?
+                .filter(|token| token.user_id == user && token.grant_id == grant_id)
+                .ok_or(AccessDenied::Unknown)?;
+            Some(token.expires_at)
         }
         Credential::Agent { space_id, .. } => {
             let tokens = agent_tokens::list_of_space(tx, space_id)?;

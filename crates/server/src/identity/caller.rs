@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use svc_core::{
-    GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
+    GrantId, GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
     Timestamp, TokenId, UserId, UserName,
     event::{Actor, ActorKind},
     space::StopReason,
@@ -99,6 +99,11 @@ pub enum Credential {
     Session {
         id: SessionId,
     },
+    /// An app that the user connected. Its token always has scopes.
+    App {
+        grant_id: GrantId,
+        scopes: Scopes,
+    },
     Agent {
         space_id: SpaceId,
         /// Whether the space was stopped on request. Its agent may then only ask for a link, which
@@ -122,14 +127,23 @@ impl Credential {
         }
     }
 
-    /// `token`, `session`, `agent`, `script` or `process`.
+    /// `token`, `session`, `app`, `agent`, `script` or `process`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Token { .. } => "token",
             Self::Session { .. } => "session",
+            Self::App { .. } => "app",
             Self::Agent { .. } => "agent",
             Self::Script => "script",
             Self::Process => "process",
+        }
+    }
+
+    /// The scopes of a token. Other credentials are not limited to routes.
+    pub fn scopes(&self) -> Option<&Scopes> {
+        match self {
+            Self::Token { scopes, .. } | Self::App { scopes, .. } => Some(scopes),
+            Self::Session { .. } | Self::Agent { .. } | Self::Script | Self::Process => None,
         }
     }
 }
@@ -205,6 +219,7 @@ impl Caller {
             Credential::Agent { .. } => ActorKind::Agent,
             Credential::Token { .. }
             | Credential::Session { .. }
+            | Credential::App { .. }
             | Credential::Script
             | Credential::Process => ActorKind::User,
         };
@@ -221,12 +236,10 @@ impl Caller {
 
     /// `GET /api/auth/me`, on a server whose configuration says `quotas`.
     pub fn me(&self, quotas: &Quotas) -> api::Me {
-        let (scopes, space_id) = match &self.credential {
-            Credential::Token { scopes, .. } => (scopes.clone(), None),
-            Credential::Session { .. } | Credential::Script | Credential::Process => {
-                (Scopes::UNRESTRICTED, None)
-            }
-            Credential::Agent { space_id, .. } => (Scopes::UNRESTRICTED, Some(*space_id)),
+        let scopes = self.credential.scopes().cloned();
+        let space_id = match self.credential {
+            Credential::Agent { space_id, .. } => Some(space_id),
+            _ => None,
         };
         api::Me {
             id: self.user.id,
@@ -235,7 +248,7 @@ impl Caller {
             groups: self.user.group_names.clone(),
             permissions: self.user.permissions,
             credential: self.credential.name().to_owned(),
-            scopes,
+            scopes: scopes.unwrap_or_default(),
             space_id,
             quotas: self.user.quotas(quotas),
         }
@@ -249,13 +262,11 @@ impl Caller {
         }
     }
 
-    pub(super) fn session_id(&self) -> Option<SessionId> {
+    /// The session of the request.
+    pub fn session_id(&self) -> Option<SessionId> {
         match self.credential {
             Credential::Session { id } => Some(id),
-            Credential::Token { .. }
-            | Credential::Agent { .. }
-            | Credential::Script
-            | Credential::Process => None,
+            _ => None,
         }
     }
 }

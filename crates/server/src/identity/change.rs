@@ -91,7 +91,9 @@ impl FromIterator<ZoneChange> for AffectedRecords {
                 ZoneChange::User(id) => Self::user(id),
                 ZoneChange::Space(id) => Self::space(id),
                 ZoneChange::Groups => Self::groups(Vec::new()),
-                ZoneChange::Tools(_) => Self::none(),
+                ZoneChange::Tools(_) | ZoneChange::Servers | ZoneChange::LogRequest(_) => {
+                    Self::none()
+                }
             });
         }
         affected
@@ -139,7 +141,8 @@ impl Identity {
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Reads the affected records into the directory, and those of an earlier refresh that failed.
+    /// Reads the affected records into the directory, and also the records of an earlier refresh
+    /// that failed.
     pub async fn refresh(&self, affected: AffectedRecords) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());

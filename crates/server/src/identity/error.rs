@@ -7,6 +7,7 @@ use svc_store::StoreError;
 use thiserror::Error;
 
 use super::directory::AccessDenied;
+use crate::limits::LoginRefused;
 
 /// The error code for a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";
@@ -47,6 +48,15 @@ fn in_words(wait: Duration) -> String {
     }
 }
 
+impl From<LoginRefused> for IdentityError {
+    fn from(refused: LoginRefused) -> Self {
+        match refused {
+            LoginRefused::Wait(retry_after) => Self::TooManyAttempts { retry_after },
+            LoginRefused::Store(error) => error.into(),
+        }
+    }
+}
+
 impl IdentityError {
     /// A stable code for programs.
     pub fn code(&self) -> &'static str {
@@ -62,21 +72,21 @@ impl IdentityError {
         }
     }
 
-    pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::Invalid {
             code,
             message: message.into(),
         }
     }
 
-    pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::Conflict {
             code,
             message: message.into(),
         }
     }
 
-    pub(super) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::Forbidden {
             code,
             message: message.into(),
@@ -90,7 +100,7 @@ impl IdentityError {
         }
     }
 
-    pub(super) fn not_found(kind: &'static str, id: impl ToString) -> Self {
+    pub fn not_found(kind: &'static str, id: impl ToString) -> Self {
         Self::NotFound {
             kind,
             id: id.to_string(),

@@ -15,7 +15,7 @@ use super::{
     power::Actor, quotas::check_limit,
 };
 
-/// Roles of the whole server. Each user is read with their roles.
+/// The maximum number of roles of the whole server.
 const ROLES_MAX: u64 = 1_000;
 
 impl Identity {

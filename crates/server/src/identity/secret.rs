@@ -44,9 +44,20 @@ pub(super) fn hex(hash: &Hash) -> String {
 /// without a look-up.
 pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
     match CredentialKind::recognise(text) {
-        Some(CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session) => {
-            Ok(hash_secret(text))
-        }
-        Some(CredentialKind::Setup | CredentialKind::SignIn) | None => Err(AccessDenied::Unknown),
+        Some(
+            CredentialKind::ApiToken
+            | CredentialKind::AgentToken
+            | CredentialKind::Session
+            | CredentialKind::AccessToken,
+        ) => Ok(hash_secret(text)),
+        Some(
+            CredentialKind::Setup
+            | CredentialKind::SignIn
+            | CredentialKind::RefreshToken
+            | CredentialKind::AuthorizationCode
+            | CredentialKind::DeviceCode
+            | CredentialKind::ClientSecret,
+        )
+        | None => Err(AccessDenied::Unknown),
     }
 }

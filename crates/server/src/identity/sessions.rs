@@ -56,7 +56,7 @@ impl Identity {
         let limit = &self.login_limit;
         limit
             .begin(&username, client.address, self.clock.now())
-            .map_err(|retry_after| IdentityError::TooManyAttempts { retry_after })?;
+            .await?;
         let name = username.clone();
         let found = self
             .store
@@ -69,11 +69,13 @@ impl Identity {
         let payer = Payer::address(client.address);
         let good = self.passwords.verify(payer, password, stored).await?;
         let Some(user) = found.filter(|_| good) else {
-            limit.fail(&username, client.address, self.clock.now());
+            limit
+                .fail(&username, client.address, self.clock.now())
+                .await?;
             self.note_failed_login(&username, &client).await?;
             return Err(invalid_credentials());
         };
-        limit.succeed(&username, client.address);
+        limit.succeed(&username, client.address).await?;
         self.open_session(user, client, None).await
     }
 
@@ -235,7 +237,7 @@ impl Identity {
         let username = caller.user.name.as_str();
         self.login_limit
             .begin(username, address, self.clock.now())
-            .map_err(|retry_after| IdentityError::TooManyAttempts { retry_after })?;
+            .await?;
         let found = self.store.read(move |tx| users::find(tx, user)).await?;
         let before = found.ok_or_else(invalid_credentials)?.password_hash;
         let stored = Some(before.clone());
@@ -245,13 +247,15 @@ impl Identity {
             .verify(payer, change.current_password, stored)
             .await?
         {
-            self.login_limit.fail(username, address, self.clock.now());
+            self.login_limit
+                .fail(username, address, self.clock.now())
+                .await?;
             return Err(IdentityError::forbidden(
                 "wrong_password",
                 "the current password is not right",
             ));
         }
-        self.login_limit.succeed(username, address);
+        self.login_limit.succeed(username, address).await?;
         let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
         let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));

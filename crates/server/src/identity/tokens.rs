@@ -4,19 +4,21 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::{
-    Quota, Scopes, TokenId, credential::CredentialKind, name::check_free_name, token::child_expiry,
+    Quota, Scopes, TokenId, UserId, credential::CredentialKind, name::check_free_name,
+    token::child_expiry,
 };
 use svc_protocol::api::{self, EXPIRY_DAYS_MAX};
 use svc_store::{
-    PageRequest,
+    Hash, PageRequest, Tx,
     audit::{self, Entry},
     tokens::{self, TokenRow},
+    users,
 };
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::AffectedRecords, error::IdentityError,
-    quotas::check_one_more, secret::Secret,
+    Identity, caller::Caller, change::AffectedRecords, directory::AccessDenied,
+    error::IdentityError, quotas::check_one_more, secret::Secret,
 };
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
@@ -74,10 +76,10 @@ impl Identity {
         Ok(self.shown_token(token, secret))
     }
 
-    /// Replaces the caller's tokens of this name by a new one that never expires. Tokens that were
-    /// made with them stay valid and become descendants of the new token. Only for the server
-    /// process, which renews a token at each start; when a user revokes a token, its descendants
-    /// are revoked too.
+    /// Replaces the caller's tokens of this name by a new token that never expires. Tokens that
+    /// were made with the old tokens stay valid and become descendants of the new token (a
+    /// revocation by a user also revokes the descendants). Only for the server process, which
+    /// renews a token at each start.
     pub async fn renew_token(
         &self,
         caller: &Caller,
@@ -111,6 +113,46 @@ impl Identity {
             })
             .await?;
         Ok(self.shown_token(token, secret))
+    }
+
+    /// Inserts a token for the command line, in the transaction that ends its login.
+    pub fn insert_login_token(
+        &self,
+        tx: &mut Tx<'_>,
+        user: UserId,
+        machine: &str,
+        hash: Hash,
+        lifetime: Duration,
+    ) -> Result<TokenId, IdentityError> {
+        let owner = users::find(tx, user)?.filter(|user| user.active);
+        let owner = owner.ok_or(AccessDenied::UserInactive)?;
+        let now = self.clock.now();
+        let name = format!("cli@{machine}");
+        let token = TokenRow {
+            id: TokenId(Uuid::now_v7()),
+            user_id: user,
+            name: match check_free_name("token", &name) {
+                Ok(()) => name,
+                Err(_) => "cli".to_owned(),
+            },
+            hash,
+            scopes: Scopes::UNRESTRICTED,
+            created_at: now,
+            expires_at: Some(now.plus(lifetime)),
+            last_used_at: None,
+            parent_id: None,
+        };
+        let has = tokens::count(tx, user)?;
+        check_one_more::<IdentityError>(tx, &self.quotas, user, Quota::Tokens, has)?;
+        tokens::insert(tx, &token)?;
+        let entry = self.entry_by(
+            owner.username.as_str(),
+            "token.created",
+            ("token", token.id),
+            json!({"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}),
+        );
+        audit::append(tx, &entry)?;
+        Ok(token.id)
     }
 
     pub async fn list_tokens(

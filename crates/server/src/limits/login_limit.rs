@@ -4,6 +4,10 @@
 //! hash function with a secret key. No counter is evicted, so a flood of names or addresses cannot
 //! reset one. Two keys (a name, an address or a pair of both) that share a slot in one row very
 //! likely have different slots in the other row.
+//!
+//! In a zone, failures are also counted in the database (`zone_failures`), for all servers together.
+
+mod zone_failures;
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
@@ -16,8 +20,11 @@ use svc_core::{
     Timestamp,
     login::{Failures, LoginDelay},
 };
+use svc_store::{Store, StoreError};
 
-/// How failed logins slow down further ones.
+use self::zone_failures::ZoneFailures;
+
+/// How failed logins slow down further logins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoginPolicy {
     pub slow_down: LoginDelay,
@@ -42,6 +49,22 @@ impl Default for LoginPolicy {
 pub struct LoginLimit {
     rule: LoginDelay,
     counts: Mutex<Counts>,
+    /// The failures at all servers of a zone.
+    zone: Option<ZoneFailures>,
+}
+
+/// Why a login may not be attempted now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LoginRefused {
+    /// There were failures; the next attempt must wait.
+    Wait(Duration),
+    Store(StoreError),
+}
+
+impl From<StoreError> for LoginRefused {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
 struct Counts {
@@ -51,8 +74,17 @@ struct Counts {
 }
 
 impl LoginLimit {
-    pub fn new(policy: LoginPolicy) -> Self {
+    pub fn new(policy: LoginPolicy, store: &Store) -> Self {
+        let zone = || ZoneFailures::new(store.clone(), policy);
         Self {
+            zone: store.is_shared().then(zone),
+            ..Self::of_one_server(policy)
+        }
+    }
+
+    fn of_one_server(policy: LoginPolicy) -> Self {
+        Self {
+            zone: None,
             rule: policy.slow_down,
             counts: Mutex::new(Counts {
                 own: Table::new(policy.tracked),
@@ -64,8 +96,22 @@ impl LoginLimit {
     }
 
     /// Counts an attempt as failed before the password is checked, so that concurrent attempts
-    /// cannot avoid the limit. The error is the time to wait; a rejected attempt is not counted.
-    pub fn begin(&self, username: &str, address: IpAddr, now: Timestamp) -> Result<(), Duration> {
+    /// cannot avoid the limit. A rejected attempt is not counted.
+    pub async fn begin(
+        &self,
+        username: &str,
+        address: IpAddr,
+        now: Timestamp,
+    ) -> Result<(), LoginRefused> {
+        if let Some(zone) = &self.zone {
+            zone.check(username, network(address)).await?;
+        }
+        self.begin_here(username, address, now)
+            .map_err(LoginRefused::Wait)
+    }
+
+    /// The error is the time to wait.
+    fn begin_here(&self, username: &str, address: IpAddr, now: Timestamp) -> Result<(), Duration> {
         let (rule, address) = (&self.rule, network(address));
         let mut counts = self.counts.lock();
         let own = (username, address);
@@ -86,7 +132,20 @@ impl LoginLimit {
     }
 
     /// Records that the attempt counted by [`begin`](Self::begin) has failed: the wait starts now.
-    pub fn fail(&self, username: &str, address: IpAddr, now: Timestamp) {
+    pub async fn fail(
+        &self,
+        username: &str,
+        address: IpAddr,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.renew_here(username, address, now);
+        match &self.zone {
+            Some(zone) => zone.count(username, network(address)).await,
+            None => Ok(()),
+        }
+    }
+
+    fn renew_here(&self, username: &str, address: IpAddr, now: Timestamp) {
         let own = (username, network(address));
         let renew = |failures: Failures| Failures {
             last: failures.last.max(now),
@@ -97,7 +156,15 @@ impl LoginLimit {
 
     /// Records that the attempt counted by [`begin`](Self::begin) has succeeded, so that it no
     /// longer counts as failed.
-    pub fn succeed(&self, username: &str, address: IpAddr) {
+    pub async fn succeed(&self, username: &str, address: IpAddr) -> Result<(), StoreError> {
+        self.forgive_here(username, address);
+        match &self.zone {
+            Some(zone) => zone.reset(username, network(address)).await,
+            None => Ok(()),
+        }
+    }
+
+    fn forgive_here(&self, username: &str, address: IpAddr) {
         let address = network(address);
         let mut counts = self.counts.lock();
         let less = |failures: Failures| Failures {
@@ -166,7 +233,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_000_000);
 
     fn limit() -> LoginLimit {
-        LoginLimit::new(LoginPolicy {
+        LoginLimit::of_one_server(LoginPolicy {
             slow_down: LoginDelay {
                 free: 2,
                 wait_max: Duration::from_secs(8),
@@ -189,17 +256,17 @@ mod tests {
     fn waits_grow_only_for_one_user_at_one_address() {
         let limit = limit();
         let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
-        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
-        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
+        assert_eq!(limit.begin_here("ann", here, NOW), Ok(()));
+        assert_eq!(limit.begin_here("ann", here, NOW), Ok(()));
         for _ in 0..100 {
-            let waits = limit.begin("ann", here, NOW);
+            let waits = limit.begin_here("ann", here, NOW);
             assert_eq!(waits, Err(Duration::from_secs(1)), "refusals do not count");
         }
-        assert_eq!(limit.begin("ann", there, NOW), Ok(()));
-        assert_eq!(limit.begin("bob", here, NOW), Ok(()));
-        assert_eq!(limit.begin("ann", here, after(1)), Ok(()));
+        assert_eq!(limit.begin_here("ann", there, NOW), Ok(()));
+        assert_eq!(limit.begin_here("bob", here, NOW), Ok(()));
+        assert_eq!(limit.begin_here("ann", here, after(1)), Ok(()));
         assert_eq!(
-            limit.begin("ann", here, after(1)),
+            limit.begin_here("ann", here, after(1)),
             Err(Duration::from_secs(2))
         );
     }
@@ -209,12 +276,15 @@ mod tests {
         let limit = limit();
         for host in 0..100 {
             let same_network = address(&format!("2001:db8::{:x}", host % 7 + 1));
-            let _ = limit.begin(&format!("user{host}"), same_network, NOW);
+            let _ = limit.begin_here(&format!("user{host}"), same_network, NOW);
         }
         let here = address("2001:db8::9");
-        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
-        assert_eq!(limit.begin("ann", here, NOW), Err(Duration::from_secs(1)));
-        assert_eq!(limit.begin("ann", here, after(1)), Ok(()));
+        assert_eq!(limit.begin_here("ann", here, NOW), Ok(()));
+        assert_eq!(
+            limit.begin_here("ann", here, NOW),
+            Err(Duration::from_secs(1))
+        );
+        assert_eq!(limit.begin_here("ann", here, after(1)), Ok(()));
     }
 
     #[test]
@@ -222,12 +292,12 @@ mod tests {
         let limit = limit();
         let here = address("10.0.0.1");
         for seconds in [0, 0, 1, 3] {
-            assert_eq!(limit.begin("ann", here, after(seconds)), Ok(()));
+            assert_eq!(limit.begin_here("ann", here, after(seconds)), Ok(()));
         }
         for n in 0..500 {
-            let _ = limit.begin(&format!("user{n}"), here, after(3));
+            let _ = limit.begin_here(&format!("user{n}"), here, after(3));
         }
-        assert!(limit.begin("ann", here, after(3)).is_err());
+        assert!(limit.begin_here("ann", here, after(3)).is_err());
     }
 
     #[test]
@@ -235,8 +305,8 @@ mod tests {
         let limit = limit();
         let here = address("10.0.0.1");
         for _ in 0..50 {
-            assert_eq!(limit.begin("ann", here, NOW), Ok(()));
-            limit.succeed("ann", here);
+            assert_eq!(limit.begin_here("ann", here, NOW), Ok(()));
+            limit.forgive_here("ann", here);
         }
     }
 }

@@ -9,7 +9,11 @@ use std::{
 use parking_lot::Mutex;
 use svc_core::UserId;
 
+use super::CountUse;
+
 const WINDOW: Duration = Duration::from_secs(60);
+/// The wait if all actions were at other servers, which do not report their times.
+const ELSEWHERE_RETRY: Duration = Duration::from_secs(5);
 
 /// The limit is exceeded; retry after this time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,36 +22,67 @@ pub struct OverMinuteLimit {
     pub retry_after: Duration,
 }
 
-/// At most `per_minute` actions of one user within a minute.
+/// At most `per_minute` actions of one user within a minute. In a zone, the actions at other servers
+/// count too, as soon as they are reported.
 pub struct MinuteLimit {
     per_minute: usize,
-    taken: Mutex<HashMap<UserId, VecDeque<Instant>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    taken: HashMap<UserId, VecDeque<Instant>>,
+    /// Actions of the last minute at other servers.
+    elsewhere: HashMap<UserId, usize>,
 }
 
 impl MinuteLimit {
     pub fn new(per_minute: usize) -> Self {
         Self {
             per_minute,
-            taken: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
     pub fn take(&self, user: UserId, now: Instant) -> Result<(), OverMinuteLimit> {
-        let mut users = self.taken.lock();
-        users.retain(|_, taken| {
+        let mut state = self.state.lock();
+        state.forget_old(now);
+        let elsewhere = state.elsewhere.get(&user).copied().unwrap_or_default();
+        let here = state.taken.get(&user).map_or(0, VecDeque::len);
+        if here + elsewhere >= self.per_minute {
+            let oldest = state.taken.get(&user).and_then(VecDeque::front);
+            let wait = oldest.map_or(ELSEWHERE_RETRY, |&oldest| {
+                WINDOW.saturating_sub(now.saturating_duration_since(oldest))
+            });
+            return Err(OverMinuteLimit {
+                per_minute: self.per_minute,
+                retry_after: wait,
+            });
+        }
+        state.taken.entry(user).or_default().push_back(now);
+        Ok(())
+    }
+
+    /// The actions of the last minute at this server.
+    pub fn report(&self, now: Instant) -> Vec<CountUse> {
+        let mut state = self.state.lock();
+        state.forget_old(now);
+        let counts = state.taken.iter().map(|(user, taken)| (*user, taken.len()));
+        CountUse::busiest(counts)
+    }
+
+    /// Replaces the actions at other servers.
+    pub fn follow(&self, elsewhere: HashMap<UserId, usize>) {
+        self.state.lock().elsewhere = elsewhere;
+    }
+}
+
+impl State {
+    fn forget_old(&mut self, now: Instant) {
+        self.taken.retain(|_, taken| {
             taken.retain(|&at| now.saturating_duration_since(at) < WINDOW);
             !taken.is_empty()
         });
-        let taken = users.entry(user).or_default();
-        if taken.len() >= self.per_minute {
-            let oldest = taken.front().copied().unwrap_or(now);
-            return Err(OverMinuteLimit {
-                per_minute: self.per_minute,
-                retry_after: WINDOW.saturating_sub(now.saturating_duration_since(oldest)),
-            });
-        }
-        taken.push_back(now);
-        Ok(())
     }
 }
 
@@ -65,5 +100,17 @@ mod tests {
         assert_eq!(over.retry_after, Duration::from_secs(20));
         assert!(limit.take(UserId(uuid::Uuid::max()), at(40)).is_ok());
         assert!(limit.take(UserId::NIL, at(61)).is_ok());
+    }
+
+    #[test]
+    fn actions_at_other_servers_count() {
+        let (limit, now) = (MinuteLimit::new(2), Instant::now());
+        assert!(limit.take(UserId::NIL, now).is_ok());
+        let reported = limit.report(now);
+        assert_eq!((reported[0].user, reported[0].count), (UserId::NIL, 1));
+        limit.follow(HashMap::from([(UserId::NIL, 1)]));
+        assert!(limit.take(UserId::NIL, now).is_err());
+        limit.follow(HashMap::new());
+        assert!(limit.take(UserId::NIL, now).is_ok());
     }
 }

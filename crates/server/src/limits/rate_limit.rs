@@ -1,24 +1,74 @@
 //! Limits the requests of a user per second: a token bucket per user.
+//!
+//! In a zone, the limit holds for all servers together. Each server reports the use of its busy users
+//! and reads the reports of the others ([`RateLimit::report`], [`RateLimit::follow`]). From the reports
+//! each server computes the level of one bucket of the zone, and takes its share of that level and of
+//! the limit. Every use is subtracted once, so the sum over some seconds is exact although reports
+//! arrive late. Nothing is exchanged on the path of a request.
 
-use std::time::{Duration, Instant};
+mod share;
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
-use svc_core::UserId;
+use serde::{Deserialize, Serialize};
+use svc_core::{ServerId, UserId};
 
+use self::share::fair_share;
+use super::USES_MAX;
 use crate::random_key::RandomKeyMap;
 
 /// Number of buckets at which full ones are removed. A full bucket is the same as a new one.
 const BUCKETS_MAX: usize = 10_000;
+/// A user with a smaller part of the limit at this server is not reported, divided by the number of
+/// servers: all of them together may use this part unnoticed.
+const UNREPORTED: f64 = 0.02;
+/// The most that a bucket may owe for the use at other servers, in seconds of the limit.
+const DEBT_MAX: f64 = 10.0;
+/// The most servers whose use a bucket remembers.
+const SERVERS_MAX: usize = 256;
 
 pub struct RateLimit {
     /// `None`: no limit.
     per_second: Option<u32>,
-    buckets: Mutex<RandomKeyMap<UserId, Bucket>>,
+    buckets: Mutex<Buckets>,
+}
+
+struct Buckets {
+    users: RandomKeyMap<UserId, Bucket>,
+    /// The capacity of a bucket, and the tokens per second of a user without a share. Less than the
+    /// limit while the use at other servers cannot be read.
+    whole: f64,
 }
 
 struct Bucket {
     tokens: f64,
     filled: Instant,
+    /// Tokens per second: this server's share of the limit.
+    rate: f64,
+    /// Tokens that were taken since the bucket exists.
+    taken: u64,
+    /// Tokens that were requested since the last report.
+    requested: u64,
+    /// Tokens per second that were requested before the last report.
+    demand: f64,
+    /// `taken` of the other servers, as last reported.
+    elsewhere: Vec<(ServerId, u64)>,
+    sharing: Sharing,
+}
+
+/// How a bucket relates to those of the same user at other servers.
+#[derive(Clone, Copy)]
+enum Sharing {
+    /// No other server has reported the user.
+    Alone,
+    /// The level of the zone's bucket after the last reports, and `taken` at that time.
+    Zone { level: f64, taken: u64 },
+    /// Reports could not be read; each server allowed an equal part.
+    Divided,
 }
 
 /// The limit is exceeded; retry after this time.
@@ -27,11 +77,24 @@ pub struct OverLimit {
     pub retry_after: Duration,
 }
 
+/// What a user uses of a limit at one server.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RateUse {
+    pub user: UserId,
+    /// Tokens taken since the server counts them.
+    pub taken: u64,
+    /// Tokens per second that were requested lately, granted or not.
+    pub demand: f64,
+}
+
 impl RateLimit {
     pub fn new(per_second: Option<u32>) -> Self {
         Self {
             per_second,
-            buckets: Mutex::default(),
+            buckets: Mutex::new(Buckets {
+                users: RandomKeyMap::default(),
+                whole: per_second.map_or(0.0, f64::from),
+            }),
         }
     }
 
@@ -39,87 +102,197 @@ impl RateLimit {
     /// second. A larger batch passes if the bucket is full; the level is then negative until the
     /// batch is paid for.
     pub fn take(&self, user: UserId, calls: usize, now: Instant) -> Result<(), OverLimit> {
-        let Some(per_second) = self.per_second.map(f64::from) else {
+        if self.per_second.is_none() {
             return Ok(());
-        };
-        let mut buckets = self.buckets.lock();
-        if buckets.len() >= BUCKETS_MAX {
-            buckets.retain(|_, bucket| bucket.level(per_second, now) < per_second);
         }
-        let bucket = buckets.entry(user).or_insert(Bucket {
-            tokens: per_second,
-            filled: now,
-        });
-        bucket.tokens = bucket.level(per_second, now);
-        bucket.filled = now;
-        let wanted = (calls as f64).min(per_second);
+        let mut buckets = self.buckets.lock();
+        let Buckets { users, whole } = &mut *buckets;
+        if users.len() >= BUCKETS_MAX {
+            users.retain(|_, bucket| bucket.level(*whole, now) < *whole);
+        }
+        let bucket = users
+            .entry(user)
+            .or_insert_with(|| Bucket::new(*whole, now));
+        bucket.fill(*whole, now);
+        bucket.requested += calls as u64;
+        let wanted = (calls as f64).min(*whole);
         if bucket.tokens < wanted {
-            let wait = (wanted - bucket.tokens) / per_second;
+            let wait = (wanted - bucket.tokens) / bucket.rate;
             return Err(OverLimit {
                 retry_after: Duration::from_secs_f64(wait),
             });
         }
         bucket.tokens -= calls as f64;
+        bucket.taken += calls as u64;
         Ok(())
     }
 
     /// Takes more tokens from the user's bucket, for a cost that is known only afterwards. The level
     /// may become negative.
     pub fn charge(&self, user: UserId, more: usize, now: Instant) {
+        let mut buckets = self.buckets.lock();
+        let whole = buckets.whole;
+        if let Some(bucket) = buckets.users.get_mut(&user) {
+            bucket.fill(whole, now);
+            bucket.tokens -= more as f64;
+            bucket.taken += more as u64;
+            bucket.requested += more as u64;
+        }
+    }
+
+    /// The use of the busiest users, `elapsed` after the last report, for a zone of so many servers.
+    pub fn report(&self, elapsed: Duration, servers: u32) -> Vec<RateUse> {
+        let Some(per_second) = self.per_second else {
+            return Vec::new();
+        };
+        let least = f64::from(per_second) * UNREPORTED / f64::from(servers.max(1));
+        let seconds = elapsed.as_secs_f64().max(0.001);
+        let mut uses = Vec::new();
+        for (user, bucket) in &mut self.buckets.lock().users {
+            bucket.demand = std::mem::take(&mut bucket.requested) as f64 / seconds;
+            if bucket.demand >= least {
+                uses.push(RateUse {
+                    user: *user,
+                    taken: bucket.taken,
+                    demand: bucket.demand,
+                });
+            }
+        }
+        uses.sort_by(|a, b| b.demand.total_cmp(&a.demand));
+        uses.truncate(USES_MAX);
+        uses
+    }
+
+    /// Applies the reports of the other servers, `elapsed` after the last ones.
+    pub fn follow<'r>(
+        &self,
+        others: impl IntoIterator<Item = (ServerId, &'r [RateUse])>,
+        elapsed: Duration,
+        now: Instant,
+    ) {
         let Some(per_second) = self.per_second.map(f64::from) else {
             return;
         };
-        if let Some(bucket) = self.buckets.lock().get_mut(&user) {
-            bucket.tokens = bucket.level(per_second, now) - more as f64;
-            bucket.filled = now;
+        let mut by_user: HashMap<UserId, Vec<(ServerId, RateUse)>> = HashMap::new();
+        for (server, uses) in others {
+            for used in uses {
+                by_user.entry(used.user).or_default().push((server, *used));
+            }
+        }
+        let mut buckets = self.buckets.lock();
+        buckets.whole = per_second;
+        for (user, bucket) in &mut buckets.users {
+            let others = by_user.get(user).map_or(&[][..], Vec::as_slice);
+            bucket.follow(others, per_second, elapsed, now);
+        }
+    }
+
+    /// Divides the limit equally: the use at the other servers cannot be read.
+    pub fn divide(&self, servers: u32, now: Instant) {
+        let Some(per_second) = self.per_second.map(f64::from) else {
+            return;
+        };
+        let part = per_second / f64::from(servers.max(1));
+        let mut buckets = self.buckets.lock();
+        buckets.whole = part;
+        for bucket in buckets.users.values_mut() {
+            bucket.fill(part, now);
+            bucket.rate = part;
+            bucket.sharing = Sharing::Divided;
         }
     }
 }
 
 impl Bucket {
-    fn level(&self, per_second: f64, now: Instant) -> f64 {
-        let gained = now.saturating_duration_since(self.filled).as_secs_f64() * per_second;
-        (self.tokens + gained).min(per_second)
+    fn new(whole: f64, now: Instant) -> Self {
+        Self {
+            tokens: whole,
+            filled: now,
+            rate: whole,
+            taken: 0,
+            requested: 0,
+            demand: 0.0,
+            elsewhere: Vec::new(),
+            sharing: Sharing::Alone,
+        }
+    }
+
+    fn level(&self, whole: f64, now: Instant) -> f64 {
+        let gained = now.saturating_duration_since(self.filled).as_secs_f64() * self.rate;
+        (self.tokens + gained).min(whole)
+    }
+
+    fn fill(&mut self, whole: f64, now: Instant) {
+        self.tokens = self.level(whole, now);
+        self.filled = now;
+    }
+
+    /// Computes the level of the zone's bucket, and takes this server's share of it.
+    fn follow(
+        &mut self,
+        others: &[(ServerId, RateUse)],
+        per_second: f64,
+        elapsed: Duration,
+        now: Instant,
+    ) {
+        let is_whole = matches!(self.sharing, Sharing::Alone) && self.rate >= per_second;
+        if others.is_empty() && is_whole {
+            return;
+        }
+        let seconds = elapsed.as_secs_f64();
+        let level = match self.sharing {
+            // So far this bucket was the zone's.
+            Sharing::Alone | Sharing::Divided => self.level(per_second, now),
+            Sharing::Zone { level, taken } => {
+                level + per_second * seconds - self.taken.saturating_sub(taken) as f64
+            }
+        };
+        let used_max = per_second * (1.0 + seconds);
+        let mut used = 0.0;
+        for (server, other) in others {
+            let taken = match self.count(*server, other.taken) {
+                Some(taken) => taken as f64,
+                // A server whose use is read for the first time may have counted for long: this
+                // bucket is new, because its server has started, or the user comes here now.
+                None => (other.taken as f64).min(other.demand * seconds),
+            };
+            used += taken.min(used_max);
+        }
+        if matches!(self.sharing, Sharing::Divided) {
+            // Each server kept to its part.
+            used = 0.0;
+        }
+        let level = (level - used).clamp(-DEBT_MAX * per_second, per_second);
+        (self.rate, self.sharing) = match others.is_empty() {
+            true => (per_second, Sharing::Alone),
+            false => {
+                let demands = others.iter().map(|(_, other)| other.demand);
+                let taken = self.taken;
+                (
+                    fair_share(per_second, self.demand, demands),
+                    Sharing::Zone { level, taken },
+                )
+            }
+        };
+        self.tokens = level * self.rate / per_second;
+        self.filled = now;
+    }
+
+    /// The tokens that another server took since its last report. `None` if this is the first report
+    /// of the server.
+    fn count(&mut self, server: ServerId, taken: u64) -> Option<u64> {
+        let known = self.elsewhere.iter_mut().find(|(id, _)| *id == server);
+        let Some((_, before)) = known else {
+            if self.elsewhere.len() < SERVERS_MAX {
+                self.elsewhere.push((server, taken));
+            }
+            return None;
+        };
+        let before = std::mem::replace(before, taken);
+        // Less than before: the server has begun to count anew.
+        Some(taken.checked_sub(before).unwrap_or(taken))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_charge_reduces_the_tokens_of_later_calls() {
-        let (limit, user, now) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
-        assert!(limit.take(user, 1, now).is_ok());
-        limit.charge(user, 29, now);
-        let over = limit.take(user, 1, now).expect_err("empty");
-        assert!(over.retry_after >= Duration::from_secs(2), "{over:?}");
-        assert!(limit.take(user, 1, now + Duration::from_secs(3)).is_ok());
-    }
-
-    #[test]
-    fn without_a_limit_everything_passes() {
-        let limit = RateLimit::new(None);
-        assert!((0..10_000).all(|_| limit.take(UserId::NIL, 1_000, Instant::now()).is_ok()));
-    }
-
-    #[test]
-    fn a_bucket_holds_one_second_and_refills() {
-        let (limit, user, start) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
-        let at = |millis| start + Duration::from_millis(millis);
-        assert!((0..10).all(|_| limit.take(user, 1, at(0)).is_ok()));
-        let over = limit.take(user, 1, at(0)).expect_err("the bucket is empty");
-        assert_eq!(over.retry_after, Duration::from_millis(100));
-        assert!(limit.take(user, 1, at(100)).is_ok());
-        // Another user has a separate bucket.
-        assert!(limit.take(UserId(uuid::Uuid::max()), 1, at(0)).is_ok());
-    }
-
-    #[test]
-    fn a_large_batch_passes_once_and_is_paid_for() {
-        let (limit, user, start) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
-        assert!(limit.take(user, 100, start).is_ok());
-        assert!(limit.take(user, 1, start + Duration::from_secs(9)).is_err());
-        assert!(limit.take(user, 1, start + Duration::from_secs(10)).is_ok());
-    }
-}
+mod tests;

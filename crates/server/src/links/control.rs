@@ -9,7 +9,7 @@ use svc_protocol::agent_api::MethodServerState;
 use tokio::{sync::mpsc, time::timeout_at};
 use tracing::{info, warn};
 
-use super::Links;
+use super::{Links, tickets::AcceptedClaim};
 use crate::{
     live::{Availability, HealthReport, Link, LiveSpace},
     methods::publish::{CheckedPublication, RegistrationRejected},
@@ -40,14 +40,17 @@ impl Links {
             let (id, message) = *message;
             // Large futures are boxed, so that idle links need little memory.
             match message {
-                Control::Register(register) => {
-                    Box::pin(self.register(&live, &link, id, *register)).await;
-                }
-                Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
                 Control::Goodbye { reason } => {
                     link.set_agent_goodbye(reason);
                     link.closing().end_silently();
                 }
+                message if link.is_side() => {
+                    Box::pin(self.handle_side_control(&live, &link, id, message)).await;
+                }
+                Control::Register(register) => {
+                    Box::pin(self.register(&live, &link, id, *register)).await;
+                }
+                Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
                 Control::Health {
                     current,
                     consecutive_failures,
@@ -152,10 +155,22 @@ impl Links {
             Ok(checked) => self.publish(live, link, id, checked).await,
             Err(refused) => Err(refused),
         };
+        self.conclude(live, link, id, registered).await;
+    }
+
+    /// Withdraws the methods that a registration displaced, or tells the agent that the registration
+    /// is refused.
+    pub(super) async fn conclude(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        registered: Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected>,
+    ) {
         match registered {
             Ok(displaced) => self.displace(displaced).await,
             Err(refused) => {
-                info!(space.id = %live.id, space.name = %live.name, "registration refused: {refused}");
+                info!(space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {refused}");
                 let problem = refused.to_problem();
                 let _ = link.control(id, &Control::RegisterRefused { problem });
             }
@@ -178,8 +193,20 @@ impl Links {
         let lanes = self.declare(live, checked.subscriptions()).await?;
         // The answer is queued before any caller can pick the new providers, so the acceptance
         // reaches the agent before any call of the new registration.
-        let published = self.publisher.publish(checked, |accepted| {
+        let (generation, replaces) = (checked.generation(), checked.replaces());
+        let digest = *checked.digest();
+        let published = self.publisher.publish(checked, |mut accepted| {
             live.set_registration_error(None);
+            accepted.ticket = link.learns_servers().then(|| {
+                self.keys.issue(AcceptedClaim {
+                    space: live.id,
+                    instance: &link.instance,
+                    generation,
+                    place: accepted.place,
+                    replaces,
+                    digest: &digest,
+                })
+            });
             let _ = link.control(id, &Control::Registered(accepted));
             live.set_availability(Availability::Ready);
         });
@@ -199,7 +226,7 @@ impl Links {
     }
 
     /// Informs agents whose methods were replaced by another space.
-    async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
+    pub(super) async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {
             by_space.entry(space).or_default().push(name.to_string());
@@ -210,9 +237,12 @@ impl Links {
                 continue;
             };
             let _transition = live.transition.lock().await;
-            if let Err(error) = self
-                .declare(&live, self.registry.subscriptions_of(space))
-                .await
+            // The home server of a side link changes the subscriptions, when the agent registers
+            // the remaining methods there.
+            if !live.is_side()
+                && let Err(error) = self
+                    .declare(&live, self.registry.subscriptions_of(space))
+                    .await
             {
                 warn!(space.id = %space, "cannot remove the subscriptions of a space: {error}");
             }

@@ -126,7 +126,7 @@ impl Links {
     }
 
     /// Waits for the grace period. Returns `false` if the server stops before its end.
-    async fn wait_grace(&self) -> bool {
+    pub(super) async fn wait_grace(&self) -> bool {
         tokio::select! {
             () = tokio::time::sleep(self.policy.grace) => true,
             () = self.shutdown.cancelled() => false,

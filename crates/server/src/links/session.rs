@@ -6,8 +6,9 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_link::{
-    Control, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX,
-    OutboxReader, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome, WriteEnd,
+    AnnouncedServers, Control, FEATURE_LINKS, FEATURE_MOVES, FEATURE_USERS, FrameSink, FrameSource,
+    Goodbye, Hello, MISSED_HEARTBEATS_MAX, OutboxReader, Refusal, RefusalCode, SpaceIdentity,
+    VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     identity::{AccessDenied, Caller},
     lifecycle::{DeployedSpace, LinkRefused},
-    live::{Link, LiveSpace},
+    live::{Link, LinkSetup, LiveSpace},
 };
 
 /// Control messages of an agent that may wait. While the queue is full, the server does not read
@@ -35,10 +36,17 @@ impl Links {
             Ok(hello) => hello,
             Err(refusal) => return Box::pin(refuse(&mut sink, refusal)).await,
         };
-        match Box::pin(self.admit(&hello, caller, space)).await {
+        let admitted = match &hello.side {
+            Some(side) => Box::pin(self.admit_side(&hello, side, caller, space)).await,
+            None => Box::pin(self.admit(&hello, caller, space)).await,
+        };
+        match admitted {
             Ok((live, link, outgoing)) => {
                 self.run(&live, &link, outgoing, sink, source).await;
-                Box::pin(self.part(live, &link)).await;
+                match link.is_side() {
+                    true => Box::pin(self.part_side(live, &link)).await,
+                    false => Box::pin(self.part(live, &link)).await,
+                }
             }
             Err(refusal) => Box::pin(refuse(&mut sink, refusal)).await,
         }
@@ -62,11 +70,7 @@ impl Links {
         space: SpaceId,
     ) -> Result<(Arc<LiveSpace>, Arc<Link>, OutboxReader), Refusal> {
         if self.shutdown.is_cancelled() {
-            return Err(Refusal::new(
-                RefusalCode::Draining,
-                "the server is stopping",
-                true,
-            ));
+            return Err(draining());
         }
         let identity = self
             .lifecycle
@@ -93,20 +97,30 @@ impl Links {
         })?;
         self.note_declaring(space, declares);
         // The shutdown signal does not end the link: the link is drained first.
-        let (link, outgoing) = Link::new(
-            hello.instance.clone(),
+        let learns_servers = self.lifecycle.store.is_shared() && hello.has_feature(FEATURE_LINKS);
+        let (link, outgoing) = Link::new(LinkSetup {
+            instance: hello.instance.clone(),
             caller,
-            hello.has_feature(FEATURE_USERS),
-        );
-        let welcome = self.welcome(&live, health_check);
+            names_users: hello.has_feature(FEATURE_USERS),
+            is_side: false,
+            learns_servers,
+            moves_home: learns_servers && hello.has_feature(FEATURE_MOVES),
+            user_key: self.keys.users_of(space),
+        });
+        // Read under the lock of `announce`, so that this link misses no change of the list.
+        let announced = self.announced.read();
+        let known = announced.clone().filter(|_| learns_servers);
+        let welcome = self.welcome(&live, VERSION, health_check, known);
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
-        if let Some(old) = live.attach(Arc::clone(&link)) {
-            let is_same_agent = old.instance == link.instance;
-            old.closing().end(match is_same_agent {
-                true => Goodbye::Reconnect,
-                false => Goodbye::Replaced,
-            });
+        let old = live.attach(Arc::clone(&link));
+        drop(announced);
+        match old {
+            Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
+            // The agent makes this server its home. Calls in flight on its side link finish.
+            Some(old) if old.is_side() => self.retire(old),
+            Some(old) => old.closing().end(Goodbye::Reconnect),
+            None => {}
         }
         // Check again: a revocation that happened before `attach` did not find this link.
         if let Some(reason) = self.find_denial(&live) {
@@ -117,9 +131,15 @@ impl Links {
         Ok((Arc::clone(&live), link, outgoing))
     }
 
-    fn welcome(&self, live: &LiveSpace, health_check: HealthCheck) -> Welcome {
+    pub(super) fn welcome(
+        &self,
+        live: &LiveSpace,
+        version: u32,
+        health_check: HealthCheck,
+        announced: Option<AnnouncedServers>,
+    ) -> Welcome {
         Welcome {
-            version: VERSION,
+            version,
             server_id: self.server_id,
             svc_version: env!("CARGO_PKG_VERSION").to_owned(),
             space: live.identity.clone(),
@@ -127,12 +147,13 @@ impl Links {
             heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
                 .unwrap_or(10)
                 .max(1),
+            announced,
         }
     }
 
     /// Returns the live space with its transition lock held. Repeats if the space is removed from
     /// memory during the wait for the lock.
-    async fn enter_locked(
+    pub(super) async fn enter_locked(
         &self,
         (owner, identity): (UserId, SpaceIdentity),
         space: SpaceId,
@@ -157,7 +178,7 @@ impl Links {
         sink: FrameSink<AgentIo>,
         source: FrameSource<AgentIo>,
     ) {
-        let _counted = self.metrics.link_up();
+        let _counted = self.metrics.link_up(link.is_side());
         let (control, messages) = mpsc::channel(CONTROL_QUEUE);
         let writing = tokio::spawn(write(
             sink,
@@ -206,14 +227,18 @@ async fn refuse(sink: &mut FrameSink<AgentIo>, refusal: Refusal) {
     svc_link::refuse(sink, refusal).await;
 }
 
-fn denial(denied: AccessDenied) -> Refusal {
+pub(super) fn draining() -> Refusal {
+    Refusal::new(RefusalCode::Draining, "the server is stopping", true)
+}
+
+pub(super) fn denial(denied: AccessDenied) -> Refusal {
     match denied {
         AccessDenied::UserInactive => link_refusal(LinkRefused::OwnerInactive),
         denied => Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false),
     }
 }
 
-fn link_refusal(refused: LinkRefused) -> Refusal {
+pub(super) fn link_refusal(refused: LinkRefused) -> Refusal {
     let (code, detail, retry) = match refused {
         LinkRefused::Gone => (
             RefusalCode::Unauthorized,

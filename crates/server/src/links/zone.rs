@@ -1,17 +1,28 @@
 //! Reacts to changes that other servers of the zone made to spaces held by this server.
 
+use std::{sync::Arc, time::Duration};
+
 use svc_core::{
     SpaceId,
     space::{Health, State, StopReason},
 };
-use svc_link::{Control, Goodbye};
+use svc_link::{AnnouncedServer, AnnouncedServers, Control, Goodbye};
 use svc_store::{StoreError, spaces::SpaceRow};
 
-use super::Links;
+use super::{Links, side::side_goodbye};
+use crate::live::{Link, LiveSpace};
+
+/// How long the home link of an agent that has moved stays without a side link in its place.
+const MOVE_MAX: Duration = Duration::from_secs(10);
+
+/// Links per second that agents make to a server that joins.
+const LINKS_PER_SECOND: u32 = 1_000;
+/// The limits of the time over which agents spread their links to a server that joins.
+const SPREAD_MILLIS: std::ops::RangeInclusive<u32> = 1_000..=20_000;
 
 impl Links {
     /// Reads a space again. It may have been deleted, stopped, or linked to another server.
-    pub async fn follow(&self, space: SpaceId) -> Result<(), StoreError> {
+    pub async fn follow(self: &Arc<Self>, space: SpaceId) -> Result<(), StoreError> {
         let Some(live) = self.find(space) else {
             return Ok(());
         };
@@ -22,7 +33,17 @@ impl Links {
         let is_same_agent = live
             .link()
             .is_some_and(|link| Some(&link.instance) == instance.as_ref());
-        if let Some(reason) = self.goodbye_reason(row.as_ref(), is_same_agent) {
+        let reason = match live.link() {
+            Some(link) if self.is_moving(&link, row.as_ref(), is_same_agent) => {
+                self.expect_move(&live, link);
+                return Ok(());
+            }
+            Some(link) if link.is_side() => side_goodbye(row.as_ref(), is_same_agent),
+            // The methods of a lost side link stay for the grace period.
+            None if live.is_side() => side_goodbye(row.as_ref(), true),
+            _ => self.goodbye_reason(row.as_ref(), is_same_agent),
+        };
+        if let Some(reason) = reason {
             self.end(&live, reason);
             drop(transition);
             if row.is_none() {
@@ -31,7 +52,7 @@ impl Links {
             self.forget(space);
             return Ok(());
         }
-        let Some((row, link)) = row.zip(live.link()) else {
+        let Some((row, link)) = row.zip(live.link().filter(|link| !link.is_side())) else {
             return Ok(());
         };
         if row.state == State::Stopped {
@@ -43,6 +64,32 @@ impl Links {
             let _ = link.control(0, &Control::HealthCheckChanged { health_check });
         }
         Ok(())
+    }
+
+    /// Whether the agent of a home link has just made another server its home: it will replace the
+    /// link by a side link.
+    fn is_moving(&self, link: &Link, row: Option<&SpaceRow>, is_same_agent: bool) -> bool {
+        let is_home = !link.is_side() && link.moves_home();
+        let is_elsewhere = row.is_some_and(|row| {
+            row.state == State::Deployed && row.node_id.is_some_and(|node| node != self.server_id)
+        });
+        is_home && is_same_agent && is_elsewhere
+    }
+
+    /// Ends a home link that no side link replaces in time: the agent may have given up its link to
+    /// the other server.
+    fn expect_move(self: &Arc<Self>, live: &Arc<LiveSpace>, link: Arc<Link>) {
+        let (links, live) = (Arc::clone(self), Arc::clone(live));
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(MOVE_MAX.min(links.policy.grace / 2)) => {}
+                () = links.shutdown.cancelled() => return,
+            }
+            let _transition = live.transition.lock().await;
+            if live.is_current(&link) {
+                link.closing().end(Goodbye::Reconnect);
+            }
+        });
     }
 
     /// The goodbye to the agent of a space that may not be linked to this server.
@@ -67,10 +114,56 @@ impl Links {
         self.live.read().keys().copied().collect()
     }
 
-    /// The number of linked agents.
-    pub fn count(&self) -> u32 {
+    /// The number of linked agents, and the number of side links.
+    pub fn count(&self) -> (u32, u32) {
         let live = self.live.read();
-        let linked = live.values().filter(|live| live.link().is_some()).count();
-        u32::try_from(linked).unwrap_or(u32::MAX)
+        let links = live.values().filter_map(|live| live.link());
+        links.fold((0, 0), |(homes, sides), link| match link.is_side() {
+            true => (homes, sides + 1),
+            false => (homes + 1, sides),
+        })
+    }
+
+    /// Tells agents about a changed list of announced servers.
+    pub fn announce(&self, servers: Vec<AnnouncedServer>) {
+        let (homes, sides) = self.count();
+        // Held until every link was told: a link that is attached later reads the new list.
+        let mut announced = self.announced.write();
+        if announced
+            .as_ref()
+            .is_some_and(|known| known.servers == servers)
+        {
+            return;
+        }
+        let list = AnnouncedServers {
+            servers,
+            spread_millis: spread_millis(homes.saturating_add(sides)),
+        };
+        let message = Control::Servers(list.clone());
+        *announced = Some(list);
+        let live = self.live.read();
+        let links = live.values().filter_map(|live| live.link());
+        for link in links.filter(|link| link.learns_servers()) {
+            let _ = link.control(0, &message);
+        }
+    }
+}
+
+/// The time over which this number of agents spread their links to a server that joins.
+fn spread_millis(agents: u32) -> u32 {
+    let millis = u64::from(agents) * 1_000 / u64::from(LINKS_PER_SECOND);
+    u32::try_from(millis)
+        .unwrap_or(u32::MAX)
+        .clamp(*SPREAD_MILLIS.start(), *SPREAD_MILLIS.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_spread_their_links_to_a_server_that_joins() {
+        let spread = [0, 100, 5_000, 10_000, u32::MAX].map(spread_millis);
+        assert_eq!(spread, [1_000, 1_000, 5_000, 10_000, 20_000]);
     }
 }

@@ -1,7 +1,7 @@
 //! One live link: the rest of the server puts calls and control messages on it.
 
 use std::{
-    hash::{BuildHasher, RandomState},
+    hash::{DefaultHasher, Hasher},
     sync::{Arc, atomic::AtomicU32},
 };
 
@@ -20,8 +20,8 @@ use super::{
 };
 use crate::identity::Caller;
 
-/// Identifies a user on one link, where users take turns. In the unlikely case that two users have
-/// the same number, they share one turn.
+/// Identifies a user on the links of one space, where users take turns. In the unlikely case that
+/// two users have the same number, they share one turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserNumber(pub u32);
 
@@ -33,8 +33,16 @@ pub struct Link {
     outbox: Outbox,
     /// Whether the agent supports user numbers.
     names_users: bool,
-    /// Hashes users to numbers that reveal nothing about them.
-    numbers: RandomState,
+    /// Whether the agent has another home server. A side link carries calls, and never changes the
+    /// state of the space.
+    is_side: bool,
+    /// Whether the agent keeps links to several servers.
+    learns_servers: bool,
+    /// Whether the agent can make another server its home while this link is up.
+    moves_home: bool,
+    /// Hashes users to numbers that reveal nothing about them. The numbers of a space are the same at
+    /// every server of the zone, so that its agent lets users take turns over all its links.
+    numbers: DefaultHasher,
     calls: Mutex<CallTable>,
     /// Not ended by the server's shutdown signal: calls in flight finish first.
     closing: Closing,
@@ -42,19 +50,36 @@ pub struct Link {
     agent_goodbye: Mutex<Option<Goodbye>>,
 }
 
+/// The properties of a new link.
+pub struct LinkSetup {
+    pub instance: String,
+    pub caller: Caller,
+    pub names_users: bool,
+    pub is_side: bool,
+    pub learns_servers: bool,
+    pub moves_home: bool,
+    /// Secret, and the same for all links of the space.
+    pub user_key: [u8; 32],
+}
+
 /// The frame could not be queued; nothing was sent.
 #[derive(Debug)]
 pub struct NotSent;
 
 impl Link {
-    pub fn new(instance: String, caller: Caller, names_users: bool) -> (Arc<Self>, OutboxReader) {
+    pub fn new(setup: LinkSetup) -> (Arc<Self>, OutboxReader) {
         let (outbox, outgoing) = outbox(OutboxLimits::SERVER);
+        let mut numbers = DefaultHasher::new();
+        numbers.write(&setup.user_key);
         let link = Self {
-            instance,
-            caller,
+            instance: setup.instance,
+            caller: setup.caller,
             outbox,
-            names_users,
-            numbers: RandomState::new(),
+            names_users: setup.names_users,
+            is_side: setup.is_side,
+            learns_servers: setup.learns_servers,
+            moves_home: setup.moves_home,
+            numbers,
             calls: Mutex::default(),
             closing: Closing::default(),
             agent_goodbye: Mutex::default(),
@@ -63,8 +88,22 @@ impl Link {
     }
 
     pub fn number_of(&self, user: UserId) -> UserNumber {
+        let mut hasher = self.numbers.clone();
+        hasher.write_u128(user.0.as_u128());
         // The lower half of the hash is as random as the whole.
-        UserNumber(self.numbers.hash_one(user.0.as_u128()) as u32)
+        UserNumber(hasher.finish() as u32)
+    }
+
+    pub fn is_side(&self) -> bool {
+        self.is_side
+    }
+
+    pub fn learns_servers(&self) -> bool {
+        self.learns_servers
+    }
+
+    pub fn moves_home(&self) -> bool {
+        self.moves_home
     }
 
     pub fn names_users(&self) -> bool {
@@ -204,7 +243,8 @@ impl PendingCall {
         answer
     }
 
-    /// Asks the agent to cancel the call; `answer` then returns whether it had been sent.
+    /// Asks the agent to cancel the call. `answer` then returns whether the agent had sent the call
+    /// to the method server.
     pub fn cancel(&self) {
         self.link.cancel(self.user, self.id);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU8, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -42,6 +42,10 @@ pub struct LiveSpace {
     /// Counts the links of the space, so that the end of a grace period has no effect after a new
     /// link.
     link_number: AtomicU64,
+    /// Whether the current or last link is a side link.
+    is_side: AtomicBool,
+    /// The agent process and the generation of the last registration that came by a side link.
+    taken_over: Mutex<Option<(String, u32)>>,
     /// Why the repeated registration after a lost link was refused.
     registration_error: Mutex<Option<String>>,
     restarts: AtomicU64,
@@ -61,6 +65,8 @@ impl LiveSpace {
             link: RwLock::default(),
             availability: AtomicU8::new(Availability::Unlinked as u8),
             link_number: AtomicU64::new(0),
+            is_side: AtomicBool::new(false),
+            taken_over: Mutex::default(),
             registration_error: Mutex::default(),
             restarts: AtomicU64::new(0),
             health_pace: Mutex::default(),
@@ -74,11 +80,36 @@ impl LiveSpace {
 
     /// Sets the link of the space and returns the link that it replaces.
     pub fn attach(&self, link: Arc<Link>) -> Option<Arc<Link>> {
-        // The space takes no calls until the agent has registered on this link.
-        self.set_availability(Availability::Unlinked);
+        let mut current = self.link.write();
+        // The space takes no calls until the agent has registered on this link. An exception is a
+        // home link that replaces a side link of the same agent process, or the reverse: the agent
+        // knows the generation of the methods, so no call must fail meanwhile.
+        let continues = current
+            .as_ref()
+            .is_some_and(|old| old.instance == link.instance && (old.is_side() || link.is_side()));
+        if !continues {
+            self.set_availability(Availability::Unlinked);
+        }
+        self.is_side.store(link.is_side(), Ordering::Relaxed);
         self.link_number.fetch_add(1, Ordering::Relaxed);
         self.restarts.store(0, Ordering::Relaxed);
-        self.link.write().replace(link)
+        current.replace(link)
+    }
+
+    /// Whether the current or last link of the space at this server is a side link.
+    pub fn is_side(&self) -> bool {
+        self.is_side.load(Ordering::Relaxed)
+    }
+
+    /// Whether no registration of a later generation of this agent process came by a side link.
+    pub fn may_take_over(&self, instance: &str, generation: u32) -> bool {
+        let taken_over = self.taken_over.lock();
+        let later = |(known, last): &(String, u32)| known == instance && *last > generation;
+        !taken_over.as_ref().is_some_and(later)
+    }
+
+    pub fn note_taken_over(&self, instance: &str, generation: u32) {
+        *self.taken_over.lock() = Some((instance.to_owned(), generation));
     }
 
     pub fn is_current(&self, link: &Arc<Link>) -> bool {

@@ -184,7 +184,8 @@ pub fn of_method(
 
 pub fn of_script(script: &Arc<ScriptTool>) -> ListedTool {
     let source = ToolSource::Script(Arc::clone(script));
-    // Methods win over scripts with the same tool name: a method exists because a space runs.
+    // The last place: of two tools with one name, a method wins over a script, unless only the
+    // script is the user's own.
     project(
         source,
         script.params_schema.as_ref(),

@@ -46,7 +46,7 @@ pub struct Calls {
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
     pub openrpc: openrpc::OpenRpc,
-    pub rate_limit: RateLimit,
+    pub rate_limit: Arc<RateLimit>,
     pub stats: Arc<CallStats>,
 }
 

@@ -80,8 +80,8 @@ impl Discovery {
             .await
     }
 
-    /// Runs small work at once, and larger work on the compute pool, on the account of `account`.
-    /// `viewer` is the user whose visible methods determine the size of the work.
+    /// Runs small work at once, and larger work on the compute pool, as a job of the user
+    /// `account`. The number of methods that `viewer` sees determines the size of the work.
     pub async fn run_by_size<T: Send + 'static>(
         &self,
         account: UserId,

@@ -76,7 +76,8 @@ fn describe(method: &Method, components: &mut Components) -> Value {
         "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
         "result": {"name": "result", "schema": result},
     });
-    // OpenRPC defines neither member. Names that start with `x-` are for extensions.
+    // OpenRPC defines neither a title nor annotations. Names that start with `x-` are for
+    // extensions.
     if let Some(title) = &method.title {
         described["x-title"] = json!(title);
     }

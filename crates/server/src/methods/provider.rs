@@ -9,7 +9,11 @@ use std::{
 };
 
 use bytes::{BufMut, Bytes};
-use svc_core::{UserId, registration::Mode, target::Candidate};
+use svc_core::{
+    UserId,
+    registration::{Acceptance, Mode},
+    target::Candidate,
+};
 use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
 use svc_protocol::jsonrpc::fold_lines;
 
@@ -23,9 +27,11 @@ pub struct Provider {
     pub generation: u32,
     /// Position in the order of registration (D2).
     pub place: u64,
+    /// Whether the registration replaces conflicting methods of the owner's other spaces.
+    pub replaces: bool,
     pub timeout: Duration,
     pub mode: Mode,
-    /// Kept by a new registration of the same space, so that the count stays correct.
+    /// The number of calls in flight. A new registration of the same space keeps the counter.
     pub in_flight: Arc<AtomicU32>,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     pub prefix: Bytes,
@@ -41,6 +47,14 @@ impl Provider {
         Candidate {
             in_flight: self.in_flight.load(Ordering::Relaxed),
             place: self.place,
+        }
+    }
+
+    pub fn acceptance(&self) -> Acceptance {
+        Acceptance {
+            place: self.place,
+            space: self.space.id,
+            replaces: self.replaces,
         }
     }
 

@@ -4,7 +4,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use svc_core::{
-    CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
+    CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId,
+    registration::{Registration, Warning},
     subscription::Subscription,
 };
 use svc_link::{AcceptedRegistration, Register};
@@ -29,11 +30,15 @@ pub struct Publisher {
     pub compute: FairPool,
 }
 
-/// A registration that is valid apart from conflicts with other registrations.
+/// A registration that is valid by itself. It may still conflict with other registrations.
 pub struct CheckedPublication {
     publication: Publication,
     warnings: Vec<Warning>,
+    digest: RegistrationDigest,
 }
+
+/// SHA-256 of a registration as JSON. Every server of a version computes the same.
+pub type RegistrationDigest = [u8; 32];
 
 #[derive(Debug, Error)]
 pub enum RegistrationRejected {
@@ -47,6 +52,10 @@ pub enum RegistrationRejected {
     Store(#[from] StoreError),
     #[error("cannot check the registration: {0}")]
     Unchecked(#[from] PoolError),
+    #[error("the registration has no valid ticket of the agent's home server")]
+    Ticket,
+    #[error("a newer registration of the space is in effect at this server")]
+    Outdated,
 }
 
 impl RegistrationRejected {
@@ -59,6 +68,8 @@ impl RegistrationRejected {
                 (422, "unknown_group")
             }
             Self::Store(_) | Self::Unchecked(_) => (503, "unavailable"),
+            Self::Ticket => (403, "ticket_invalid"),
+            Self::Outdated => (409, "registration_outdated"),
             Self::Conflict(Conflict::Quota(exceeded)) => return Problem::quota_exceeded(exceeded),
             Self::Conflict(Conflict::DefinitionBytes { limit, .. }) => {
                 return Problem::new(409, QuotaExceeded::CODE, "Conflict", detail)
@@ -77,6 +88,19 @@ impl CheckedPublication {
             .filter_map(|(definition, _)| definition.subscription())
             .collect()
     }
+
+    pub fn digest(&self) -> &RegistrationDigest {
+        &self.digest
+    }
+
+    pub fn generation(&self) -> u32 {
+        self.publication.generation
+    }
+
+    /// Whether the registration replaces conflicting methods of the owner's other spaces.
+    pub fn replaces(&self) -> bool {
+        self.publication.replace_conflicting
+    }
 }
 
 impl Publisher {
@@ -92,9 +116,11 @@ impl Publisher {
             generation,
             replace_conflicting,
             place,
+            ticket: _,
         } = register;
         let (identity, directory) = (space.identity.clone(), self.directory.clone());
         let check = move |_: &_| {
+            let digest = digest_of(&registration);
             let checked = registration.check(&identity.name, &identity.owner);
             let checked = checked.map_err(|faults| {
                 let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
@@ -105,10 +131,10 @@ impl Publisher {
                 Ok(Definition::new(method, groups))
             });
             let methods = methods.collect::<Result<Vec<_>, RegistrationRejected>>()?;
-            Ok::<_, RegistrationRejected>((checked.server, methods, checked.warnings))
+            Ok::<_, RegistrationRejected>((checked.server, methods, checked.warnings, digest))
         };
         // An agent has one registration in progress at a time, so the number of checks is bounded.
-        let (server, methods, mut warnings) =
+        let (server, methods, mut warnings, digest) =
             self.compute.run_unbounded(space.owner, check).await??;
         warnings.extend(self.unknown_sinks(space, &methods).await?);
         let publication = Publication {
@@ -118,12 +144,28 @@ impl Publisher {
             generation,
             place,
             replace_conflicting,
+            accepted_elsewhere: false,
             quotas: self.quotas_of(space.owner),
         };
         Ok(CheckedPublication {
             publication,
             warnings,
+            digest,
         })
+    }
+
+    /// [`check`](Self::check) for a registration that the agent's home server has accepted. The
+    /// caller verifies the ticket.
+    pub async fn check_accepted(
+        &self,
+        space: &Arc<LiveSpace>,
+        register: Register,
+    ) -> Result<CheckedPublication, RegistrationRejected> {
+        let replaces = register.ticket.as_ref().map(|ticket| ticket.replaces);
+        let mut checked = self.check(space, register).await?;
+        checked.publication.replace_conflicting = replaces.unwrap_or_default();
+        checked.publication.accepted_elsewhere = true;
+        Ok(checked)
     }
 
     /// Checks a registration for conflicts, without publishing it.
@@ -144,6 +186,7 @@ impl Publisher {
         let CheckedPublication {
             publication,
             warnings,
+            digest: _,
         } = checked;
         let methods = publication.methods.len();
         let displaced = self
@@ -153,6 +196,7 @@ impl Publisher {
                     place,
                     methods,
                     warnings,
+                    ticket: None,
                 });
             })?;
         Ok(displaced)
@@ -193,6 +237,14 @@ impl Publisher {
         let owner = self.directory.find_user(owner);
         owner.map_or(self.quotas, |owner| owner.quotas(&self.quotas))
     }
+}
+
+fn digest_of(registration: &Registration) -> RegistrationDigest {
+    let json = serde_json::to_vec(registration).expect("a registration is always JSON");
+    let digest = ring::digest::digest(&ring::digest::SHA256, &json);
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.as_ref());
+    bytes
 }
 
 /// Resolves names or ids of groups (V3). The result is sorted, because the order of the groups in

@@ -56,6 +56,9 @@ pub struct Publication {
     /// The place to keep, for a repeated registration after a lost link.
     pub place: Option<u64>,
     pub replace_conflicting: bool,
+    /// Whether another server of the zone, the home server of the agent, has accepted the
+    /// registration. A conflict is then decided by precedence.
+    pub accepted_elsewhere: bool,
     pub quotas: Quotas,
 }
 
@@ -114,7 +117,7 @@ impl Registry {
 
     /// Checks a publication for conflicts, without publishing it.
     pub fn check(&self, publication: &Publication) -> Result<(), Conflict> {
-        self.state.read().check(publication).map(|_| ())
+        self.state.read().check(publication)
     }
 
     pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {

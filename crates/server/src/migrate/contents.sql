@@ -32,10 +32,21 @@ INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, for
 INSERT INTO lane_declarations VALUES ('l1', 'sp1');
 INSERT INTO lane_feeds VALUES ('l1', 1, '{"kind":"deliveries","numbers":[1]}', '0');
 INSERT INTO event_numbers VALUES (1, 1000);
-INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 1);
+INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 1,
+    'http://a', 1);
+INSERT INTO limit_use VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 1, '{}');
+INSERT INTO login_failures VALUES (1, 1, 1);
+INSERT INTO log_requests VALUES ('r1', 1, '01890a5d-ac96-774b-bcce-b302099a8057', 'sp1', NULL, 10, NULL);
 INSERT INTO event_usage VALUES ('u1', 4096), ('global', 512);
 INSERT INTO zone_changes VALUES (1, 1, 'groups', '');
 INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
+
+INSERT INTO oauth_clients VALUES ('c1', 'x', 'registered', 'App', '[]', NULL, 0, 0, 1, NULL);
+INSERT INTO oauth_grants VALUES ('gr1', 'u1', 'c1', 'mcp', 'http://a/mcp', 'a', 1, NULL, 9);
+INSERT INTO oauth_tokens VALUES ('ot1', 'gr1', 'u1', 'refresh', X'06', 'mcp', 1, 9, NULL);
+INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
+INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL);
+INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, charged_to, seq)

@@ -1,7 +1,7 @@
 //! The server's API for scripts that the server runs: the same router and the same checks, without
 //! a connection. A request acts as the user for whom the script runs.
 //!
-//! The HTTP layer opens the port with its router when the server starts. This module owns the user
+//! When the server starts, it gives its router to [`InternalApi::open`]. This module owns the user
 //! of a request ([`ActingUser`], created only here) and the size limit of answers. Requests from
 //! outside must never go through it.
 

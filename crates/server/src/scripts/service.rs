@@ -46,7 +46,7 @@ pub struct Scripts {
     /// The list of tools, refreshed after every change.
     pub tools: Arc<StoredTools>,
     /// Limits test runs, because each occupies a worker.
-    pub runs: MinuteLimit,
+    pub runs: Arc<MinuteLimit>,
     pub quotas: Quotas,
 }
 
@@ -160,7 +160,7 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Checks the schema on the compute pool: a large one takes long.
+    /// Checks the texts, and the schema on the compute pool: to check a large schema takes long.
     async fn check_texts_and_schema(
         &self,
         caller: &Caller,

@@ -46,7 +46,7 @@ pub struct ScriptTool {
 pub struct StoredTools {
     store: Store,
     runner: Arc<ScriptRunner>,
-    /// Held while the store is read, so that an older result never replaces a newer one.
+    /// Held while one owner's scripts are read, so that an older result never replaces a newer one.
     reading: Mutex<()>,
     /// By owner; `None` for global scripts.
     known: RwLock<HashMap<Option<UserId>, OwnerTools>>,
@@ -73,8 +73,15 @@ impl StoredTools {
 
     /// Reads all tool scripts: at the start, and after changes of other servers were missed.
     pub async fn load(&self) -> Result<(), StoreError> {
+        let _reading = self.reading.lock().await;
         let rows = self.store.read(scripts::list_tools).await?;
-        let mut of_owner: HashMap<String, Vec<ToolRow>> = HashMap::new();
+        // An owner without tools has no rows.
+        let known: Vec<_> = self.known.read().keys().copied().collect();
+        let mut of_owner: HashMap<String, Vec<ToolRow>> = known
+            .into_iter()
+            .map(|owner| owner.map_or_else(|| GLOBAL.to_owned(), |user| user.to_string()))
+            .map(|owner_key| (owner_key, Vec::new()))
+            .collect();
         for row in rows {
             of_owner.entry(row.owner_key.clone()).or_default().push(row);
         }

@@ -28,16 +28,17 @@ use crate::{
     identity::{Directory, Identity},
     lifecycle::Lifecycle,
     limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
-    links::Links,
+    links::{Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
     metrics::Metrics,
+    oauth::OAuth,
     options::Options,
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
-    spaces::{Spaces, local::LocalRuntime, templates::Templates},
+    spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     streams::Streams,
     zone::Zone,
@@ -71,15 +72,20 @@ pub fn assemble(
     identity: Identity,
     zone: Zone,
     clock: Clock,
-    shutdown: CancellationToken,
+    stop_requested: CancellationToken,
 ) -> Result<Assembly, StartError> {
+    let shutdown = match options.policy.shutdown_delay.is_zero() {
+        true => stop_requested.clone(),
+        false => CancellationToken::new(),
+    };
     let base = Base::new(options, &opened, identity, shutdown);
     let internal_api = Arc::new(InternalApi::default());
     let runner = runner(&base, options, internal_api.clone());
     let deliverers = Arc::new(deliverers(&base, options, runner.clone())?);
     let engine = engine(&base, options, deliverers.clone());
     let logs = Arc::new(SpaceLogs::default());
-    let links = links(&base, options, logs.clone());
+    let keys = ZoneKeys::new(&deliverers.secrets);
+    let links = links(&base, options, logs.clone(), keys);
     let local = local(&base, options);
     let discovery = discovery(&base);
     let calls = Arc::new(calls(&base, options, discovery.clone()));
@@ -104,6 +110,7 @@ pub fn assemble(
         local,
         events: emitter(&base, options),
         history: history(&base),
+        oauth: oauth(&base, options, deliverers.clone(), clock.clone()),
         event_sinks: event_sinks(&base, options, deliverers),
         scripts,
         hub: base.hub,
@@ -115,6 +122,7 @@ pub fn assemble(
         allowed_hosts: allowed_hosts(options),
         bodies: BodyBudget::new(options.limits.unfinished_body_bytes_max),
         warned_of_proxy: AtomicBool::new(false),
+        public_origin: options.public_url.as_deref().and_then(origin),
         public_authority: options.public_url.as_deref().and_then(authority),
         loopback_only: options.listen.ip().is_loopback(),
         store: base.store,
@@ -123,6 +131,7 @@ pub fn assemble(
         registry: base.registry,
         metrics: base.metrics,
         compute: base.compute,
+        stop_requested,
         shutdown: base.shutdown,
     });
     Ok(Assembly {
@@ -176,13 +185,14 @@ fn spaces(
         directory: base.directory.clone(),
         links,
         logs,
+        logs_elsewhere: LogsElsewhere::new(base.store.clone()),
         local,
         allow_local: options.allow_local_spaces,
         wildcard_domain: options.wildcard_domain.clone(),
     }
 }
 
-fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
+fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -> Arc<Links> {
     let lifecycle = Arc::new(Lifecycle {
         store: base.store.clone(),
         hub: base.hub.clone(),
@@ -201,6 +211,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
         logs,
         base.metrics.clone(),
         options.policy.links,
+        keys,
         base.shutdown.clone(),
     )
 }
@@ -240,7 +251,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         directory: base.directory.clone(),
         metrics: base.metrics.clone(),
         openrpc: openrpc::OpenRpc { discovery },
-        rate_limit: RateLimit::new(options.limits.calls_per_second),
+        rate_limit: Arc::new(RateLimit::new(options.limits.calls_per_second)),
         stats: Arc::default(),
     }
 }
@@ -280,13 +291,23 @@ fn history(base: &Base) -> History {
     }
 }
 
+fn oauth(base: &Base, options: &Options, deliverers: Arc<Deliverers>, clock: Clock) -> Arc<OAuth> {
+    Arc::new(OAuth::new(
+        base.store.clone(),
+        base.identity.clone(),
+        deliverers,
+        clock,
+        options.oauth.clone(),
+    ))
+}
+
 fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> SinksService {
     SinksService {
         store: base.store.clone(),
         writer: base.identity.writer(),
         hub: base.hub.clone(),
         deliverers,
-        tests: MinuteLimit::new(SINK_TESTS_PER_MINUTE),
+        tests: Arc::new(MinuteLimit::new(SINK_TESTS_PER_MINUTE)),
         quotas: options.quotas,
     }
 }
@@ -298,7 +319,7 @@ fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
         compute: base.compute.clone(),
-        runs: MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE),
+        runs: Arc::new(MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE)),
         quotas: options.quotas,
     }
 }
@@ -371,7 +392,21 @@ fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine
 
 fn allowed_hosts(options: &Options) -> AllowedHosts {
     let public = options.public_url.as_deref().and_then(authority);
-    AllowedHosts::new(public.as_deref(), &options.allowed_hosts)
+    let advertised = options.advertise_url.as_deref().and_then(authority);
+    let allowed: Vec<_> = options
+        .allowed_hosts
+        .iter()
+        .cloned()
+        .chain(advertised)
+        .collect();
+    AllowedHosts::new(public.as_deref(), &allowed)
+}
+
+/// `https://example.org:8443` of `https://example.org:8443/x`, in lower case.
+fn origin(url: &str) -> Option<String> {
+    let (scheme, _) = url.split_once("://")?;
+    let origin = format!("{scheme}://{}", authority(url)?);
+    Some(origin.to_ascii_lowercase())
 }
 
 /// `example.org:8443` of `https://example.org:8443/x`.

@@ -74,8 +74,9 @@ mod tests {
             readers: 4,
             poll_only: false,
         });
-        // In addition to the readers: two for deliveries, one for lists, one writer, one listener.
-        assert_eq!(reserve(&options) - embedded, 4 + 5);
+        // In addition to the readers: two for deliveries, one for lists, one writer, one listener, one
+        // for the heartbeat.
+        assert_eq!(reserve(&options) - embedded, 4 + 6);
     }
 
     #[test]

@@ -14,17 +14,22 @@ use crate::{
 pub(super) struct OpenDatabase {
     pub(super) store: Store,
     pub(super) server_id: ServerId,
-    /// The newest change of the zone, before records were read into memory.
+    /// The number of the zone's newest change, read before any record was read into memory.
     pub(super) zone_position: i64,
     /// The lock of the data folder, unless the store holds it.
     pub(super) folder: Option<FolderLock>,
 }
 
 pub(super) async fn open(options: &Options) -> Result<OpenDatabase, StartError> {
-    match &options.database {
+    let opened = match &options.database {
         None => embedded(options).await,
         Some(database) => shared(options, database).await,
-    }
+    }?;
+    opened
+        .store
+        .write(svc_store::meta::record_svc_version)
+        .await?;
+    Ok(opened)
 }
 
 async fn embedded(options: &Options) -> Result<OpenDatabase, StartError> {

@@ -26,9 +26,9 @@ pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow
     Ok(row)
 }
 
-/// The user behind a change to a space, if that is not the owner. For an agent token that another
-/// user made, it is the maker: the caller is the owner, but the change must end when the maker
-/// loses the right to make it.
+/// The user who makes a change to a space, if this user is not the owner. An agent token acts as
+/// the owner. If another user made the token, the result is this maker, because the change must end
+/// when the maker loses the right to make it.
 pub fn find_foreign_maker(
     tx: &mut Tx<'_>,
     caller: &Caller,

@@ -11,7 +11,7 @@ pub enum SpaceError {
     #[error("the space does not exist")]
     NotFound,
     #[error(
-        "the agent of this space is linked to another server of the zone ({node}); send the request to that server: `svc server list` shows its address"
+        "the agent of this space is linked to another server of the zone ({node}), which does not answer; try again, or send the request to that server: `svc server list` shows its address"
     )]
     Elsewhere { node: ServerId },
     #[error(transparent)]

@@ -182,22 +182,21 @@ impl LocalRuntime {
                 "127.0.0.1:0",
             ])
             .current_dir(&folder)
-            .env(env::URL, url)
-            .env(env::AGENT_TOKEN, token)
-            // Settings of this process must not reach the agent.
-            .env_remove(env::TOKEN)
-            .env_remove(env::CONFIG)
-            .env_remove(env::CA_FILE)
-            .env_remove(env::SECRET_KEY)
-            .env_remove(env::ADMIN_PASSWORD)
-            .env_remove(env::AGENT_SOCKET)
-            .env_remove(env::AGENT_LISTEN)
-            .env_remove(env::METHODS_FILE)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        // The settings of the server may contain passwords, and the agent's methods belong to a user.
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"SVC_") && name != env::LOG {
+                command.env_remove(name);
+            }
+        }
+        for name in env::SERVICE_MANAGER {
+            command.env_remove(name);
+        }
+        command.env(env::URL, url).env(env::AGENT_TOKEN, token);
         if folder.join(METHODS_FILE).exists() {
             command.args(["--methods-file", METHODS_FILE]);
         }

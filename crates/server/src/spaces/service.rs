@@ -19,7 +19,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    SpaceError,
+    LogsElsewhere, SpaceError,
     access::{check_local, check_template_power, find_foreign_maker, managed},
     agent_tokens::{self as tokens, new_agent_token},
     local::LocalRuntime,
@@ -44,6 +44,8 @@ pub struct Spaces {
     pub directory: Arc<Directory>,
     pub links: Arc<Links>,
     pub logs: Arc<SpaceLogs>,
+    /// Logs of spaces that are linked to other servers.
+    pub logs_elsewhere: LogsElsewhere,
     pub local: Arc<LocalRuntime>,
     pub allow_local: bool,
     pub wildcard_domain: Option<String>,
@@ -149,7 +151,7 @@ impl Spaces {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
                     let by = find_foreign_maker(tx, caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
-                    // Results of the old check do not apply to the new one.
+                    // Results of the old check do not apply to the new check.
                     spaces::set_health(tx, id, Health::Unknown)?;
                 }
                 if let Some(script) = patch.startup_script_id {
@@ -160,7 +162,8 @@ impl Spaces {
                 Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
-        if let Some(link) = self.links.find(id).and_then(|live| live.link()) {
+        let link = self.links.find(id).and_then(|live| live.link());
+        if let Some(link) = link.filter(|link| !link.is_side()) {
             let health_check = row.health_check.clone();
             let _ = link.control(0, &Control::HealthCheckChanged { health_check });
         }
@@ -258,7 +261,12 @@ impl Spaces {
             .read(move |tx| Ok(managed(tx, &reading, id)))
             .await??;
         match space.node_id {
-            Some(node) if node != self.links.server_id => Err(SpaceError::Elsewhere { node }),
+            Some(node) if node != self.links.server_id => {
+                let elsewhere = &self.logs_elsewhere;
+                let reading = elsewhere.read(caller.user.id, (node, id), after, limit);
+                let found = reading.await?;
+                found.ok_or(SpaceError::Elsewhere { node })
+            }
             _ => Ok(self.logs.read(id, after, limit)),
         }
     }

@@ -1,8 +1,9 @@
 //! Templates: ports, startup script, health check and custom fields for new spaces.
 //!
 //! The startup script and the health check of a template run on the machines of users who create
-//! spaces from it. So a change requires every permission of the users with such spaces, and a new
-//! space uses them only if the user who last saved the template held every permission of its owner.
+//! spaces from it. So a change of the template requires every permission of the users with such
+//! spaces. A new space uses the script and the check only if the user who last saved the template
+//! held every permission of the space's owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ use crate::identity::{Actor, Caller, CallerWriter};
 const FIELDS_MAX: usize = 100;
 const FIELD_NAME_BYTES_MAX: usize = 128;
 const FIELD_BYTES_MAX: usize = 4_096;
-/// Templates of the whole server.
+/// The maximum number of templates of the whole server.
 const TEMPLATES_MAX: u64 = 1_000;
 
 pub struct Templates {

@@ -28,7 +28,7 @@ const EARLY_PER_SECOND: f64 = 4.0;
 pub struct CatchUp {
     early: Mutex<EarlyLooks>,
     begun: AtomicU64,
-    /// The number of the last finished look, and of the last complete one.
+    /// The number of the last finished look, and of the last look that read every change.
     done: watch::Sender<(u64, u64)>,
     requested: Notify,
 }

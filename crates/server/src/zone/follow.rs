@@ -16,12 +16,12 @@ use svc_store::{
 use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
-use super::ZoneHandles;
+use super::{ZoneHandles, log_requests::LogRequests};
 use crate::identity::AffectedRecords;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Minimum time from the start of a look to a requested look. Clients without a valid credential can
-/// request looks too.
+/// Minimum time from the start of a look to the start of the next look that a request causes. It is
+/// needed because clients without a valid credential can request looks too.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
 /// Changes read at a time.
 const CHANGES_MAX: u32 = 1_000;
@@ -40,17 +40,25 @@ impl ChangedSpaces {
     }
 }
 
+/// What separate tasks do about changes.
+#[derive(Default)]
+struct Changed {
+    spaces: ChangedSpaces,
+    logs: LogRequests,
+}
+
 /// Follows changes until the server stops.
 pub(super) async fn run(handles: &ZoneHandles) {
-    let changed = ChangedSpaces::default();
+    let changed = Changed::default();
     tokio::join!(
         follow_records(handles, &changed),
-        follow_spaces(handles, &changed)
+        follow_spaces(handles, &changed.spaces),
+        changed.logs.run(handles)
     );
 }
 
 /// Starts at [`ZoneHandles::position`], which was read before any record was read into memory.
-async fn follow_records(handles: &ZoneHandles, changed: &ChangedSpaces) {
+async fn follow_records(handles: &ZoneHandles, changed: &Changed) {
     let mut position = handles.position;
     loop {
         let (number, began) = (handles.catch_up.begin(), Instant::now());
@@ -82,7 +90,7 @@ async fn requested_look(handles: &ZoneHandles, began: Instant) {
 async fn look(
     handles: &ZoneHandles,
     position: &mut i64,
-    changed: &ChangedSpaces,
+    changed: &Changed,
 ) -> Result<bool, StoreError> {
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
@@ -103,7 +111,7 @@ async fn look(
         warn!("changes of other servers were missed; all records are read again");
         handles.identity.reload().await?;
         handles.tools.load().await?;
-        changed.add(handles.links.spaces());
+        changed.spaces.add(handles.links.spaces());
     }
     let more = changes.len() >= CHANGES_MAX as usize;
     apply(handles, changes, changed).await?;
@@ -114,7 +122,7 @@ async fn look(
 async fn apply(
     handles: &ZoneHandles,
     changes: Vec<ZoneChange>,
-    changed: &ChangedSpaces,
+    changed: &Changed,
 ) -> Result<(), StoreError> {
     if changes.is_empty() {
         return Ok(());
@@ -131,10 +139,12 @@ async fn apply(
             // On an error the position stays, so the change is read again.
             ZoneChange::Tools(owner) => handles.tools.reread(owner).await?,
             ZoneChange::Space(space) => spaces.push(space),
+            ZoneChange::Servers => handles.servers_changed.notify_one(),
+            ZoneChange::LogRequest(id) => changed.logs.add(id),
             ZoneChange::User(_) | ZoneChange::Groups => {}
         }
     }
-    changed.add(spaces);
+    changed.spaces.add(spaces);
     Ok(())
 }
 

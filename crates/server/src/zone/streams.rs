@@ -9,14 +9,17 @@ use svc_store::{StoreError, Tx, events};
 use super::ZoneHandles;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Each look reads the events of this last period. The id of an event contains the time of its
+/// How far back each look reads. An event may become visible late: its id contains the time of its
 /// server, whose clock may differ, and a transaction takes a moment to commit.
 const LOOK_BACK: Duration = Duration::from_secs(10);
-/// Events per page, and pages per look: one look reads at most 20,000 events of the last 10
-/// seconds. If a zone has more than 2,000 events a second, a stream misses some. Receivers that
-/// need all events use a sink.
+/// Events per page, and pages per look: one look reads at most 20,000 events, the oldest first. If
+/// a zone has more than 2,000 events a second, a stream gets the events of other servers late, and
+/// at much higher rates it misses some. Receivers that need all events use a sink.
 const EVENTS_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 20;
+/// Pages of the first look. It must find every event that is older than the streams, so that none of
+/// them is streamed later: enough for 20,000 events a second.
+const FIRST_PAGES_MAX: u32 = 200;
 
 /// Reads events of other servers until the server stops.
 pub(super) async fn run(handles: &ZoneHandles) {
@@ -47,9 +50,13 @@ async fn look(handles: &ZoneHandles) -> Result<(), StoreError> {
         since: Some(now.minus(LOOK_BACK)),
         ..events::Filter::default()
     };
+    let pages_max = match handles.hub.has_shown() {
+        true => PAGES_MAX,
+        false => FIRST_PAGES_MAX,
+    };
     let read = move |tx: &mut Tx<'_>| {
         let (mut listed, mut after) = (Vec::new(), EventId::NIL);
-        for _ in 0..PAGES_MAX {
+        for _ in 0..pages_max {
             let page = events::list_after(tx, &filter, after, EVENTS_MAX)?;
             let Some((last, _)) = page.last() else { break };
             after = *last;

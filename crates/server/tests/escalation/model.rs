@@ -125,7 +125,7 @@ pub struct Cred {
     pub kind: Kind,
     /// Milliseconds of the server's clock.
     pub expires_at: Option<i64>,
-    /// The token with which this one was created.
+    /// The token with which this credential was created.
     pub parent: Option<CredIx>,
     /// The creator of an agent token, if not the owner of the space. The token ends when the
     /// creator loses the permission to create it.
@@ -259,7 +259,7 @@ impl Model {
                 .is_none_or(|parent| self.is_alive_itself(parent))
     }
 
-    /// Like `is_alive`, without the state of the user, which a parent shares with its child.
+    /// Like `is_alive`, without the state of the user: a token and its parent have the same user.
     fn is_alive_itself(&self, cred: CredIx) -> bool {
         let cred = &self.creds[cred];
         let expired = cred.expires_at.is_some_and(|at| at <= self.now);

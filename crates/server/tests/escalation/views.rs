@@ -65,6 +65,16 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/mcp",
     "/api/events/stream",
     "/agent/link",
+    // Connected apps are not in the model. `crates/svc/tests/it/oauth` tests them.
+    "/authorize",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/oauth-authorization-server/mcp",
+    "/api/oauth/requests/{id}",
+    "/api/oauth/devices/{user_code}",
+    "/api/oauth/grants",
+    "/api/oauth/clients",
 ];
 
 fn fixed(path: &str) -> Option<String> {

@@ -10,12 +10,13 @@ use svc_core::{ServerId, Timestamp};
 use super::{DeliveryKind, LaneLease};
 use crate::{
     error::StoreError,
-    sql::{Tx, values},
+    sql::{FromRow, Query, Row, Tx, values},
 };
 
-/// An owner with waiting deliveries, and the time when the first lane is due.
+/// An owner with waiting deliveries of a kind, and the time when the first lane is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DueOwner {
+    pub kind: DeliveryKind,
     pub owner_key: String,
     pub at: Timestamp,
 }
@@ -42,7 +43,7 @@ fn claim_condition(kind: DeliveryKind) -> &'static str {
 fn first_due_of_owner(kind: DeliveryKind, owner: &str) -> String {
     let first = |held: &str, order: &str| {
         format!(
-            "SELECT next_at FROM (SELECT next_at FROM lanes WHERE depth > 0 AND active = 1
+            "SELECT next_at FROM (SELECT next_at FROM lanes WHERE waiting = 1 AND active = 1
                  AND delivery_kind = ?3 AND owner_key = {owner} AND {held}{}
                  ORDER BY {order} LIMIT 1) AS first",
             claim_condition(kind)
@@ -56,7 +57,7 @@ fn first_due_of_owner(kind: DeliveryKind, owner: &str) -> String {
 }
 
 fn owners_sql(kind: DeliveryKind) -> String {
-    let waiting = "lanes WHERE depth > 0 AND active = 1 AND delivery_kind = ?3";
+    let waiting = "lanes WHERE waiting = 1 AND active = 1 AND delivery_kind = ?3";
     format!(
         "WITH RECURSIVE owners (owner_key) AS (
              SELECT MIN(owner_key) FROM {waiting}
@@ -68,38 +69,83 @@ fn owners_sql(kind: DeliveryKind) -> String {
     )
 }
 
-/// Every owner with waiting deliveries that this server may claim. Costs two look-ups for each owner
-/// with a queue that is not empty.
+/// Every owner with waiting deliveries that this server may claim, by kind. Costs two look-ups for
+/// each owner with a queue that is not empty.
 pub fn list_due_owners(
     tx: &mut Tx<'_>,
     server: ServerId,
-    kind: DeliveryKind,
     now: Timestamp,
 ) -> Result<Vec<DueOwner>, StoreError> {
-    let owners: Vec<(String, Option<Timestamp>)> =
-        tx.list(&owners_sql(kind), values![server, now, kind])?;
-    let due = |(owner_key, at): (String, Option<_>)| Some(DueOwner { owner_key, at: at? });
-    Ok(owners.into_iter().filter_map(due).collect())
+    let queries = DeliveryKind::ALL.map(|kind| Query {
+        sql: owners_sql(kind),
+        values: values![server, now, kind].to_vec(),
+    });
+    let mut owners = Vec::new();
+    for (kind, rows) in DeliveryKind::ALL.into_iter().zip(tx.query_all(&queries)?) {
+        for row in &rows {
+            let (owner_key, at) = <(String, Option<Timestamp>)>::read(row)?;
+            owners.extend(at.map(|at| DueOwner {
+                kind,
+                owner_key,
+                at,
+            }));
+        }
+    }
+    Ok(owners)
 }
 
 fn first_due_sql(kind: DeliveryKind) -> String {
     format!("SELECT ({}) AS at", first_due_of_owner(kind, "?4"))
 }
 
-/// When the first free lane of an owner that this server may claim is due.
+/// A claim of due lanes of one owner and one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim<'a> {
+    pub kind: DeliveryKind,
+    pub owner_key: &'a str,
+    /// The maximum number of lanes.
+    pub limit: usize,
+}
+
+impl Claim<'_> {
+    fn select_first_due(&self, server: ServerId, now: Timestamp) -> Query {
+        Query {
+            sql: first_due_sql(self.kind),
+            values: values![server, now, self.kind, self.owner_key].to_vec(),
+        }
+    }
+
+    fn update(&self, server: ServerId, (now, until): (Timestamp, Timestamp)) -> Query {
+        Query {
+            sql: claim_sql(self.kind),
+            values: values![server, now, self.kind, self.owner_key, until, self.limit].to_vec(),
+        }
+    }
+}
+
+/// When the first free lane of each owner that this server may claim is due.
 pub fn first_due(
     tx: &mut Tx<'_>,
     server: ServerId,
-    (kind, owner_key): (DeliveryKind, &str),
+    claims: &[Claim<'_>],
     now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
-    tx.get(&first_due_sql(kind), values![server, now, kind, owner_key])
+) -> Result<Vec<Option<Timestamp>>, StoreError> {
+    let queries: Vec<_> = claims
+        .iter()
+        .map(|claim| claim.select_first_due(server, now))
+        .collect();
+    let first = tx.query_all(&queries)?;
+    first.iter().map(|rows| read_first_due(rows)).collect()
+}
+
+fn read_first_due(rows: &[Row]) -> Result<Option<Timestamp>, StoreError> {
+    rows.first().map_or(Ok(None), Option::read)
 }
 
 fn claim_sql(kind: DeliveryKind) -> String {
     let due = |held: &str, order: &str| {
         format!(
-            "SELECT id FROM (SELECT id FROM lanes WHERE depth > 0 AND active = 1
+            "SELECT id FROM (SELECT id FROM lanes WHERE waiting = 1 AND active = 1
                  AND delivery_kind = ?3 AND owner_key = ?4 AND {held} AND next_at <= ?2{}
                  ORDER BY {order} LIMIT ?6) AS due",
             claim_condition(kind)
@@ -113,19 +159,39 @@ fn claim_sql(kind: DeliveryKind) -> String {
     )
 }
 
-/// Claims at most `limit` due and free lanes of an owner that this server may claim, in the order of
-/// their times.
+/// The lanes that were claimed, and when the next lane of the owner is due.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claimed {
+    pub leases: Vec<LaneLease>,
+    pub next_due: Option<Timestamp>,
+}
+
+/// Claims due and free lanes that this server may claim, in the order of their times. `span` is the
+/// current time and the end of the leases.
 pub fn claim(
     tx: &mut Tx<'_>,
     server: ServerId,
-    (kind, owner_key): (DeliveryKind, &str),
-    (now, until): (Timestamp, Timestamp),
-    limit: usize,
-) -> Result<Vec<LaneLease>, StoreError> {
-    tx.list(
-        &claim_sql(kind),
-        values![server, now, kind, owner_key, until, limit],
-    )
+    claims: &[Claim<'_>],
+    span: (Timestamp, Timestamp),
+) -> Result<Vec<Claimed>, StoreError> {
+    let mut queries = Vec::new();
+    for claim in claims {
+        queries.push(claim.update(server, span));
+        queries.push(claim.select_first_due(server, span.0));
+    }
+    let answers = tx.query_all(&queries)?;
+    answers
+        .chunks(2)
+        .map(|answer| {
+            Ok(Claimed {
+                leases: answer[0]
+                    .iter()
+                    .map(LaneLease::read)
+                    .collect::<Result<_, _>>()?,
+                next_due: read_first_due(&answer[1])?,
+            })
+        })
+        .collect()
 }
 
 /// Sets the kind of lanes that a server of an earlier version created.

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The claim of a lane, with its fence.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LaneLease {
     pub lane: LaneId,
     pub fence: i64,
@@ -21,7 +21,7 @@ pub struct LaneLease {
 
 row! { LaneLease: lane as "id", fence }
 
-/// A lane whose lease was just renewed.
+/// A lane that a server holds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LeasedLane {
     pub held: LaneLease,
@@ -41,10 +41,12 @@ pub struct LeasedLane {
     pub dropping: bool,
     /// Whether stored events wait to be queued.
     pub refilling: bool,
+    pub lease_until: Timestamp,
 }
 
 row! {
-    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, dropping, refilling;
+    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, dropping, refilling,
+        lease_until;
     held, receiver, health
 }
 
@@ -69,94 +71,6 @@ pub enum ReportedState {
 }
 
 as_word!(ReportedState);
-
-/// Renews a lease. `None` if the lane was claimed again, released or removed since.
-pub fn hold(
-    tx: &mut Tx<'_>,
-    held: LaneLease,
-    until: Timestamp,
-) -> Result<Option<LeasedLane>, StoreError> {
-    tx.find(
-        "UPDATE lanes SET lease_until = ?3
-         WHERE id = ?1 AND fence = ?2 AND lease_owner IS NOT NULL
-         RETURNING id, fence, owner_id, sink_id, method, formatters, active, depth, failures,
-             starts, failed_in_row, failing_since, reported, rate_until, dropping, refilling",
-        values![held.lane, held.fence, until],
-    )
-}
-
-/// Counts starts of the delivery at the head, before it is sent. With `starts` 0, only writes
-/// `rate_until`.
-pub fn start(
-    tx: &mut Tx<'_>,
-    lane: LaneId,
-    starts: u32,
-    rate_until: Timestamp,
-) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET starts = starts + ?2, rate_until = ?3 WHERE id = ?1",
-        values![lane, starts, rate_until],
-    )
-}
-
-/// Subtracts a start that was counted but made no attempt.
-pub fn undo_start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE lanes SET starts = CASE WHEN starts > 0 THEN starts - 1 ELSE 0 END WHERE id = ?1",
-        values![lane],
-    )
-}
-
-/// Removes the `ended` finished deliveries at the head, and resets the counters for the next
-/// delivery.
-pub fn advance(tx: &mut Tx<'_>, lane: LaneId, ended: u32) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET depth = depth - ?2, failures = 0, starts = 0 WHERE id = ?1",
-        values![lane, ended],
-    )
-}
-
-/// Forgets the failures of the delivery at the head, so that it gets all its attempts again.
-pub fn forget_failures(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET failures = 0, starts = 0 WHERE id = ?1",
-        values![lane],
-    )
-}
-
-/// Records the recent results of a lane.
-pub fn set_health(tx: &mut Tx<'_>, lane: LaneId, health: LaneHealth) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET failed_in_row = ?2, failing_since = ?3, reported = ?4 WHERE id = ?1",
-        values![
-            lane,
-            health.failed_in_row,
-            health.failing_since,
-            health.reported
-        ],
-    )
-}
-
-/// Counts a failed attempt of the delivery at the head. The count of starts becomes at least the
-/// count of failures.
-pub fn retry(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET failures = failures + 1,
-             starts = CASE WHEN starts > failures THEN starts ELSE failures + 1 END WHERE id = ?1",
-        values![lane],
-    )
-}
-
-/// Releases a lane; it is due at `next_at` unless it is empty.
-pub fn release(tx: &mut Tx<'_>, lane: LaneId, next_at: Timestamp) -> Result<(), StoreError> {
-    tx.send(
-        "UPDATE lanes SET lease_owner = NULL, lease_until = 0, next_at = ?2 WHERE id = ?1",
-        values![lane, next_at],
-    )?;
-    // Another server may claim the lane now.
-    tx.hint();
-    Ok(())
-}
 
 /// Releases every lane of a server. A server that starts releases the lanes that it held when it was
 /// killed.
@@ -194,14 +108,5 @@ pub fn make_due(
          RETURNING delivery_kind, owner_key,
              CASE WHEN lease_until > ?2 THEN lease_owner END AS holder",
         values![lane, now, failures],
-    )
-}
-
-/// Sets the depth to the number of waiting deliveries, in case the two differ.
-pub fn recount(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE lanes SET depth = (SELECT COUNT(*) FROM deliveries d
-             WHERE d.lane_id = lanes.id AND d.state = 'pending') WHERE id = ?1",
-        values![lane],
     )
 }

@@ -86,8 +86,3 @@ pub fn count_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<bool, StoreError> {
     }
     Ok(is_first)
 }
-
-/// Records that the queue of a lane that dropped events is empty again.
-pub fn end_dropping(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.send("UPDATE lanes SET dropping = 0 WHERE id = ?1", values![lane])
-}

@@ -4,13 +4,10 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use thiserror::Error;
 use tokio_postgres::{
-    Client, Config, NoTls,
+    Config,
     config::{Host, SslMode, TargetSessionAttrs},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
-
-/// The task that drives a connection until it ends. It ignores notifications.
-pub(super) type ConnectionDriver = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug, Error)]
 pub enum AddressError {
@@ -29,7 +26,8 @@ pub enum AddressError {
 /// The address of a PostgreSQL database. Shown without its password.
 #[derive(Clone)]
 pub struct DatabaseUrl {
-    pub(super) config: Config,
+    /// One for each host, in the order of the URL.
+    pub(super) hosts: Vec<Config>,
     pub(super) tls: Option<MakeRustlsConnect>,
     display: String,
 }
@@ -59,6 +57,7 @@ impl DatabaseUrl {
         if config.get_user().is_none() {
             return Err(AddressError::Invalid("it names no user".to_owned()));
         }
+        check_counts(&config)?;
         let encrypted = match mode.as_deref() {
             Some("disable") => false,
             Some("require" | "verify-ca" | "verify-full") => true,
@@ -74,7 +73,10 @@ impl DatabaseUrl {
             // Of several hosts, use the one that accepts writes: a standby may be behind.
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(super::CONNECT_MAX)
-            .keepalives_idle(Duration::from_secs(10))
+            .keepalives_idle(Duration::from_secs(5))
+            .keepalives_interval(Duration::from_secs(1))
+            .keepalives_retries(3)
+            // Not shorter: a connection whose statement waits for a lock does not read.
             .tcp_user_timeout(super::ANSWER_MAX)
             .ssl_mode(if encrypted {
                 SslMode::Require
@@ -90,25 +92,90 @@ impl DatabaseUrl {
             });
         Ok(Self {
             display: display_url(&config),
-            config,
+            hosts: (0..config.get_hosts().len())
+                .map(|index| with_one_host(&config, index))
+                .collect(),
             tls,
         })
     }
+}
 
-    /// A connection, and the task that drives it.
-    pub(super) async fn connect(
-        &self,
-    ) -> Result<(Client, ConnectionDriver), tokio_postgres::Error> {
-        Ok(match &self.tls {
-            Some(tls) => {
-                let (client, connection) = self.config.connect(tls.clone()).await?;
-                (client, Box::pin(async { drop(connection.await) }) as _)
-            }
-            None => {
-                let (client, connection) = self.config.connect(NoTls).await?;
-                (client, Box::pin(async { drop(connection.await) }) as _)
-            }
-        })
+/// Each host may have an address and a port of its own.
+fn check_counts(config: &Config) -> Result<(), AddressError> {
+    let hosts = config.get_hosts().len();
+    let (addresses, ports) = (config.get_hostaddrs().len(), config.get_ports().len());
+    for (what, found, is_valid) in [
+        ("hostaddr", addresses, addresses == 0 || addresses == hosts),
+        ("port", ports, ports <= 1 || ports == hosts),
+    ] {
+        if !is_valid {
+            return Err(AddressError::Invalid(format!(
+                "it has {found} values of `{what}` for {hosts} hosts"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The same options with one of the hosts. The driver cannot limit the time of each host, and a
+/// host that accepts a connection and then does not answer must not hide the next one.
+fn with_one_host(all: &Config, index: usize) -> Config {
+    let mut one = Config::new();
+    match &all.get_hosts()[index] {
+        Host::Tcp(name) => one.host(name),
+        Host::Unix(path) => one.host_path(path),
+    };
+    if let Some(address) = all.get_hostaddrs().get(index) {
+        one.hostaddr(*address);
+    }
+    one.port(port_of(all, index));
+    if let Some(user) = all.get_user() {
+        one.user(user);
+    }
+    if let Some(password) = all.get_password() {
+        one.password(password);
+    }
+    if let Some(database) = all.get_dbname() {
+        one.dbname(database);
+    }
+    if let Some(options) = all.get_options() {
+        one.options(options);
+    }
+    if let Some(name) = all.get_application_name() {
+        one.application_name(name);
+    }
+    if let Some(limit) = all.get_connect_timeout() {
+        one.connect_timeout(*limit);
+    }
+    if let Some(limit) = all.get_tcp_user_timeout() {
+        one.tcp_user_timeout(*limit);
+    }
+    if let Some(interval) = all.get_keepalives_interval() {
+        one.keepalives_interval(interval);
+    }
+    if let Some(retries) = all.get_keepalives_retries() {
+        one.keepalives_retries(retries);
+    }
+    one.keepalives(all.get_keepalives())
+        .keepalives_idle(all.get_keepalives_idle())
+        .ssl_mode(all.get_ssl_mode())
+        .ssl_negotiation(all.get_ssl_negotiation())
+        .channel_binding(all.get_channel_binding())
+        .target_session_attrs(all.get_target_session_attrs());
+    one
+}
+
+fn port_of(config: &Config, index: usize) -> u16 {
+    let ports = config.get_ports();
+    ports.get(index).or(ports.first()).copied().unwrap_or(5432)
+}
+
+/// `host:port`, for messages.
+pub(super) fn display_host(config: &Config, index: usize) -> String {
+    let port = port_of(config, index);
+    match &config.get_hosts()[index] {
+        Host::Tcp(name) => format!("{name}:{port}"),
+        Host::Unix(path) => format!("{}:{port}", path.display()),
     }
 }
 
@@ -155,18 +222,8 @@ fn is_this_machine(host: &Host) -> bool {
 }
 
 fn display_url(config: &Config) -> String {
-    let hosts: Vec<_> = config
-        .get_hosts()
-        .iter()
-        .enumerate()
-        .map(|(index, host)| {
-            let ports = config.get_ports();
-            let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
-            match host {
-                Host::Tcp(name) => format!("{name}:{port}"),
-                Host::Unix(path) => format!("{}:{port}", path.display()),
-            }
-        })
+    let hosts: Vec<_> = (0..config.get_hosts().len())
+        .map(|index| display_host(config, index))
         .collect();
     format!(
         "postgres://{}@{}/{}",
@@ -220,12 +277,41 @@ mod tests {
     }
 
     #[test]
+    fn each_host_keeps_its_port_and_all_options() {
+        let url = "postgres://ann:s3cret@127.0.0.1:5433,127.0.0.2:5434/svc?options=-cjit%3Doff";
+        let parsed = DatabaseUrl::parse(url).expect("valid");
+        assert_eq!(
+            parsed.to_string(),
+            "postgres://ann@127.0.0.1:5433,127.0.0.2:5434/svc"
+        );
+        let hosts: Vec<_> = parsed
+            .hosts
+            .iter()
+            .map(|host| display_host(host, 0))
+            .collect();
+        assert_eq!(hosts, ["127.0.0.1:5433", "127.0.0.2:5434"]);
+        for host in &parsed.hosts {
+            assert_eq!(host.get_hosts().len(), 1);
+            assert_eq!(host.get_user(), Some("ann"));
+            assert_eq!(host.get_password(), Some(b"s3cret".as_slice()));
+            assert_eq!(host.get_dbname(), Some("svc"));
+            assert_eq!(host.get_options(), Some("-cjit=off"));
+            assert_eq!(
+                host.get_target_session_attrs(),
+                TargetSessionAttrs::ReadWrite
+            );
+        }
+    }
+
+    #[test]
     fn urls_that_name_no_database_server_are_refused() {
         for url in [
             "sqlite:x",
             "postgres://",
             "postgres://localhost/b",
             "postgres://a@localhost/b?sslmode=maybe",
+            "postgres://a@localhost,localhost/b?hostaddr=127.0.0.1",
+            "postgres://a@x,y,z/b?port=1,2",
             "postgres://a@localhost/b?sslrootcert=/nowhere.pem&sslmode=require",
         ] {
             DatabaseUrl::parse(url).expect_err(url);

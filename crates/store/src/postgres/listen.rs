@@ -4,20 +4,17 @@
 //! some may have been missed.
 
 use std::{
-    future::poll_fn,
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::Notify,
-    task::AbortHandle,
-};
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
+use futures_util::StreamExt;
+use tokio::{sync::Notify, task::AbortHandle};
+use tokio_postgres::{AsyncMessage, Client};
 
-use super::{CHANNEL, Server, error};
+use super::{CHANNEL, Server, connect::Messages, error};
+use crate::error::StoreError;
 
 /// The wait between attempts to listen again.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
@@ -43,8 +40,7 @@ pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
                 && !std::mem::replace(&mut is_logged, true)
             {
                 tracing::warn!(target: crate::LOG_TARGET,
-                    "cannot listen for notifications of other servers ({}); polling the database instead",
-                    error::text(&error)
+                    "cannot listen for notifications of other servers ({error}); polling the database instead"
                 );
             }
             // Log the loss again only if the connection had worked for a while.
@@ -56,32 +52,31 @@ pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
     Listener(listening.abort_handle())
 }
 
-async fn listen_until_lost(server: &Server, hints: &Notify) -> Result<(), tokio_postgres::Error> {
-    let config = &server.url.config;
-    match &server.url.tls {
-        Some(tls) => {
-            let (client, connection) = config.connect(tls.clone()).await?;
-            forward(server, client, connection, hints).await
-        }
-        None => {
-            let (client, connection) = config.connect(NoTls).await?;
-            forward(server, client, connection, hints).await
-        }
+async fn listen_until_lost(server: &Server, hints: &Notify) -> Result<(), StoreError> {
+    server.presence.check()?;
+    let outages = server.presence.outages();
+    let listening = async {
+        let connecting = server.connector.connect().await;
+        let (client, messages) =
+            connecting.map_err(|error| server.unreachable(&error.to_string()))?;
+        forward(server, client, messages, hints)
+            .await
+            .map_err(|error| StoreError::Unavailable(error::text(&error)))
+    };
+    tokio::select! {
+        ended = listening => ended,
+        lost = server.presence.until_outage(outages) => Err(lost),
     }
 }
 
-async fn forward<S, T>(
+async fn forward(
     server: &Server,
     client: Client,
-    mut connection: Connection<S, T>,
+    mut messages: Messages,
     hints: &Notify,
-) -> Result<(), tokio_postgres::Error>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-    T: AsyncRead + AsyncWrite + Unpin,
-{
+) -> Result<(), tokio_postgres::Error> {
     let driving = async {
-        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+        while let Some(message) = messages.next().await {
             match message? {
                 AsyncMessage::Notification(notification)
                     if notification.payload() != server.origin =>

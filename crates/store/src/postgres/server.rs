@@ -1,11 +1,14 @@
-//! [`Server`]: the address of the database. It opens connections and logs outages.
+//! [`Server`]: the database as this server sees it. Opens connections and logs outages.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::{Connection, DatabaseUrl, error};
+use super::{Connection, DatabaseUrl, connect::Connector, error, presence::Presence};
 use crate::{connection::Access, error::StoreError};
 
 /// Time after a failure to connect in which further attempts return the same error.
@@ -13,7 +16,8 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Opens connections to the database.
 pub(crate) struct Server {
-    pub(super) url: DatabaseUrl,
+    pub(super) connector: Connector,
+    pub(super) presence: Arc<Presence>,
     /// Distinguishes this server's notifications from those of other servers.
     pub(super) origin: String,
     failed: Mutex<Option<(Instant, StoreError)>>,
@@ -22,14 +26,16 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(url: DatabaseUrl) -> Self {
         Self {
-            url,
+            connector: Connector::new(url),
+            presence: Arc::new(Presence::new()),
             origin: Uuid::now_v7().simple().to_string(),
             failed: Mutex::default(),
         }
     }
 
-    /// Opens a connection, unless opening one has just failed.
+    /// Opens a connection, unless the database is away or opening one has just failed.
     pub(crate) fn connect(&self, access: Access) -> Result<Connection, StoreError> {
+        self.presence.check()?;
         if let Some((at, error)) = &*self.failed.lock()
             && at.elapsed() < CONNECT_PAUSE
         {
@@ -39,6 +45,23 @@ impl Server {
         let failed = opened.as_ref().err().cloned();
         self.log_outage(failed);
         opened
+    }
+
+    /// Answers every request with an error until [`declare_back`](Self::declare_back).
+    pub(super) fn declare_away(&self, why: &str) {
+        if self.presence.check().is_ok() {
+            let error = self.unreachable(why);
+            self.presence.set_away(&error);
+            self.log_outage(Some(error));
+        }
+    }
+
+    /// The database has answered a heartbeat.
+    pub(super) fn declare_back(&self) {
+        self.presence.answered();
+        if self.presence.set_back() {
+            self.log_outage(None);
+        }
     }
 
     /// Logs an outage once when it begins and once when it ends.
@@ -59,6 +82,6 @@ impl Server {
     /// The error for a database that cannot be reached.
     pub(super) fn unreachable(&self, why: &str) -> StoreError {
         let hint = error::hint(why);
-        StoreError::Unavailable(format!("{}: {why}{hint}", self.url))
+        StoreError::Unavailable(format!("{}: {why}{hint}", self.connector.url))
     }
 }

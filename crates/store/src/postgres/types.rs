@@ -18,6 +18,8 @@ pub(super) fn translate(sql: &str) -> String {
 pub(super) fn translate_schema(sql: &str) -> String {
     sql.replace(" TEXT", " TEXT COLLATE \"C\"")
         .replace(" BLOB", " BYTEA")
+        // PostgreSQL before version 18 only has generated columns that are stored.
+        .replace(" VIRTUAL", " STORED")
 }
 
 pub(super) fn params(values: &[Value]) -> Params<'_> {

@@ -3,7 +3,12 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::{Folder, Hold, get, set, spawn_write, until_waiting};
-use crate::{DATABASE_FILE, OpenError, SCHEMA_VERSION, Store, StoreError, meta, sql::values};
+use crate::{
+    DATABASE_FILE, NewerSchema, OpenError, SCHEMA_VERSION, Store, StoreError,
+    engines::{TestEngine, on_each_engine},
+    find_newer_schema, meta,
+    sql::values,
+};
 
 #[tokio::test]
 async fn a_second_server_on_the_folder_is_refused() {
@@ -41,6 +46,49 @@ async fn a_newer_schema_is_refused() {
         "{message}"
     );
 }
+
+/// Records a step of a newer svc, with the oldest schema version whose servers may use the database.
+async fn add_newer_step(store: &Store, version: i64, compatible_since: i64) {
+    let added = store.write(move |tx| {
+        tx.execute(
+            "INSERT INTO schema_migrations (version, name, applied_at, compatible_since)
+             VALUES (?1, 'from the future', 0, ?2)",
+            values![version, compatible_since],
+        )
+    });
+    added.await.expect("committed");
+}
+
+async fn a_newer_schema_is_used_while_every_newer_step_permits_it(engine: &TestEngine) {
+    let (next, last) = (SCHEMA_VERSION + 1, SCHEMA_VERSION + 2);
+    let store = engine.open().await;
+    assert_eq!(store.read(find_newer_schema).await, Ok(None));
+    add_newer_step(&store, next, SCHEMA_VERSION).await;
+    let newer = |version, is_compatible| {
+        Ok(Some(NewerSchema {
+            version,
+            is_compatible,
+            written_by: None,
+        }))
+    };
+    assert_eq!(store.read(find_newer_schema).await, newer(next, true));
+    store.close().await;
+    let store = engine.open().await;
+    set(&store, "k", "v").await.expect("committed");
+    // The last step permits this program, but the step before it does not.
+    add_newer_step(&store, last + 1, 1).await;
+    add_newer_step(&store, last, next).await;
+    assert_eq!(store.read(find_newer_schema).await, newer(last + 1, false));
+    store.close().await;
+    let refused = engine.try_open(Default::default()).await;
+    let message = refused.expect_err("refused").to_string();
+    assert!(
+        message.contains(&format!("version {}", last + 1)),
+        "{message}"
+    );
+}
+
+on_each_engine!(a_newer_schema_is_used_while_every_newer_step_permits_it,);
 
 #[tokio::test]
 async fn only_the_owner_has_access_to_folder_and_database() {

@@ -40,10 +40,23 @@ pub(super) const COPIED: &[&str] = &[
     "deliveries",
     "attempts",
     "idempotency_keys",
+    "oauth_clients",
+    "oauth_grants",
+    "oauth_tokens",
 ];
 
-/// Tables about the servers of a zone; they start empty.
-pub(super) const OF_SERVERS: &[&str] = &["servers", "zone_changes"];
+/// Tables about the servers of a zone, and questions that users have not answered yet. They start
+/// empty.
+pub(super) const NOT_COPIED: &[&str] = &[
+    "servers",
+    "zone_changes",
+    "limit_use",
+    "login_failures",
+    "log_requests",
+    "oauth_consents",
+    "oauth_codes",
+    "oauth_devices",
+];
 
 pub(super) struct Table {
     pub(super) name: &'static str,
@@ -68,7 +81,7 @@ pub(super) fn all(source: &dyn Connection) -> Result<Vec<Table>, TransferError> 
 /// The tables that have rows, and the number of rows. Built-in roles do not count.
 pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, StoreError> {
     let mut found = Vec::new();
-    for name in COPIED.iter().chain(OF_SERVERS) {
+    for name in COPIED.iter().chain(NOT_COPIED) {
         let rows = match *name {
             "roles" => "roles WHERE builtin = 0",
             name => name,

@@ -1,9 +1,9 @@
 //! `svc agent`: runs the agent of a space, and sends requests to a running agent.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Subcommand;
-use svc_agent::{Options, Policy};
+use svc_agent::{EmitRetry, Options, Policy};
 use svc_protocol::{agent_api::Status, env};
 
 use super::Shell;
@@ -39,8 +39,8 @@ pub enum Command {
                    svc agent start --methods-file methods.toml"
 )]
 pub struct StartArgs {
-    /// Server to link to. Several servers of one zone are separated by commas: the agent links to
-    /// one at a time, and to another if that one fails or stops [env: SVC_URL]
+    /// Server to link to. Several servers of one zone are separated by commas: the agent uses no
+    /// other servers, and links to another one if its server fails or stops [env: SVC_URL]
     #[arg(long, value_name = "ADDRESSES")]
     url: Option<String>,
     /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]
@@ -59,6 +59,10 @@ pub struct StartArgs {
     /// PEM file of certificate authorities to trust in addition to the machine's own [env: SVC_CA_FILE]
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
+    /// Servers of the zone to link to at the same time; 1 links to one only [default: 8]
+    /// [env: SVC_AGENT_MAX_LINKS]
+    #[arg(long, value_name = "N")]
+    max_links: Option<usize>,
     /// Exit when stdin closes: agents that the server starts must not outlive it
     #[arg(long, hide = true)]
     exit_on_stdin_eof: bool,
@@ -104,6 +108,10 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
     let environment = &shell.environment;
     let path = |path: PathBuf| environment.absolute(&path);
     let token = agent_token(&config.agent, environment)?;
+    let emit_retry = EmitRetry {
+        within: Duration::from_secs_f64(config.agent.emit_retry_seconds),
+        ..EmitRetry::default()
+    };
     Ok(Options {
         server_urls: args
             .url
@@ -118,7 +126,11 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         working_folder: environment.working_folder.clone(),
         program: runtime::own_program()?,
         exit_on_stdin_eof: args.exit_on_stdin_eof,
-        policy: Policy::default(),
+        policy: Policy {
+            links_max: args.max_links.unwrap_or(config.agent.max_links).max(1),
+            emit_retry,
+            ..Policy::default()
+        },
     })
 }
 
@@ -171,6 +183,13 @@ fn fields(status: &Status) -> Fields {
     ];
     if status.server_urls.len() > 1 {
         fields.push(("servers", joined(&status.server_urls)));
+    }
+    let sides = status.links.iter().filter(|link| !link.is_home);
+    let sides: Vec<_> = sides
+        .map(|link| format!("{} since {}", link.url, link.since))
+        .collect();
+    if !sides.is_empty() {
+        fields.push(("side links", joined(&sides)));
     }
     if let Some(error) = &status.link_error {
         fields.push(("link error", error.clone()));

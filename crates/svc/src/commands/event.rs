@@ -1,9 +1,17 @@
 //! `svc event`: emits one custom event.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
+use http::StatusCode;
 use svc_client::{AgentClient, Error};
 use svc_core::event::{check_payload, custom_type};
-use svc_protocol::api::{Emit, EmittedEvent};
+use svc_protocol::{
+    api::{Emit, EmittedEvent},
+    problem::DATABASE_UNAVAILABLE,
+};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 use super::Shell;
 use crate::{
@@ -14,6 +22,9 @@ use crate::{
 
 /// The largest number of characters in an idempotency key.
 const KEY_MAX: usize = 255;
+const RETRY_SECONDS_MAX: u64 = 3_600;
+/// The time between attempts.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Emit a custom event and print its id
 #[derive(clap::Args, Debug)]
@@ -33,9 +44,12 @@ pub struct Args {
     /// is found]
     #[arg(long, value_enum)]
     via: Option<Route>,
-    /// Commands with the same key within 24 hours emit one event only
+    /// Commands with the same key within 24 hours emit one event only [default: a new key]
     #[arg(long, value_name = "KEY", value_parser = parse_key)]
     idempotency_key: Option<String>,
+    /// How long to retry, with the same key, while the database of the server cannot be reached
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=RETRY_SECONDS_MAX))]
+    retry_for: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -57,45 +71,89 @@ fn parse_key(text: &str) -> Result<String, String> {
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let payload = prompt::argument_or_stdin(args.payload)?;
     let emit = read(args.r#type, &payload)?;
-    let key = args.idempotency_key.as_deref();
-    let emitted = emit_by(shell, args.via, &emit, key).await?;
+    let new_key = || Uuid::now_v7().to_string();
+    let attempt = Attempt {
+        emitter: find_emitter(shell, args.via)?,
+        emit,
+        key: args.idempotency_key.unwrap_or_else(new_key),
+    };
+    let emitted = attempt.repeat(Duration::from_secs(args.retry_for)).await?;
     let id = emitted.event_id.to_string();
     shell.output.line_or_data(&id, &emitted)
 }
 
-async fn emit_by(
-    shell: &Shell,
-    via: Option<Route>,
-    emit: &Emit,
-    key: Option<&str>,
-) -> Result<EmittedEvent, Failure> {
+fn find_emitter(shell: &Shell, via: Option<Route>) -> Result<Emitter, Failure> {
     let named = shell.globals.context.as_deref();
-    let emitter = match via {
+    Ok(match via {
         Some(Route::Agent) => Emitter::Agent(context::find_agent(&shell.environment)?),
         Some(Route::Server) => Emitter::Server(context::to_server(named, &shell.environment)?),
         None => context::for_events(named, &shell.environment)?,
-    };
-    match emitter {
-        Emitter::Server(Connection { client, .. }) => Ok(client.emit(emit, key).await?),
-        Emitter::Agent(agent) => emit_by_agent(&agent, emit, key).await,
-    }
+    })
 }
 
-/// Emits an event. If the agent is not linked, waits a few seconds for the link and tries again.
-/// This creates no duplicate, because an agent without a link emits nothing.
-async fn emit_by_agent(
-    agent: &AgentClient,
-    emit: &Emit,
-    key: Option<&str>,
-) -> Result<EmittedEvent, Failure> {
-    let mut answer = agent.emit(emit, key).await;
-    if let Err(Error::Problem { problem, .. }) = &answer
-        && problem.code == "not_linked"
-        && context::wait_for_link(agent).await.is_some()
-    {
-        answer = agent.emit(emit, key).await;
+/// An event, its receiver and its key. Attempts with one key emit one event.
+struct Attempt {
+    emitter: Emitter,
+    emit: Emit,
+    key: String,
+}
+
+impl Attempt {
+    /// Repeats the attempt while the database of the server cannot be reached.
+    async fn repeat(&self, within: Duration) -> Result<EmittedEvent, Failure> {
+        let deadline = Instant::now() + within;
+        let mut is_retrying = false;
+        loop {
+            let error = match self.make().await {
+                Ok(emitted) => return Ok(emitted),
+                Err(error) => error,
+            };
+            // The server or the link may be lost meanwhile, but only an outage begins the retries.
+            let is_outage = error.problem_code() == Some(DATABASE_UNAVAILABLE);
+            let is_retryable = is_outage || (is_retrying && is_transient(&error));
+            if !is_retryable {
+                return Err(self.failure(error));
+            }
+            if Instant::now() + RETRY_PAUSE > deadline {
+                return Err(self.given_up(error, within));
+            }
+            if !is_retrying {
+                eprintln!(
+                    "the database of the server cannot be reached; retrying for up to {} s",
+                    within.as_secs()
+                );
+                is_retrying = true;
+            }
+            sleep(RETRY_PAUSE).await;
+        }
     }
-    answer.map_err(|error| {
+
+    async fn make(&self) -> Result<EmittedEvent, Error> {
+        match &self.emitter {
+            Emitter::Server(Connection { client, .. }) => {
+                client.emit(&self.emit, Some(&self.key)).await
+            }
+            Emitter::Agent(agent) => self.make_by_agent(agent).await,
+        }
+    }
+
+    /// If the agent is not linked, waits a few seconds for the link and tries again. This creates no
+    /// duplicate, because an agent without a link emits nothing.
+    async fn make_by_agent(&self, agent: &AgentClient) -> Result<EmittedEvent, Error> {
+        let answer = agent.emit_once(&self.emit, &self.key).await;
+        if let Err(error) = &answer
+            && error.problem_code() == Some("not_linked")
+            && context::wait_for_link(agent).await.is_some()
+        {
+            return agent.emit_once(&self.emit, &self.key).await;
+        }
+        answer
+    }
+
+    fn failure(&self, error: Error) -> Failure {
+        let Emitter::Agent(_) = self.emitter else {
+            return error.into();
+        };
         let hint = match error {
             Error::Unreachable { .. } => {
                 "svc agent start starts the agent; --via server bypasses the agent"
@@ -103,7 +161,29 @@ async fn emit_by_agent(
             _ => "svc agent status shows its state; --via server bypasses the agent",
         };
         Failure::from(error).hint_for(Exit::Unreachable, hint)
-    })
+    }
+
+    fn given_up(&self, error: Error, within: Duration) -> Failure {
+        let what = match within.as_secs() {
+            0 => "the event may not be stored".to_owned(),
+            seconds => format!("the event may not be stored: gave up after {seconds} s"),
+        };
+        Failure::from(error).doing(what).hint(format!(
+            "to try again without a duplicate, add --idempotency-key {}; --retry-for <seconds> waits longer",
+            self.key
+        ))
+    }
+}
+
+/// Whether the server or the agent may accept the event soon.
+fn is_transient(error: &Error) -> bool {
+    match error {
+        Error::Unreachable { .. } | Error::Timeout { .. } => true,
+        error => matches!(
+            error.status(),
+            Some(StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
+        ),
+    }
 }
 
 /// Checks type and payload before any request: an invalid event is a usage error.

@@ -1,14 +1,20 @@
 //! `svc login`: creates an API token for this machine and saves it as a context.
 
+mod browser;
+mod device;
+mod oauth;
+
 use std::path::PathBuf;
 
 use svc_client::{Client, Error, Target};
 use svc_core::credential::CredentialKind;
-use svc_protocol::api::{Login, MethodQuery, NewToken, Setup, Token};
+use svc_protocol::api::{self, Login, MethodQuery, Setup, Token};
 
+use self::oauth::{NewToken, find_metadata};
 use super::{Shell, token::secret_of};
 use crate::{
     context::{Context, Contexts},
+    environment::Environment,
     exit::{Exit, Failure, Outcome},
     prompt,
 };
@@ -16,12 +22,19 @@ use crate::{
 /// Log in to a server and save it as the current context
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc login https://svc.example.com\n  \
+                   svc login https://svc.example.com --device              with a browser on another machine\n  \
                    svc login https://svc.example.com --username ann --password-stdin < secret.txt\n  \
                    svc login 'http://127.0.0.1:12200/setup?token=svc_set_…'    the link of a first start")]
 pub struct Args {
     /// Address of the server, or its one-time setup link
     url: String,
-    /// Your user name
+    /// Log in with your browser, even if there seems to be none
+    #[arg(long, conflicts_with_all = ["username", "password_stdin", "token_stdin"])]
+    browser: bool,
+    /// Show a code to enter in a browser on another machine
+    #[arg(long, conflicts_with_all = ["browser", "username", "password_stdin", "token_stdin"])]
+    device: bool,
+    /// Your user name; asks for the password instead of opening a browser
     #[arg(long, short)]
     username: Option<String>,
     /// Read the password from stdin
@@ -52,6 +65,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         let token = prompt::read_secret()?;
         let username = check_token(target, &token).await?;
         (token, None, username)
+    } else if let Some(new) = log_in_by_page(shell, &args, link.is_some(), &target).await? {
+        let username = check_token(target, &new.access_token).await?;
+        (new.access_token, Some(new.token_id), username)
     } else {
         let login = ask_login(&args, link.is_some())?;
         let username = login.username.clone();
@@ -79,6 +95,48 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     })?;
     eprintln!("{done}");
     Ok(Exit::Ok)
+}
+
+/// Logs in on a page of the server; `None` if the password is asked for here.
+async fn log_in_by_page(
+    shell: &Shell,
+    args: &Args,
+    is_setup: bool,
+    target: &Target,
+) -> Result<Option<NewToken>, Failure> {
+    let is_wanted = args.browser || args.device;
+    let wants_password = args.username.is_some() || args.password_stdin || is_setup;
+    if !is_wanted && (wants_password || !prompt::can_ask()) {
+        return Ok(None);
+    }
+    let client = Client::new(target.clone());
+    let Some(server) = find_metadata(&client).await? else {
+        return match is_wanted {
+            true => Err(Failure::usage("this server has no login by browser").hint(
+                "log in with --username; an administrator can set `public_url` to an https address",
+            )),
+            false => Ok(None),
+        };
+    };
+    let machine = host_name();
+    let can_open = args.browser || has_display(&shell.environment);
+    let token = match can_open && !args.device {
+        true => browser::log_in(&client, &server, &machine).await?,
+        false => device::log_in(&client, &machine).await?,
+    };
+    Ok(Some(token))
+}
+
+/// Whether a server lets clients log in with a browser.
+pub async fn supports_browser(client: &Client) -> Result<bool, Failure> {
+    Ok(find_metadata(client).await?.is_some())
+}
+
+/// Whether a browser can be opened for the user of this terminal.
+fn has_display(environment: &Environment) -> bool {
+    let is_set = |name| environment.get(name).is_some();
+    let is_remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
+    !is_remote && (cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))
 }
 
 /// `<url>/setup?token=svc_set_…`
@@ -150,9 +208,9 @@ async fn make_token(
         }
         other => other.into(),
     })?;
-    let new = NewToken {
+    let new = api::NewToken {
         name: format!("cli@{}", host_name()),
-        ..NewToken::default()
+        ..api::NewToken::default()
     };
     let token = session.create::<Token>(&new).await;
     // A session that cannot be ended here expires by itself.
@@ -160,8 +218,8 @@ async fn make_token(
     Ok(token?)
 }
 
-/// Checks the token and returns its user. A scoped token may not read its user; it is valid if the
-/// server accepts it or rejects it by its scope only.
+/// Checks the token and returns its user. A token with scopes may not read its user. Such a token
+/// is valid if the server accepts it, or rejects it only because of its scopes.
 async fn check_token(target: Target, token: &str) -> Result<Option<String>, Failure> {
     let client = Client::new(target).with_token(token);
     match client.me().await {

@@ -35,7 +35,7 @@ use crate::{
 
 /// Printed if a script unregisters all methods that it registered.
 const ALL_UNREGISTERED: &str = "nothing is registered: the script unregistered all its methods";
-/// Names to check a registration with while the space and its owner are not known.
+/// Placeholder names. A registration is checked with them if the space and its owner are not known.
 const ANY_SPACE: &str = "space";
 const ANY_OWNER: &str = "owner";
 
@@ -164,7 +164,7 @@ impl Source {
     }
 }
 
-/// Prints every error with its position, ahead of the failure, which has only three lines.
+/// Prints every error with its position, before the failure, which has room for only three lines.
 fn report_file_errors(name: &str, error: &FileError) -> Failure {
     eprintln!("{error}");
     let count = error.faults.len();

@@ -78,7 +78,7 @@ impl OwnScript {
         let host = SpaceHost::new(self.path.clone(), agent);
         match (context::to_server(context, environment), context) {
             (Ok(connection), _) => Ok(host.with_server(connection.client)),
-            // Most scripts need no server. An operation that needs one raises an error.
+            // Most scripts need no server. An operation that needs a server raises an error.
             (Err(_), None) => Ok(host),
             (Err(failure), Some(_)) => Err(failure),
         }

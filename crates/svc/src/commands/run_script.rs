@@ -1,4 +1,5 @@
-//! `svc run-script`: runs a Python script with the embedded engine, or serves methods with one.
+//! `svc run-script`: runs a Python script with the embedded engine, or serves methods with a
+//! script.
 //!
 //! The parts of the method server (spec 4.4): [`setup`] runs the setup script once and takes a
 //! snapshot; [`serve`] reads [`requests`] and passes them to seats ([`seat`]) through one queue

@@ -1,5 +1,7 @@
 //! `svc server`: runs the server, and builds its options from the configuration.
 
+mod health;
+
 use std::{
     fmt::Display,
     io,
@@ -10,11 +12,12 @@ use std::{
 };
 
 use clap::Subcommand;
+use svc_client::Target;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
-    StartError, TlsFiles, events::lanes::Slots, web::Web,
+    StartError, TlsFiles, events::lanes::Slots, oauth::OAuthPolicy, web::Web,
 };
 use svc_store::DatabaseUrl;
 
@@ -24,9 +27,13 @@ use crate::{
     exit::{Exit, Failure, Outcome},
     output::Table,
     runtime,
+    service_manager::ServiceManager,
 };
 
-/// Run the server, and list the servers of its zone
+/// Longest `advertise_url`. Every agent of the zone gets it.
+const ADVERTISE_URL_BYTES_MAX: usize = 500;
+
+/// Run the server, check it, and list the servers of its zone
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  svc server start\n  svc server start --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem"
@@ -36,6 +43,7 @@ pub enum Command {
     /// List the servers that share the database, with their links and queues
     #[command(before_help = "  svc server list\n  svc server list -o json")]
     List,
+    Health(health::Args),
     /// Print every route and the permission it requires
     #[command(hide = true)]
     Routes,
@@ -66,6 +74,9 @@ pub struct StartArgs {
     /// Address that people and agents use, if it differs from the listen address [env: SVC_PUBLIC_URL]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
+    /// Address of this server for all agents of its zone, which then link to it too [env: SVC_ADVERTISE_URL]
+    #[arg(long, value_name = "URL")]
+    advertise_url: Option<String>,
     /// Threads that serve requests; 0 chooses by the number of cores [env: SVC_WORKERS]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -75,6 +86,7 @@ pub struct StartArgs {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List => list(shell).await,
+        Command::Health(args) => health::run(shell, args).await,
         Command::Routes => routes(shell),
         Command::Start(_) => unreachable!("`commands::run` handles it"),
     }
@@ -83,7 +95,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 async fn list(shell: &Shell) -> Outcome {
     let document: Servers = shell.client()?.servers().await?;
     shell.output.document(&document, || {
-        let head = ["ID", "URL", "STATE", "VERSION", "LINKS", "LEASES", "SEEN"];
+        let head = [
+            "ID", "URL", "STATE", "VERSION", "LINKS", "SIDE", "LEASES", "SEEN",
+        ];
         Table::list(&head, "no servers", &document.servers, |server| {
             vec![
                 server.id.to_string(),
@@ -94,6 +108,7 @@ async fn list(shell: &Shell) -> Outcome {
                 },
                 server.svc_version.clone(),
                 server.links.to_string(),
+                server.side_links.to_string(),
                 server.leases.to_string(),
                 server.seen_at.to_string(),
             ]
@@ -110,15 +125,21 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
     let options = options(shell, &config)?;
     runtime::with_workers(workers)?.block_on(async {
         let shutdown = runtime::shutdown_on_signals()?;
-        let server = Server::start(options, shutdown)
+        let server = Server::start(options, shutdown.clone())
             .await
             .map_err(start_failure)?;
+        let reports = ServiceManager::find(&shell.environment)
+            .map(|manager| tokio::spawn(manager.report(server.url(), server.pulse(), shutdown)));
         if let Some(link) = server.setup_link() {
             eprintln!("first start: make the first administrator with this one-time link");
             eprintln!("  {link}");
             eprintln!("in a browser, or with: svc login '{link}'");
         }
         server.join().await;
+        if let Some(reports) = reports {
+            // Ends with the shutdown, before the server does.
+            let _ = reports.await;
+        }
         Ok(Exit::Ok)
     })
 }
@@ -136,6 +157,7 @@ fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) {
     server.tls_cert = args.tls_cert.map(path).or(server.tls_cert.take());
     server.tls_key = args.tls_key.map(path).or(server.tls_key.take());
     server.public_url = args.public_url.or(server.public_url.take());
+    server.advertise_url = args.advertise_url.or(server.advertise_url.take());
     server.database_url = args.database_url.or(server.database_url.take());
 }
 
@@ -160,10 +182,12 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         allow_local_spaces: config.spaces.allow_local,
         wildcard_domain: server.wildcard_domain.clone(),
         public_url: server.public_url.clone(),
+        advertise_url: advertise_url(server)?,
         admin_password: admin_password.map(str::to_owned),
         agent_program: runtime::own_program()?,
         events: events(shell, config),
         scripts: scripts(&config.scripts),
+        oauth: oauth(&config.oauth),
         limits: limits(server),
         quotas: quotas(&config.quotas),
         policy: policy(server),
@@ -172,6 +196,32 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
         },
     })
+}
+
+/// The announced address. Agents could not use a wrong one, so it is checked at the start.
+fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
+    let Some(url) = &server.advertise_url else {
+        return Ok(None);
+    };
+    if server.database_url.is_none() {
+        return Err(Failure::usage("`advertise_url` needs `database_url`")
+            .why("only servers that share a database are announced to agents")
+            .hint("remove `advertise_url`; the address of a single server is `public_url`"));
+    }
+    if url.len() > ADVERTISE_URL_BYTES_MAX {
+        let bytes = url.len();
+        return Err(Failure::usage(format!(
+            "`advertise_url` has {bytes} bytes; at most {ADVERTISE_URL_BYTES_MAX} are allowed"
+        )));
+    }
+    // The certificate authorities of this machine do not matter, so the check needs no TLS.
+    let plain = match url.strip_prefix("https://") {
+        Some(rest) => format!("http://{rest}"),
+        None => url.clone(),
+    };
+    Target::parse(&plain, None)
+        .map_err(|error| Failure::usage("`advertise_url` is not valid").why(error))?;
+    Ok(Some(url.clone()))
 }
 
 fn limits(server: &config::Server) -> Limits {
@@ -247,6 +297,20 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
     }
 }
 
+fn oauth(oauth: &config::OAuth) -> OAuthPolicy {
+    OAuthPolicy {
+        enabled: oauth.enabled,
+        registration: oauth.registration,
+        client_hosts: oauth
+            .client_hosts
+            .iter()
+            .map(|host| host.to_ascii_lowercase())
+            .collect(),
+        access_lifetime: Duration::from_secs(60 * u64::from(oauth.access_minutes)),
+        login_token_lifetime: days(oauth.login_days),
+    }
+}
+
 fn scripts(scripts: &config::Scripts) -> ScriptOptions {
     let default = ScriptOptions::default();
     ScriptOptions {
@@ -285,6 +349,7 @@ fn policy(server: &config::Server) -> Policy {
     policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
     policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
     policy.links.drain = Duration::from_secs_f64(server.drain_seconds);
+    policy.shutdown_delay = Duration::from_secs_f64(server.shutdown_delay_seconds);
     let slow_down = &mut policy.identity.login.slow_down;
     slow_down.free = server.login_limit;
     slow_down.wait_max = Duration::from_secs(server.login_wait_max_seconds.into());

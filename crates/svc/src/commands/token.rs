@@ -28,7 +28,8 @@ pub enum Command {
     Create {
         /// Name of the token
         name: String,
-        /// Limit the token to `methods`, `mcp` or both; without scopes it may do all that you may
+        /// Limit the token to `methods`, `mcp` or both; without scopes it may do everything that
+        /// you may do
         #[arg(
             long = "scope",
             alias = "scopes",

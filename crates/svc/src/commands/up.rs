@@ -88,6 +88,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     config.server.tls_cert = None;
     config.server.tls_key = None;
     config.server.public_url = None;
+    config.server.advertise_url = None;
     if let Some(listen) = args.listen {
         config.server.listen = listen;
     }
@@ -146,7 +147,7 @@ struct Ready {
     discovery: Discovery,
     methods: Vec<String>,
     data_dir: PathBuf,
-    /// Signs in once; `None` if the server does not listen on a loopback address.
+    /// A link that signs in once; `None` if the server does not listen on a loopback address.
     sign_in_link: Option<String>,
 }
 

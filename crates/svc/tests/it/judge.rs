@@ -24,8 +24,10 @@ const JUDGE_LIMIT: Duration = Duration::from_secs(180);
 pub enum Judge {
     /// A script of `judges/node`, and its arguments.
     Node(&'static str, &'static [&'static str]),
-    /// A script of `judges/python`, whose requirements have its name.
+    /// A script of `judges/python`. Its requirements file has the same name.
     Python(&'static str),
+    /// A script that needs the requirements of another: the other script, and the script.
+    PythonOf(&'static str, &'static str),
 }
 
 impl Judge {
@@ -38,11 +40,8 @@ impl Judge {
                 command.arg(folder.join(script)).args(*args);
                 command
             }),
-            Self::Python(name) => install_python(name).map(|folder| {
-                let mut command = Command::new(folder.join(PYTHON));
-                command.arg(source("python").join(format!("{name}.py")));
-                command
-            }),
+            Self::Python(name) => python(name, name),
+            Self::PythonOf(requirements, name) => python(requirements, name),
         });
         found_or_skipped(installed, "SVC_REQUIRE_JUDGES", "a judge is missing")
     }
@@ -75,6 +74,14 @@ impl Judge {
         );
         Some(said)
     }
+}
+
+/// The command of a script of `judges/python`.
+fn python(requirements: &str, name: &str) -> Result<Command, String> {
+    let folder = install_python(requirements)?;
+    let mut command = Command::new(folder.join(PYTHON));
+    command.arg(source("python").join(format!("{name}.py")));
+    Ok(command)
 }
 
 /// Where the judges' own files are.
@@ -170,7 +177,7 @@ fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end, its output in `log`.
+/// Runs a command to its end, and writes its output to `log`.
 fn run(mut command: Command, log: &Path) -> Result<(), String> {
     let output = File::create(log).unwrap();
     let shown = format!("{command:?}");

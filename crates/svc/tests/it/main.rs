@@ -1,9 +1,9 @@
 //! The product from outside: the real `svc` program, real HTTP, real processes.
 //!
 //! One folder per subject. A test that proves a rule of the specification starts with the name of
-//! the rule (`v3_`, `d2_`) or else of its section (`s6_5_`), so that `cargo verify v3` and
-//! `cargo verify 6_5` find it. Every test has its own server, data folder and ports, and waits for
-//! conditions, never for a fixed time.
+//! the rule (`v3_`, `d2_`) or else of its section (`s6_5_`), so that `cargo verify v3` and `cargo
+//! verify 6_5` find it. Every test has its own server, data folder and ports, and waits for
+//! conditions. Only tests that something does not happen wait for a fixed time.
 #![allow(clippy::unwrap_used)]
 
 mod agents;
@@ -16,6 +16,7 @@ mod identity;
 mod judge;
 mod mcp;
 mod methods;
+mod oauth;
 mod operations;
 mod scripts;
 mod spaces;

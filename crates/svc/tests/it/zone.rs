@@ -1,18 +1,27 @@
 //! A zone: several servers on one PostgreSQL. Without PostgreSQL each of these tests says that it
 //! is skipped.
 
+mod callers;
 mod changes;
 mod chaos;
 mod events;
+mod failover;
 mod fence;
 mod hold;
+mod limits;
+mod links;
+mod load;
+mod logs;
 mod lost_servers;
 mod members;
 mod outage;
 mod poll_only;
 mod revocation;
+mod silence;
 mod spaces;
 mod starting;
+mod traffic;
+mod upgrade;
 
 use std::{
     future::Future,

@@ -11,6 +11,7 @@ mod every_page;
 mod first_call;
 mod flow;
 mod install;
+mod oauth;
 mod scripts;
 mod sign_in;
 mod site;

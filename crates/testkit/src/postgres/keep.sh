@@ -16,11 +16,20 @@ end() {
   fi
 }
 
-while read -r order; do
+while read -r order port; do
   case $order in
   init)
     if "$@" "$programs/initdb" --pgdata="$folder/data" --username=svc --auth=trust \
       --encoding=UTF8 --no-locale --no-sync </dev/null >>"$folder/log" 2>&1; then
+      echo done
+    else
+      echo failed
+    fi
+    ;;
+  copy) # the running server at $port, as its standby
+    if "$@" "$programs/pg_basebackup" --pgdata="$folder/data" --host=127.0.0.1 --port="$port" \
+      --username=svc --no-password --checkpoint=fast --no-sync </dev/null >>"$folder/log" 2>&1 &&
+      "$@" touch "$folder/data/standby.signal" </dev/null; then
       echo done
     else
       echo failed
@@ -34,6 +43,10 @@ while read -r order; do
     ;;
   stop)
     end INT
+    echo done
+    ;;
+  crash) # immediate shutdown, without a checkpoint
+    end QUIT
     echo done
     ;;
   esac

@@ -69,6 +69,12 @@ impl Keeper {
         assert_eq!(done, "done", "initdb: {}", self.log());
     }
 
+    /// Copies the data of a running server, as its standby.
+    pub fn copy(&mut self, port: u16) {
+        let done = self.order(&format!("copy {port}"));
+        assert_eq!(done, "done", "pg_basebackup: {}", self.log());
+    }
+
     /// Starts the server and waits until it accepts connections. Returns `Err` if the server ends
     /// instead.
     pub fn start_server(&mut self) -> Result<u32, String> {
@@ -94,7 +100,12 @@ impl Keeper {
         self.order("stop");
     }
 
-    /// Kills the keeper itself, as only another program could.
+    /// Ends the server at once, without a checkpoint.
+    pub fn crash_server(&mut self) {
+        self.order("crash");
+    }
+
+    /// Kills the keeper with SIGKILL.
     #[cfg(test)]
     pub fn kill9(&mut self) {
         let _ = self.shell.kill();

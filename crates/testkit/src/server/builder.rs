@@ -1,6 +1,11 @@
 //! How a server of a test is configured and started.
 
-use std::{collections::BTreeMap, path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use tempfile::TempDir;
 
@@ -8,7 +13,7 @@ use super::{ADMIN_PASSWORD, Site, TestServer};
 use crate::{
     postgres::TestPostgres,
     process::Process,
-    program::{bare_command, under},
+    program::{bare, svc_program, under},
 };
 
 const START_LIMIT: Duration = Duration::from_secs(30);
@@ -28,6 +33,12 @@ pub struct TestServerBuilder {
     env: Vec<(String, String)>,
     args: Vec<String>,
     tool: Vec<String>,
+    /// The program to start, if it is not the `svc` that was built with these tests.
+    program: Option<PathBuf>,
+    /// The address to listen on at the first start.
+    listen: String,
+    /// A database of an older svc, for the first start.
+    database_file: Option<PathBuf>,
 }
 
 impl TestServerBuilder {
@@ -41,7 +52,25 @@ impl TestServerBuilder {
             env: Vec::new(),
             args: Vec::new(),
             tool: Vec::new(),
+            program: None,
+            listen: "127.0.0.1:0".to_owned(),
+            database_file: None,
         }
+    }
+
+    /// Begins with a copy of this file as the embedded database.
+    pub fn database_file(mut self, file: &Path) -> Self {
+        self.database_file = Some(file.to_owned());
+        self.embedded()
+    }
+
+    /// Announces the server to the agents of its zone. The port is chosen now, because the address is
+    /// part of the configuration.
+    pub fn announced(mut self) -> Self {
+        let free = std::net::TcpListener::bind(&self.listen).expect("a port is free");
+        self.listen = free.local_addr().expect("it is bound").to_string();
+        let url = format!("http://{}", self.listen);
+        self.env("SVC_ADVERTISE_URL", &url)
     }
 
     /// More lines for the `[server]` table of the configuration.
@@ -120,6 +149,16 @@ impl TestServerBuilder {
         self
     }
 
+    /// Starts another build of `svc`, such as an older version.
+    pub fn program(mut self, program: PathBuf) -> Self {
+        self.program = Some(program);
+        self
+    }
+
+    pub(super) fn use_built_program(&mut self) {
+        self.program = None;
+    }
+
     /// Runs the server under another program such as a profiler.
     pub fn under(mut self, tool: &[&str]) -> Self {
         self.tool = tool.iter().map(|&word| word.to_owned()).collect();
@@ -163,7 +202,12 @@ impl TestServerBuilder {
         );
         std::fs::write(folder.path().join("svc.toml"), config)
             .expect("a fresh folder takes a file");
-        let (process, url) = launch(&self, folder.path(), "127.0.0.1:0").await;
+        if let Some(file) = &self.database_file {
+            let data = folder.path().join("data");
+            std::fs::create_dir(&data).expect("a fresh folder takes a folder");
+            std::fs::copy(file, data.join(svc_store::DATABASE_FILE)).expect("a file is copied");
+        }
+        let (process, url) = launch(&self, folder.path(), &self.listen).await;
         TestServer {
             process,
             builder: self,
@@ -211,7 +255,8 @@ pub(super) fn command(
     data_dir: &Path,
     listen: &str,
 ) -> Command {
-    let mut command = bare_command(&folder.join("home"));
+    let program = builder.program.clone().unwrap_or_else(svc_program);
+    let mut command = bare(program, &folder.join("home"));
     command
         .args(["server", "start", "--listen", listen, "--data-dir"])
         .arg(data_dir)

@@ -11,4 +11,4 @@ of the service go through `svc._host`: natively in the engine, over the agent's 
 Inside a space, nothing needs to be configured.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

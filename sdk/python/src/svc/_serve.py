@@ -1,7 +1,7 @@
 """Serves JSON-RPC over stdin and stdout on CPython: `python3 -m svc.jsonrpc setup.py`.
 
-Each line is a request, and each answer is a line. Requests run on threads, so that a slow one does
-not delay the others. The answers equal those of `svc run-script --json-rpc`. Only answers,
+Each line is a request, and each answer is a line. Requests run on threads, so that a slow request
+does not delay the others. The answers equal those of `svc run-script --json-rpc`. Only answers,
 progress reports and `$/ready` may be written to stdout: output of handlers and of their child
 processes goes to stderr.
 """
@@ -31,7 +31,7 @@ THREADS = 32
 WAITING_MAX = 2 * THREADS
 # Every batch is refused. If it is larger than this, the error names its size.
 BATCH_MAX = 1_000
-# Newer versions of Python append the number, which is cut off.
+# Newer versions of Python append the number to this message. `_encode` cuts it off.
 NOT_FINITE = "Out of range float values are not JSON compliant"
 
 # Tells the agent that the start has succeeded.

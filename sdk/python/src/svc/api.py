@@ -6,7 +6,7 @@
     [method["name"] for method in api.list_methods(q="notes")]
 
 Inside a space, requests go through the agent as the space's owner. In a script on the server, they
-run as the script's user. Both need no address and no token. Elsewhere, set `SVC_URL` and
+run as the script's user. Neither needs an address or a token. Elsewhere, set `SVC_URL` and
 `SVC_TOKEN`. A request that fails raises `RuntimeError`.
 """
 
@@ -83,7 +83,7 @@ def me() -> Dict[str, Any]:
 
 
 def request(method: str, path: str, body: Any = None) -> Any:
-    """Any request to `/api/...`. Returns the parsed body; None if it is empty."""
+    """Sends any request to `/api/...`. Returns the parsed body, or None if the body is empty."""
     verb = _checked(method, path)
     argument = {"method": verb, "path": path}
     if body is not None:

@@ -87,7 +87,7 @@ def progress(
 def serve() -> None:
     """Serves stdin and stdout until stdin ends. CPython only.
 
-    For a script that routes and then serves: `python3 server.py`.
+    Call it at the end of a script that routes methods, and run the script with `python3`.
     """
     if not hasattr(_host, "serve"):
         raise RuntimeError(

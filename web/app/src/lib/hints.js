@@ -1,7 +1,7 @@
 /** Hints about what a tool does: a tool may state none, some or all of them. */
 
 /**
- * `key`: in a registration or script; `mcp`: in a list of tools.
+ * `key` is the name of the hint in a registration or script, `mcp` its name in a list of tools.
  * @typedef {{key: string, mcp: string, label: string, yes: string, no: string}} Hint
  */
 

@@ -1,4 +1,4 @@
-/** The account of the signed-in user: password and sessions. */
+/** The account of the signed-in user: password, connected apps and sessions. */
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
@@ -15,11 +15,12 @@ import { Form } from '../ui/form.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
+import { GrantsCard } from './apps/grants.js';
 
 export default function AccountPage() {
   const user = me.value;
   useEffect(() => {
-    if (location.hash === '#sessions') document.getElementById('sessions')?.scrollIntoView();
+    if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);
   if (!user) return null;
   const badges = (/** @type {string[]} */ names) =>
@@ -27,7 +28,8 @@ export default function AccountPage() {
       ? html`<span class="row">${names.map((name) => html`<${Badge} key=${name} mono>${name}</${Badge}>`)}</span>`
       : html`<span class="muted">none</span>`;
   return html`
-    <${PageHeader} title="Account" description="Your password, and where you are signed in." />
+    <${PageHeader} title="Account"
+      description="Your password, the apps that act as you, and where you are signed in." />
     <div class="stack-large">
       <${Card} title="You">
         <${KeyValue}
@@ -50,6 +52,7 @@ export default function AccountPage() {
           ]} />
       </${Card}>
       <${PasswordCard} />
+      <${GrantsCard} />
       <${SessionsCard} />
     </div>
   `;

@@ -33,7 +33,7 @@ export default function EventPage({ route }) {
     <div class="stack-large">
       <${Card} title="About"><${EventFacts} event=${event} /></${Card}>
       <${Card} title="Payload"><${Payload} text=${payload} /></${Card}>
-      <${Card} title="Receivers" description="Sinks and methods that matched it, and how each delivery ended.">
+      <${Card} title="Receivers" description="Sinks and methods whose patterns matched, and how each delivery ended.">
         <${Receivers} event=${event} />
       </${Card}>
     </div>

@@ -3,8 +3,9 @@ import { formatDuration } from '../lib/format.js';
 import { me, signIn } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
+import { useWait } from '../lib/wait.js';
 import { navigate, useQuery } from '../router.js';
-import { safeNext } from '../routes.js';
+import { findRoute, safeNext } from '../routes.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Notice } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
@@ -52,7 +53,7 @@ function NoUsers() {
     <p class="muted small">It looks like this:</p>
     <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap
       copy=${false} />
-    <p class="muted small">As a systemd service it is in the journal:</p>
+    <p class="muted small">If the server is a systemd service, the link is in the journal:</p>
     <${CodeBlock} text="journalctl -u svc | grep setup" label="command that finds the link" prompt />
   `;
 }
@@ -83,20 +84,21 @@ function LoginForm({ next }) {
       <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
         autocomplete="current-password" required />
     </${Form}>
-    ${
-      next !== '/' &&
-      html`<p class="muted small">You will be taken back to <span class="mono anywhere">${next}</span>.</p>`
-    }
+    <${Destination} next=${next} />
   `;
 }
 
-/** Seconds until the server allows another attempt, counting down. @returns {[number, (seconds: number) => void]} */
-function useWait() {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    if (seconds <= 0) return undefined;
-    const timer = setTimeout(() => setSeconds(seconds - 1), 1_000);
-    return () => clearTimeout(timer);
-  }, [seconds]);
-  return [seconds, setSeconds];
+/** Where the user goes after signing in. @param {{next: string}} props */
+function Destination({ next }) {
+  if (next === '/') return null;
+  const { bare, title } = findRoute(new URL(next, location.origin).pathname);
+  return html`
+    <p class="muted small">
+      ${
+        bare
+          ? html`After signing in you continue with “${title}”.`
+          : html`You will be taken back to <span class="mono anywhere">${next}</span>.`
+      }
+    </p>
+  `;
 }

@@ -1,5 +1,6 @@
 /** MCP: the endpoint, the configuration of clients, and the tools that clients see. */
 import { html, useState } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -17,12 +18,19 @@ export default function McpPage() {
   const search = query.get('mode') === 'search';
   const url = `${location.origin}/mcp${search ? '?tools=search' : ''}`;
   const refused = nameProblem(name);
+  const discovery = useResource(findOauth);
+  // Until the answer, most servers accept logins.
+  const oauth = discovery.data ?? true;
   return html`
     <${PageHeader} title="MCP"
       description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />
     <div class="stack-large">
       <${Card} title="Endpoint"
-        description="Streamable HTTP, with a token in the Authorization header. There is no OAuth.">
+        description=${
+          oauth
+            ? 'Streamable HTTP. Clients with OAuth need only this address.'
+            : 'Streamable HTTP, with a token in the Authorization header. OAuth is off on this server.'
+        }>
         <div class="mcp-endpoint">
           <${CodeBlock} text=${url} label="endpoint address" wrap />
           <${TextInput} label="Name in the client" value=${name} onInput=${setName} error=${refused} mono
@@ -32,8 +40,14 @@ export default function McpPage() {
             hint="Only two tools, one to search and one to run the others. Useful for hundreds of tools." />
         </div>
       </${Card}>
-      <${ConnectCard} name=${refused ? 'svc' : name} url=${url} search=${search} />
+      <${ConnectCard} name=${refused ? 'svc' : name} url=${url} search=${search} oauth=${oauth} />
       <${ToolsCard} />
     </div>
   `;
+}
+
+/** Whether the server accepts logins of apps. @param {AbortSignal} signal */
+async function findOauth(signal) {
+  const answer = await fetch('/.well-known/oauth-protected-resource/mcp', { signal });
+  return answer.ok;
 }

@@ -145,7 +145,7 @@ function Providers({ method }) {
     </p>
   `;
   return html`
-    <${Card} title="Providers" flush description="Each call goes to the space with the fewest in flight.">
+    <${Card} title="Providers" flush description="Each call goes to the space with the fewest calls in flight.">
       <${Table} label="Providers" columns=${columns} rows=${method.providers}
         rowKey=${(/** @type {Provider} */ row) => row.space_id}
         rowHref=${mine ? (/** @type {Provider} */ row) => `/spaces/${row.space_id}` : undefined} empty=${none} />

@@ -41,7 +41,7 @@ export default function RolesPage() {
   const close = () => setOpen(null);
   return html`
     <${PageHeader} title="Roles"
-      description="A role is a set of permissions. Users have those of all their roles. Built-in roles are fixed."
+      description="Sets of permissions. A user has the permissions of all their roles. Built-in roles are fixed."
       actions=${html`
         <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
       `} />

@@ -102,7 +102,7 @@ function NextStep({ space, onRotate }) {
       <${Notice} tone="bad" icon="alert" title="The registration was refused">
         <p class="log-text">${withCode(registration.error)}</p>
         <p class="notice-hint">
-          A registration from before a lost link is tried again. To register a file:
+          After a lost link, the agent retries by itself. To register a file:
           ${' '}<code>svc methods register methods.toml</code>
         </p>
       </${Notice}>

@@ -134,7 +134,7 @@ function columns(onRevoke) {
 
 /** @param {{scopes: string[]}} props */
 function Scopes({ scopes }) {
-  if (scopes.length === 0) return html`<span>everything you do</span>`;
+  if (scopes.length === 0) return html`<span>all you may do</span>`;
   return html`<span class="row">${scopes.map((scope) => html`<${Badge} key=${scope} mono>${scope}</${Badge}>`)}</span>`;
 }
 

@@ -145,7 +145,7 @@ function NewUser({ roles: allRoles, groups: allGroups, onClose }) {
     <${Dialog} title="New user" onClose=${onClose} wide>
       <${Form} submit="Create user" onSubmit=${submit} onCancel=${onClose}>
         <${TextInput} label="User name" mono required maxlength="20" value=${username} onInput=${setUsername}
-          autocomplete="off" hint="Lower-case letters, digits and single hyphens. It never changes." />
+          autocomplete="off" hint="Lower-case letters, digits and single hyphens. It cannot be changed later." />
         <${NewPassword} value=${password} onInput=${setPassword} shown=${shown} onMade=${made} />
         <div class="columns">
           <${Choice} label="Roles" names=${allRoles} chosen=${roles} onChange=${setRoles} none="There are no roles." />

@@ -55,7 +55,7 @@ const TONES = {
   lost: 'bad',
 };
 
-/** The badge for a status of the API. @param {string} state @returns {Tone} */
+/** The tone for a status of the API. @param {string} state @returns {Tone} */
 export function toneOf(state) {
   return TONES[state] ?? 'neutral';
 }

@@ -15,7 +15,7 @@ import { Spinner, useSlow } from './spinner.js';
  * @param {'button' | 'submit'} [props.type]
  * @param {string} [props.class]
  * @param {any} [props.children]
- * @param {(event: any) => void} [props.onClick] like every other attribute of a button
+ * @param {(event: any) => void} [props.onClick] other attributes of a button are accepted too
  */
 export function Button({
   kind = 'secondary',

@@ -12,7 +12,7 @@ function SecretOnce({ secret, label = 'token', children }) {
   return html`
     <div class="stack">
       <${Notice} tone="warn" icon="alert" title=${`Copy the ${label} now`}>
-        <p>It is not shown again: the server keeps only what it needs to check it.</p>
+        <p>It is not shown again.</p>
       </${Notice}>
       <${CodeBlock} text=${secret} label=${label} wrap copy=${false} />
       <div class="actions">
@@ -24,7 +24,7 @@ function SecretOnce({ secret, label = 'token', children }) {
 }
 
 /**
- * The same in a dialog that closes only by its button.
+ * A secret that the server shows once, in a dialog that closes only by its button.
  * @param {{title: any, secret: string, label?: string, onClose: () => void, children?: any}} props
  */
 export function SecretDialog({ title, secret, label, onClose, children }) {

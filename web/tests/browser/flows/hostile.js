@@ -9,9 +9,9 @@ import { see } from '../scene.js';
 /** Pages that do not show the markup; all others must. */
 const WITHOUT = [
   'sinks-new',
+  'device',
   'scripts-new',
   'users',
-  'users-id',
   'groups',
   'roles',
   'login',

@@ -21,6 +21,22 @@ export default async function mcp(scene) {
   await page.keyboard.press('Escape');
   await seeNo(dialog);
 
+  // Clients that log in need only the address.
+  for (const [client, holds] of [
+    ['Claude', `${scene.url}/mcp`],
+    ['ChatGPT', `${scene.url}/mcp`],
+    ['Codex', 'mcp_servers'],
+    ['Claude Code', 'claude mcp add'],
+  ]) {
+    await page.getByRole('tab', { name: client, exact: true }).click();
+    const configuration = page.getByRole('region', { name: `${client} configuration`, exact: true });
+    await see(configuration.getByText(holds));
+    assert.doesNotMatch(await configuration.innerText(), /token|authorization/i);
+  }
+
+  // Other clients use a token.
+  await page.getByText('Token', { exact: true }).click();
+  await see(page.getByText('For clients without OAuth, and for scripts.'));
   await page.getByRole('button', { name: 'Create an MCP token' }).click();
   await page.getByLabel('Token name').fill('editor');
   await page.getByRole('button', { name: 'Create token' }).click();
@@ -30,8 +46,8 @@ export default async function mcp(scene) {
     ['VS Code', 'servers'],
     ['Claude Code', 'claude mcp add'],
   ]) {
-    await page.getByRole('tab', { name: client }).click();
-    const configuration = page.getByRole('region', { name: `${client} configuration` });
+    await page.getByRole('tab', { name: client, exact: true }).click();
+    const configuration = page.getByRole('region', { name: `${client} configuration`, exact: true });
     await see(configuration.getByText(holds));
     assert.match(await configuration.innerText(), /svc_pat_\w+/);
   }

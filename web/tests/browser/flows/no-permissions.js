@@ -12,6 +12,7 @@ const CLOSED = [
   ['/sinks', 'old-crm'],
   ['/sinks/new', 'Patterns'],
   ['/users', 'cleo'],
+  ['/apps', 'Add app'],
   ['/groups', 'packers'],
   ['/roles', 'auditor'],
   ['/audit', 'event_sink.created'],
@@ -73,7 +74,7 @@ export default async function noPermissions(scene) {
   const boss = await scene.open(ann);
   await boss.goto('/');
   const entries = boss.getByRole('navigation', { name: 'Main' });
-  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Groups', 'Roles', 'Audit'])
+  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Apps', 'Groups', 'Roles', 'Audit'])
     await see(entries.getByRole('link', { name: entry }));
   await boss.goto('/events');
   await see(boss.getByRole('button', { name: /emit/i }));

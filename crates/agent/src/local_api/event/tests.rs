@@ -6,14 +6,19 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::local_api::{
-    PackageRoute, serve_loopback,
-    tests::{packages, servers},
+use crate::{
+    link_status::LinkStatus,
+    local_api::{
+        PackageRoute, serve_loopback,
+        tests::{packages, servers},
+    },
+    policy::EmitRetry,
 };
 
 /// The server's reaction to one request.
@@ -83,6 +88,10 @@ struct Agent {
 
 impl Agent {
     async fn start(server: &str) -> Self {
+        Self::start_with(server, EmitRetry::default()).await
+    }
+
+    async fn start_with(server: &str, retry: EmitRetry) -> Self {
         let linked = LinkStatus {
             link: Some(1),
             ..LinkStatus::default()
@@ -98,7 +107,7 @@ impl Agent {
             packages: packages(folder.path(), &servers, status.clone()),
             within: Duration::ZERO,
         });
-        let events = Arc::new(Events::new(servers, "svc_agt_x", policy, status));
+        let events = Arc::new(Events::new(servers, "svc_agt_x", policy, status, retry));
         tokio::spawn(serve_loopback(
             listener,
             events,
@@ -232,4 +241,63 @@ async fn without_a_link_events_are_refused_and_invalid_events_are_still_reported
     let (status, _, problem) = agent.post("", r#"{"type":"a","payload":[]}"#).await;
     assert_eq!(status, 400);
     assert_eq!(problem["code"], "invalid_event");
+}
+
+/// The answer of a server whose database is away.
+fn away() -> Then {
+    let body = r#"{"type":"about:blank","title":"t","status":503,"detail":"d","code":"database_unavailable"}"#;
+    let length = body.len();
+    Then::Answer(format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\ncontent-length: {length}\r\n\r\n{body}"
+    ))
+}
+
+fn retry(within: u64) -> EmitRetry {
+    EmitRetry {
+        within: Duration::from_millis(within),
+        pause: Duration::from_millis(10),
+        waiting_max: 1,
+    }
+}
+
+#[tokio::test]
+async fn while_the_database_is_away_the_event_is_retried_with_the_same_key() {
+    let script = vec![away(), away(), Then::HangUp, Then::Answer(accepted())];
+    let server = FakeServer::start(script).await;
+    let agent = Agent::start_with(&server.url, retry(60_000)).await;
+    assert_eq!(agent.post("", EVENT).await.0, 202);
+    let (heard, _) = server.serving.await.expect("served");
+    assert_eq!(heard.len(), 4);
+    assert!(heard.iter().all(|request| key(request) == key(&heard[0])));
+}
+
+#[tokio::test]
+async fn after_the_limit_the_agent_gives_up_and_names_the_key() {
+    // More answers than fit into the time.
+    let server = FakeServer::start(vec![away(); 1_000]).await;
+    let agent = Agent::start_with(&server.url, retry(100)).await;
+    let (status, head, problem) = agent.post("idempotency-key: mine\r\n", EVENT).await;
+    assert_eq!(status, 503);
+    assert!(head.contains("retry-after: 1"), "{head}");
+    assert_eq!(problem["code"], "database_unavailable");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("`Idempotency-Key: mine`"), "{detail}");
+    server.serving.abort();
+}
+
+#[tokio::test]
+async fn a_client_that_prefers_not_to_wait_and_events_beyond_the_limit_are_answered_at_once() {
+    let server = FakeServer::start(vec![away(), Then::Answer(accepted())]).await;
+    let agent = Agent::start_with(&server.url, retry(60_000)).await;
+    let (status, _, problem) = agent.post("prefer: x, wait=0\r\n", EVENT).await;
+    assert_eq!((status, &problem["detail"]), (503, &json!("d")));
+    assert_eq!(agent.post("", EVENT).await.0, 202);
+    let server = FakeServer::start(vec![away(), Then::Answer(accepted())]).await;
+    let full = EmitRetry {
+        waiting_max: 0,
+        ..retry(60_000)
+    };
+    let agent = Agent::start_with(&server.url, full).await;
+    assert_eq!(agent.post("", EVENT).await.0, 503);
+    assert_eq!(agent.post("", EVENT).await.0, 202);
 }

@@ -263,7 +263,10 @@ fn a_lost_link_drops_all_calls_except_one_sent_to_a_serial_server() {
     assert_eq!((bench.table.in_flight(), bench.table.queued()), (1, 0));
     bench.call(12);
     assert_eq!(bench.lines(), ["10"]);
-    assert!(bench.answer(0), "the outbox drops it: its link is gone");
+    assert!(
+        bench.answer(0),
+        "the table returns the answer, and the outbox drops it"
+    );
     assert_eq!(bench.lines(), ["12"]);
     let mut bench = Bench::up(CONCURRENT);
     bench.call(10).call(11);
@@ -303,17 +306,13 @@ fn a_server_with_a_limit_hangs_when_every_slot_is_overdue() {
     assert_eq!(bench.lines(), ["10", "11"], "at most two at a time");
     assert!(!bench.table.is_overdue(bench.now));
     bench.cancel(10);
-    assert_eq!(
-        bench.lines(),
-        [""; 0],
-        "a call without a caller keeps its slot"
-    );
+    assert_eq!(bench.lines(), [""; 0], "a cancelled call keeps its slot");
     assert!(bench.table.is_overdue(bench.now + late));
     bench.answer(1);
     assert_eq!(bench.lines(), ["12"]);
     assert!(
         !bench.table.is_overdue(bench.now + late),
-        "one slot has a call that was sent late"
+        "the newest call is not overdue yet"
     );
     assert!(bench.table.is_overdue(bench.now + late + OVERDUE_AFTER));
 }

@@ -1,4 +1,5 @@
-//! The figures that have a gate and a goal.
+//! The figures that are compared with two limits: the gate is the minimum requirement, the goal is
+//! stricter.
 
 use serde_json::{Value, json};
 
@@ -94,7 +95,7 @@ fn p50s(case: &Measured) -> Vec<f64> {
     case.slices.iter().map(|slice| slice.p50).collect()
 }
 
-/// The gate and the goal.
+/// The limits of a figure.
 struct Limits {
     gate: f64,
     goal: f64,
@@ -141,7 +142,7 @@ impl Report {
         ]
     }
 
-    /// Large calls, batches, and other names, all at 64 connections.
+    /// Large calls, batches, and other forms of the method's name, all at 64 connections.
     fn other_calls(&self) -> [Option<Figure>; 4] {
         [
             self.ratio(

@@ -1,4 +1,4 @@
-//! Attacks by requests that are accepted or refused one by one.
+//! Attacks that repeat one HTTP request at a fixed rate.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -21,7 +21,7 @@ use tokio::{
 use super::Attack;
 use crate::neighbours::{attacker::Brief, victim::METHOD};
 
-/// Maximum requests in flight, so that a server without responses does not exhaust the attacker.
+/// Maximum requests in flight, so that a server that does not answer does not exhaust the attacker.
 const AT_ONCE: usize = 2_000;
 const STUCK_WEBHOOKS: usize = 90;
 const STUCK_EVENTS_PER_SECOND: u32 = 5;
@@ -135,7 +135,7 @@ fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
             get(10, format!("/api/methods?q={words}"), own())
         }
         Attack::Templates => {
-            // The template runs until its fuel is used up.
+            // The template runs until it reaches the limit of steps.
             let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
             let list = numbers.join(",");
             let template = format!(

@@ -134,7 +134,7 @@ fn part() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema with the targets that references name.
+/// A schema that contains the targets of the references above.
 fn schema() -> impl Strategy<Value = Value> {
     let dialects = prop::sample::select(vec![
         None,

@@ -234,7 +234,8 @@ impl<'a> VariantAccess<'a> for &mut Reader<'a> {
     }
 }
 
-/// A variant for a visitor that does not expect one: a map with its number as the only key.
+/// A variant for a visitor that does not expect a variant: a map with the variant's number as its
+/// only key.
 struct Variant<'r, 'a> {
     reader: &'r mut Reader<'a>,
     index: Option<u32>,

@@ -50,7 +50,7 @@ fn every_program_prints_the_same_as_on_cpython() {
         for program in programs_of(&entry.path()) {
             count += 1;
             let mut host = TestHost::default();
-            // As a tool on the server, where a script has the fewest abilities.
+            // Run it like a tool on the server, where a script has the fewest abilities.
             let result = run_as(Flavour::Tool, &program.text, &mut host);
             if result.is_err() || host.stdout != program.output {
                 let error = result.err().map(|error| error.to_string());

@@ -89,7 +89,7 @@ class TextWrapper:
         return made
 
     def cut(self, chunk, width, room):
-        """The length of the part of a long word that still fits. With no width, one letter."""
+        """The length of the part of a long word that still fits; 1 if the width is 0 or less."""
         end = room if width > 0 else 1
         if self.break_on_hyphens and len(chunk) > end:
             hyphen = chunk.rfind("-", 0, end)

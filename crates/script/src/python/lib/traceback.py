@@ -1,4 +1,4 @@
-"""`traceback`: the exception that is being handled, without its lines, which the engine hides."""
+"""`traceback`: shows the exception that is being handled, without the lines of its traceback."""
 
 import sys
 

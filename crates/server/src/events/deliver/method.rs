@@ -67,8 +67,8 @@ impl<P> FailedProviders<P> {
         }
     }
 
-    /// Also removes the entries without a live provider, each time the number of entries has
-    /// doubled. Nothing else removes the entry of a method that ends after a failed delivery.
+    /// Each time the number of entries has doubled, this also removes the entries without a live
+    /// provider. Nothing else removes the entry of a method that ends after a failed delivery.
     fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
         let failed = failed.iter().map(Arc::downgrade).collect();
         self.by_method.insert(key, (event, failed));

@@ -52,7 +52,7 @@ impl Deliverers {
         waiting: Option<WaitingDelivery>,
     ) -> Result<AttemptResult, Unavailable> {
         // A global sink receives the events of all users, so its owner must still hold the
-        // permission to create one.
+        // permission to create global sinks.
         let needs = sink
             .is_global()
             .then_some(Permission::ManageGlobalEventSinks);
@@ -156,7 +156,8 @@ impl WithheldNotices {
         before.as_deref() != Some(why)
     }
 
-    /// Called when the sink delivers again.
+    /// Called when the deliveries are no longer withheld, so that the reason is reported if it
+    /// recurs.
     pub(super) fn forget(&self, sink: SinkId) {
         self.0.lock().remove(&sink);
     }

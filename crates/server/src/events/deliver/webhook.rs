@@ -22,6 +22,7 @@ mod answer;
 mod connection;
 mod connections;
 mod exchange;
+mod fetch;
 mod format;
 mod guard;
 mod headers;
@@ -45,6 +46,7 @@ use self::{
 };
 pub use self::{
     connections::LaneOwner,
+    fetch::FetchedDocument,
     format::body_of,
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
@@ -172,10 +174,7 @@ impl Webhook {
         }
         let (tls, settings) = (given.tls, tls::connection_settings(given.url, given.tls));
         let mut request = OutgoingRequest::new(given.url, &location, headers, given.body);
-        request.proxy_authorization = self
-            .proxy
-            .as_ref()
-            .and_then(|proxy| proxy.authorization.clone());
+        request.proxy_authorization = self.proxy_authorization();
         let answer_bytes_max = self.policy.answer_bytes_max;
         let keep = |connection, can_be_used_again| {
             if let (Some(lane), true) = (given.lane, can_be_used_again) {
@@ -202,6 +201,10 @@ impl Webhook {
         let can_be_used_again = exchange.await.map_err(|error| error.why)?;
         keep(connection, can_be_used_again);
         Ok(())
+    }
+
+    fn proxy_authorization(&self) -> Option<String> {
+        self.proxy.as_ref()?.authorization.clone()
     }
 
     /// The kept connection of a lane, if it can be used for a request with these settings.

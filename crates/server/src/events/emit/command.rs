@@ -66,7 +66,7 @@ pub(super) struct EmitCommand {
     pub(super) event: Event,
     pub(super) key: Option<IdempotencyKey>,
     pub(super) storage: StorageLimits,
-    /// Whether old events may be removed to make room for this one.
+    /// Whether old events may be removed to make room for this event.
     pub(super) may_search: bool,
 }
 
@@ -74,8 +74,8 @@ impl Grouped for EmitCommand {
     type Answer = EmitOutcome;
     type Error = EmitServiceError;
 
-    /// An event for which its owner has no room is written by itself, because older events must be
-    /// removed first.
+    /// An event that exceeds its owner's quota gets no result here. It is then written alone,
+    /// because older events must be removed first.
     fn run_together(
         tx: &mut Tx<'_>,
         commands: &[&Self],

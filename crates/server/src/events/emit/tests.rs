@@ -26,6 +26,7 @@ use crate::{
     identity::User,
 };
 
+mod concurrent;
 mod together;
 
 struct Fixture {

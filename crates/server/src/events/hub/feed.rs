@@ -81,7 +81,8 @@ impl Reader {
     /// Waits for the next event. Cancel safe.
     pub async fn next(&mut self) -> Result<Arc<StreamedEvent>, MissedEvents> {
         loop {
-            // Before `find_next`, so that an event put in between ends the wait below.
+            // Must come before `find_next`, so that an event that arrives in between ends the wait
+            // below.
             self.count.borrow_and_update();
             if let Some(next) = self.find_next() {
                 return next;

@@ -1,10 +1,14 @@
 //! Claims lanes, with the slots that [`Schedule`] granted.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{ServerId, Timestamp};
-use svc_store::{StoreError, Tx, lanes};
+use svc_store::{
+    Grouped, GroupedResult, StoreError, Tx,
+    lanes::{self, Claim, Claimed},
+};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     schedule::{Grant, Schedule},
@@ -17,6 +21,16 @@ pub(super) struct ClaimedLanes {
     pub(super) progress: Vec<LaneProgress>,
     /// How long until another lane of the owner is due; `None` if no lane has deliveries.
     pub(super) next: Option<Duration>,
+}
+
+impl ClaimedLanes {
+    fn none(grant: Grant) -> Self {
+        Self {
+            grant,
+            progress: Vec::new(),
+            next: None,
+        }
+    }
 }
 
 /// Grants that are not used yet. Dropping the value releases their slots.
@@ -34,41 +48,83 @@ impl Drop for UnusedGrants<'_> {
     }
 }
 
-/// How long until a lane of the grant's owner is due; `None` if no lane has deliveries.
-pub(super) fn time_until_due(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    grant: &Grant,
-    now: Timestamp,
-) -> Result<Option<Duration>, StoreError> {
-    let first = lanes::first_due(tx, server, (grant.kind, &grant.owner), now)?;
-    Ok(first.map(|at| at.since(now)))
+fn claims(grants: &[Grant]) -> Vec<Claim<'_>> {
+    let claims = grants.iter().map(|grant| Claim {
+        kind: grant.kind,
+        owner_key: &grant.owner,
+        limit: grant.slots,
+    });
+    claims.collect()
 }
 
-/// Claims due lanes of the grant's owner and begins their first deliveries.
-pub(super) fn claim_lanes(
+/// How long until a lane of each grant's owner is due; `None` if no lane has deliveries.
+pub(super) fn times_until_due(
     tx: &mut Tx<'_>,
     server: ServerId,
-    grant: Grant,
+    grants: &[Grant],
+    now: Timestamp,
+) -> Result<Vec<Option<Duration>>, StoreError> {
+    let first = lanes::first_due(tx, server, &claims(grants), now)?.into_iter();
+    Ok(first.map(|at| at.map(|at| at.since(now))).collect())
+}
+
+/// Claims due lanes of the grants' owners and begins their first deliveries.
+fn claim_lanes(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    grants: &[Grant],
     time: TransactionTime,
-) -> Result<ClaimedLanes, StoreError> {
-    let owner = (grant.kind, &*grant.owner);
+) -> Result<Vec<ClaimedLanes>, StoreError> {
     let span = (time.now, time.lease_until);
-    let held = lanes::claim(tx, server, owner, span, grant.slots)?;
-    let next = if held.len() < grant.slots {
-        time_until_due(tx, server, &grant, time.now)?
-    } else {
-        // All slots are used, so more lanes may be due.
-        Some(Duration::ZERO)
-    };
-    let begin = |held| turn::begin(tx, held, time).transpose();
-    let progress = held
-        .into_iter()
-        .filter_map(begin)
-        .collect::<Result<_, _>>()?;
-    Ok(ClaimedLanes {
-        grant,
-        progress,
-        next,
-    })
+    let claimed = lanes::claim(tx, server, &claims(grants), span)?;
+    let leases: Vec<_> = grants
+        .iter()
+        .zip(&claimed)
+        .flat_map(|(grant, claimed)| claimed.leases.iter().map(|lease| (grant.kind, *lease)))
+        .collect();
+    let begun = turn::begin(tx, &leases, time)?;
+    let mut begun: HashMap<_, _> = begun.into_iter().map(|one| (one.held, one)).collect();
+    let claimed = grants.iter().zip(claimed);
+    Ok(claimed
+        .map(|(grant, Claimed { leases, next_due })| ClaimedLanes {
+            // If all slots are used, more lanes may be due.
+            next: match leases.len() < grant.slots {
+                true => next_due.map(|at| at.since(time.now)),
+                false => Some(Duration::ZERO),
+            },
+            grant: grant.clone(),
+            progress: leases.iter().filter_map(|one| begun.remove(one)).collect(),
+        })
+        .collect())
+}
+
+/// Claims lanes for the engine. In a batch, it runs together with emits and results.
+pub(super) struct ClaimCommand {
+    pub(super) server: ServerId,
+    pub(super) grants: Vec<Grant>,
+    pub(super) lease: Duration,
+    pub(super) shutdown: CancellationToken,
+}
+
+impl Grouped for ClaimCommand {
+    type Answer = Vec<ClaimedLanes>;
+    type Error = StoreError;
+
+    fn run_together(
+        tx: &mut Tx<'_>,
+        commands: &[&Self],
+    ) -> Result<Vec<GroupedResult<Self>>, StoreError> {
+        let claims = commands.iter().map(|command| command.run_alone(tx));
+        claims.map(|claimed| Ok(Some(Ok(claimed?)))).collect()
+    }
+
+    fn run_alone(&self, tx: &mut Tx<'_>) -> Result<Vec<ClaimedLanes>, StoreError> {
+        // The server stops: do not claim again a lane that a worker just released.
+        if self.shutdown.is_cancelled() {
+            let grants = self.grants.iter().cloned();
+            return Ok(grants.map(ClaimedLanes::none).collect());
+        }
+        let time = TransactionTime::of(tx, self.lease)?;
+        claim_lanes(tx, self.server, &self.grants, time)
+    }
 }

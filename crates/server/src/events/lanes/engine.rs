@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Deliver, LanePolicy,
-    claim::{ClaimedLanes, UnusedGrants, claim_lanes, time_until_due},
+    claim::{ClaimCommand, ClaimedLanes, UnusedGrants, times_until_due},
     refill, retention,
     schedule::{Grant, OwnerKey, Schedule},
-    turn::{LaneNext, TransactionTime},
+    turn::LaneNext,
     worker::{EngineState, Slot},
 };
 use crate::events::hub::{Hub, LaneWakeUp};
@@ -251,15 +251,13 @@ impl<D: Deliver> Engine<D> {
         }
         let server = self.shared.server_id;
         let scanning = move |tx: &mut Tx<'_>| {
-            let (now, mut due) = (tx.now()?, Vec::new());
-            for kind in DeliveryKind::ALL {
-                let owners = lanes::list_due_owners(tx, server, kind, now)?;
-                due.extend(owners.into_iter().map(|owner| {
-                    let key: OwnerKey = owner.owner_key.into();
-                    (kind, key, owner.at.since(now))
-                }));
-            }
-            Ok(due)
+            let now = tx.now()?;
+            let due = lanes::list_due_owners(tx, server, now)?.into_iter();
+            let due = due.map(|owner| {
+                let key: OwnerKey = owner.owner_key.into();
+                (owner.kind, key, owner.at.since(now))
+            });
+            Ok(due.collect::<Vec<_>>())
         };
         let due = self.shared.store.read(scanning).await?;
         let now = Instant::now();
@@ -280,10 +278,7 @@ impl<D: Deliver> Engine<D> {
         let (server, grants) = (self.shared.server_id, unused.grants.clone());
         let reading = move |tx: &mut Tx<'_>| {
             let now = tx.now()?;
-            grants
-                .iter()
-                .map(|grant| time_until_due(tx, server, grant, now))
-                .collect::<Result<Vec<_>, _>>()
+            times_until_due(tx, server, &grants, now)
         };
         let waits = self.shared.store.read(reading).await?;
         let now = Instant::now();
@@ -303,26 +298,13 @@ impl<D: Deliver> Engine<D> {
     /// Claims lanes and begins their first deliveries in one transaction.
     async fn claim(&self, grants: Vec<Grant>) -> Result<Vec<ClaimedLanes>, StoreError> {
         let shared = &self.shared;
-        let (server, lease) = (shared.server_id, shared.policy.lease);
-        let shutdown = shared.shutdown.clone();
-        let claiming = move |tx: &mut Tx<'_>| {
-            let time = TransactionTime::of(tx, lease)?;
-            grants
-                .into_iter()
-                .map(|grant| {
-                    // The server stops: do not claim again a lane that a worker just released.
-                    if shutdown.is_cancelled() {
-                        return Ok(ClaimedLanes {
-                            grant,
-                            progress: Vec::new(),
-                            next: None,
-                        });
-                    }
-                    claim_lanes(tx, server, grant, time)
-                })
-                .collect()
+        let claiming = ClaimCommand {
+            server: shared.server_id,
+            grants,
+            lease: shared.policy.lease,
+            shutdown: shared.shutdown.clone(),
         };
-        shared.store.write(claiming).await
+        shared.store.write_grouped(claiming).await
     }
 
     /// Starts a worker for each lane whose first delivery was begun.

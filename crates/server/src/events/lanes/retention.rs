@@ -1,23 +1,26 @@
-//! Retention: removes old events, finished deliveries and idempotency keys, in small batches so
-//! that other writers do not wait. Events that wait for delivery are never removed. Events that a
-//! lane has not checked yet are kept longer, and their removal is audited.
+//! Retention: removes old events, finished deliveries and idempotency keys, in small steps with
+//! pauses, so that other writers do not wait. Events that wait for delivery are never removed. Events
+//! that a lane has not checked yet are kept longer, and their removal is audited. In a zone, one
+//! server at a time does it.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use svc_core::{EventId, Timestamp};
 use svc_store::{
-    Store, StoreError, deliveries,
+    Store, StoreError, Tx, deliveries,
     events::{self, LostEvents},
-    idempotency,
+    idempotency, meta,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::events::audit::audit_lost;
 
-/// Rows removed in one transaction.
-const BATCH: u32 = 500;
-/// Idempotency keys removed in one transaction; they are small.
-const KEYS_BATCH: u32 = 5_000;
+/// Rows that one statement removes.
+const BATCH: u32 = 200;
+/// Idempotency keys that one statement removes; they are small.
+const KEYS_BATCH: u32 = 2_000;
+/// The key of the time when a server of the zone last began to remove rows.
+const BEGAN: &str = "retention_began";
 /// Events that a lane has not checked yet are kept this many times longer than other events.
 const HELD_FACTOR: u32 = 4;
 /// Limit of the idempotency keys kept for one user.
@@ -51,6 +54,18 @@ pub struct Pruned {
     pub idempotency_keys: usize,
 }
 
+/// Runs one step. Afterwards it pauses for as long as the step took, so that other writers get at
+/// least half of the database's time.
+async fn step<T: Send + 'static>(
+    store: &Store,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let began = Instant::now();
+    let done = store.write(work).await?;
+    sleep(began.elapsed()).await;
+    Ok(done)
+}
+
 /// Removes everything past its retention. Events that wait for delivery stay, whatever their age.
 pub async fn prune(
     store: &Store,
@@ -62,28 +77,30 @@ pub async fn prune(
         events: prune_events(store, retention, now).await?,
         ..Pruned::default()
     };
+    pruned.deliveries += repeat(store, move |tx| deliveries::prune(tx, before, BATCH)).await?;
+    let keep = retention.per_lane;
+    pruned.deliveries += repeat(store, move |tx| deliveries::prune_beyond(tx, keep, BATCH)).await?;
+    pruned.idempotency_keys = repeat(store, move |tx| idempotency::prune(tx, now, BATCH)).await?;
+    pruned.idempotency_keys += prune_keys(store, KEYS_PER_USER).await?;
+    Ok(pruned)
+}
+
+/// Repeats a step until it removes nothing. Returns the number of removed rows.
+async fn repeat(
+    store: &Store,
+    remove: impl Fn(&mut Tx<'_>) -> Result<usize, StoreError> + Copy + Send + 'static,
+) -> Result<usize, StoreError> {
+    let mut removed = 0;
     loop {
-        let batch = store.write(move |tx| {
-            let old = deliveries::prune(tx, before, BATCH)?;
-            let beyond = deliveries::prune_beyond(tx, retention.per_lane, BATCH)?;
-            Ok(Pruned {
-                deliveries: old + beyond,
-                events: 0,
-                idempotency_keys: idempotency::prune(tx, now, BATCH)?,
-            })
-        });
-        let batch = batch.await?;
-        if batch == Pruned::default() {
-            pruned.idempotency_keys += prune_keys(store, KEYS_PER_USER).await?;
-            return Ok(pruned);
+        match step(store, remove).await? {
+            0 => return Ok(removed),
+            rows => removed += rows,
         }
-        pruned.deliveries += batch.deliveries;
-        pruned.idempotency_keys += batch.idempotency_keys;
     }
 }
 
 /// Removes old events. Looks at each event only once per run, so that events that must be kept do
-/// not slow down every batch.
+/// not slow down every step.
 async fn prune_events(
     store: &Store,
     retention: Retention,
@@ -96,8 +113,7 @@ async fn prune_events(
     let (mut removed, mut lost) = (0, Vec::new());
     let mut after = Some(EventId::NIL);
     while let Some(position) = after {
-        let batch = store.write(move |tx| events::prune(tx, position, span, BATCH));
-        let batch = batch.await?;
+        let batch = step(store, move |tx| events::prune(tx, position, span, BATCH)).await?;
         removed += batch.events;
         after = batch.next;
         LostEvents::merge(&mut lost, batch.lost);
@@ -119,24 +135,38 @@ async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError
         .await?;
     let mut pruned = 0;
     for (user, before) in over {
-        loop {
-            let batch = store
-                .write(move |tx| idempotency::prune_before(tx, user, before, KEYS_BATCH))
-                .await?;
-            if batch == 0 {
-                break;
-            }
-            pruned += batch;
-        }
+        let remove = move |tx: &mut Tx<'_>| idempotency::prune_before(tx, user, before, KEYS_BATCH);
+        pruned += repeat(store, remove).await?;
     }
     Ok(pruned)
+}
+
+/// Begins a run, unless a server of the zone began one in the last `every`.
+async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
+    let beginning = store.write(move |tx| {
+        let now = tx.now()?;
+        let began = meta::find(tx, BEGAN)?.and_then(|text| text.parse().ok());
+        let began = Timestamp(began.unwrap_or_default());
+        // A time in the future is from a clock that was wrong.
+        let is_due = began.plus(every) <= now || began > now;
+        if is_due {
+            meta::set(tx, BEGAN, &now.0.to_string())?;
+        }
+        Ok(is_due)
+    });
+    beginning.await
 }
 
 /// Prunes every [`Retention::every`] until the store is closed.
 pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;
-        match prune(&store, retention, svc_clock::now()).await {
+        let pruned = match may_begin(&store, retention.every / 2).await {
+            Ok(true) => prune(&store, retention, svc_clock::now()).await,
+            Ok(false) => continue,
+            Err(error) => Err(error),
+        };
+        match pruned {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(pruned) => tracing::info!(
                 deliveries = pruned.deliveries,
@@ -158,6 +188,19 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    #[tokio::test]
+    async fn one_server_of_a_zone_prunes_at_a_time() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("opens");
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(may_begin(&store, hour).await, Ok(true));
+        assert_eq!(may_begin(&store, hour).await, Ok(false));
+        assert_eq!(may_begin(&store, Duration::ZERO).await, Ok(true));
+        let wrong = store.write(|tx| meta::set(tx, BEGAN, &i64::MAX.to_string()));
+        wrong.await.expect("committed");
+        assert_eq!(may_begin(&store, hour).await, Ok(true));
+    }
 
     #[tokio::test]
     async fn only_the_newest_idempotency_keys_of_a_user_are_kept() {

@@ -97,6 +97,8 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     must_read_again: bool,
     /// Deliveries that may be in flight at the same time.
     in_flight_max: usize,
+    /// How many deliveries to read ahead; 0 in a lane that is ordered by a key.
+    window: usize,
 }
 
 impl<'a, D: Deliver> LaneRun<'a, D> {
@@ -119,6 +121,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             is_draining: false,
             must_read_again: false,
             in_flight_max: 1,
+            window: 1,
         }
     }
 
@@ -272,6 +275,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             last_sent: self.last_sent,
             last_read: self.last_read,
             sink: self.ready.first().and_then(sink_of).cloned(),
+            window: self.window,
             may_continue: self.may_continue(),
         };
         self.must_read_again = false;
@@ -324,6 +328,10 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             return;
         };
         self.in_flight_max = in_flight_max(Some(&sink));
+        self.window = match sink.is_keyed() {
+            true => 0,
+            false => window_of(Some(&sink)),
+        };
         if sink.is_keyed() {
             let events = jobs.iter().map(|job| job.event.clone()).collect();
             let keys = self.slot.shared.deliver.keys(&sink, events).await;

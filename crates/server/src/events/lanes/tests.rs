@@ -9,6 +9,7 @@ mod order;
 mod policy;
 mod queue;
 mod refill;
+mod together;
 mod wait;
 mod window;
 
@@ -117,7 +118,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl Deliver for Receiver {
-    /// The last segments of the types.
+    /// The key of an event is the last segment of its type.
     async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
         let key = |event: &Event| {
             event
@@ -182,7 +183,7 @@ impl Deliver for Receiver {
     }
 }
 
-/// Evaluates a filter without a space.
+/// Evaluates a filter on events that belong to no space.
 fn filter_events(filter: &str, events: &[Event]) -> Vec<FilterResult> {
     let filter = Expression::parse(filter).expect("valid");
     let mut results = Vec::new();
@@ -356,8 +357,13 @@ impl Fixture {
         let (key, now) = (sinks::owner_key(self.owner), self.now());
         self.write(move |tx| {
             let server = ServerId(Uuid::now_v7());
-            let owner = (DeliveryKind::Webhook, key.as_str());
-            lanes::claim(tx, server, owner, (now, until), 10)
+            let claim = lanes::Claim {
+                kind: DeliveryKind::Webhook,
+                owner_key: &key,
+                limit: 10,
+            };
+            let claimed = lanes::claim(tx, server, &[claim], (now, until))?;
+            Ok(claimed.into_iter().flat_map(|one| one.leases).collect())
         })
         .await
     }

@@ -1,5 +1,6 @@
-//! The transactions of the worker that holds a lane. [`begin`] reads the first deliveries of a
-//! claimed lane. [`record`] writes how deliveries ended and reads further ones.
+//! The transactions of the workers that hold lanes. [`begin`] reads the first deliveries of claimed
+//! lanes. [`record`] writes how deliveries ended and reads further ones. Both take any number of
+//! lanes: they read all of them in one round trip to the database, and then write without waiting.
 //!
 //! Only the delivery at the head has its start recorded before it is sent. The deliveries behind it
 //! are read ahead and may be sent before earlier results are recorded: see `worker`.
@@ -13,11 +14,15 @@ use std::{sync::Arc, time::Duration};
 use svc_core::{EventId, Timestamp, event::Event, lane::REFILL_DEPTH};
 use svc_store::{
     StoreError, Tx,
-    lanes::{self, LaneLease, LeasedLane, Receiver},
-    sinks::{self, SinkRow},
+    deliveries::QueueHead,
+    lanes::{
+        self, DeliveryKind, LaneLease, LeasedLane, Receiver,
+        turn::{TurnEnd, TurnReading, TurnRequest},
+    },
+    sinks::SinkRow,
 };
 
-use self::reading::Reading;
+use self::reading::{READ_STEP, Reading};
 use super::{AttemptDetail, Job};
 
 /// A delivery that was sent, and how it ended.
@@ -70,8 +75,37 @@ pub(super) struct RunState {
     pub(super) last_read: u64,
     /// The sink as the worker last read it.
     pub(super) sink: Option<Arc<SinkRow>>,
+    /// How many deliveries the worker may have; 0 if it chooses them by their keys.
+    pub(super) window: usize,
     /// Whether further deliveries may begin.
     pub(super) may_continue: bool,
+}
+
+impl RunState {
+    /// A lane of which nothing is read yet.
+    pub(super) fn new(held: LaneLease) -> Self {
+        Self {
+            held,
+            in_flight: Vec::new(),
+            ready: Vec::new(),
+            ready_bytes: 0,
+            blocked_until: None,
+            last_sent: 0,
+            last_read: 0,
+            sink: None,
+            window: 0,
+            may_continue: true,
+        }
+    }
+
+    /// How many deliveries to read together with the lane. The turn may read more.
+    fn read_max(&self) -> u32 {
+        let room = self.window.saturating_sub(self.ready.len());
+        match self.may_continue {
+            true => READ_STEP.min(u32::try_from(room).unwrap_or(READ_STEP)),
+            false => 0,
+        }
+    }
 }
 
 /// The result of a transaction.
@@ -121,61 +155,85 @@ impl TransactionTime {
     }
 }
 
-/// Begins the first delivery of a lane that was just claimed; `None` if the lane is no longer held.
+/// Begins the first deliveries of lanes that were just claimed. Skips lanes that are no
+/// longer held.
 pub(super) fn begin(
     tx: &mut Tx<'_>,
-    held: LaneLease,
+    leases: &[(DeliveryKind, LaneLease)],
     time: TransactionTime,
-) -> Result<Option<LaneProgress>, StoreError> {
-    let Some(mut turn) = Turn::open(tx, held, time)? else {
-        return Ok(None);
-    };
-    turn.progress.is_after_crash = turn.lane.starts > turn.lane.failures;
-    turn.is_new_start = true;
-    let state = RunState {
-        held,
-        in_flight: Vec::new(),
-        ready: Vec::new(),
-        ready_bytes: 0,
-        blocked_until: None,
-        last_sent: 0,
-        last_read: 0,
-        sink: None,
-        may_continue: true,
-    };
-    turn.advance_to_next(&state).map(Some)
+) -> Result<Vec<LaneProgress>, StoreError> {
+    let requests: Vec<_> = leases
+        .iter()
+        .map(|(kind, held)| TurnRequest {
+            held: *held,
+            ended: Vec::new(),
+            after: 0,
+            limit: match kind {
+                DeliveryKind::Webhook => READ_STEP,
+                DeliveryKind::Script | DeliveryKind::Method => 1,
+            },
+        })
+        .collect();
+    let readings = lanes::turn::read(tx, &requests)?;
+    let mut begun = Vec::new();
+    for (request, reading) in requests.iter().zip(readings) {
+        let Some(reading) = reading else { continue };
+        let mut turn = Turn::open(tx, request, reading, time);
+        turn.progress.is_after_crash = turn.lane.starts > turn.lane.failures;
+        turn.is_new_start = true;
+        begun.push(turn.advance_to_next(&RunState::new(request.held))?);
+    }
+    Ok(begun)
 }
 
-/// Records how deliveries ended, in the order in which they ended, and reads further ones. Returns
-/// `None` and writes nothing if the lane is no longer held.
+/// Results to record: how deliveries of a lane ended, in the order in which they ended.
+pub(super) type Results = (RunState, Vec<EndedDelivery>);
+
+/// Records results, and reads further deliveries. Returns `None` for a lane that is no longer held,
+/// and writes nothing there.
 pub(super) fn record(
     tx: &mut Tx<'_>,
-    state: &RunState,
-    ended: &[EndedDelivery],
-    time: TransactionTime,
-) -> Result<Option<LaneProgress>, StoreError> {
-    let Some(mut turn) = Turn::open(tx, state.held, time)? else {
-        return Ok(None);
-    };
-    for one in ended {
-        turn.end(one)?;
+    results: &[&Results],
+    lease: Duration,
+) -> Result<Vec<Option<LaneProgress>>, StoreError> {
+    let requests: Vec<_> = results.iter().map(|results| request(results)).collect();
+    let readings = lanes::turn::read(tx, &requests)?;
+    let time = TransactionTime::of(tx, lease)?;
+    let mut recorded = Vec::with_capacity(results.len());
+    for (((state, ended), request), reading) in results.iter().zip(&requests).zip(readings) {
+        let turn = reading.map(|reading| Turn::open(tx, request, reading, time));
+        recorded.push(turn.map(|turn| turn.record(state, ended)).transpose()?);
     }
-    turn.apply_ended()?;
-    if let Some(wait) = turn.wait {
-        turn.release(time.now.plus(wait))?;
-        return Ok(Some(turn.progress));
+    Ok(recorded)
+}
+
+fn request((state, ended): &Results) -> TurnRequest {
+    let is_finished =
+        |one: &&EndedDelivery| matches!(one.end, DeliveryEnd::Delivered(_) | DeliveryEnd::Dead(_));
+    TurnRequest {
+        held: state.held,
+        ended: ended.iter().filter(is_finished).map(|one| one.n).collect(),
+        after: state.last_read,
+        limit: state.read_max(),
     }
-    turn.advance_to_next(state).map(Some)
 }
 
 /// One transaction on a lane.
 struct Turn<'a, 'tx> {
     tx: &'a mut Tx<'tx>,
+    /// As this transaction leaves it. [`Turn::write`] writes it.
     lane: LeasedLane,
     sink: Option<Arc<SinkRow>>,
     time: TransactionTime,
-    /// Deliveries that ended in this transaction and are still counted in the lane's row.
+    /// Deliveries that are to be finished and still wait.
+    waiting: Vec<u64>,
+    /// The deliveries that were read with the lane, and whether no others follow them.
+    heads: Vec<QueueHead>,
+    is_read_to_end: bool,
+    /// Deliveries that were finished and are still counted in `lane`.
     ended: u32,
+    /// Deliveries that were finished and are still counted in the lane's row.
+    finished: u32,
     /// If set, the lane is released and waits for this time.
     wait: Option<Duration>,
     /// Whether the delivery at the head has no recorded start yet.
@@ -186,26 +244,13 @@ struct Turn<'a, 'tx> {
 impl<'a, 'tx> Turn<'a, 'tx> {
     fn open(
         tx: &'a mut Tx<'tx>,
-        held: LaneLease,
+        request: &TurnRequest,
+        reading: TurnReading,
         time: TransactionTime,
-    ) -> Result<Option<Self>, StoreError> {
-        let Some(lane) = lanes::hold(tx, held, time.lease_until)? else {
-            return Ok(None);
-        };
-        let sink = match &lane.receiver {
-            Receiver::Sink(id) => sinks::find(tx, *id)?.map(Arc::new),
-            Receiver::Method(_) => None,
-        };
-        Ok(Some(Self {
-            tx,
-            lane,
-            sink,
-            time,
-            ended: 0,
-            wait: None,
-            is_new_start: false,
+    ) -> Self {
+        Self {
             progress: LaneProgress {
-                held,
+                held: reading.lane.held,
                 now: time.now,
                 next: LaneNext::Released,
                 is_after_crash: false,
@@ -213,44 +258,84 @@ impl<'a, 'tx> Turn<'a, 'tx> {
                 raised: Vec::new(),
                 can_refill: false,
             },
-        }))
+            tx,
+            lane: reading.lane,
+            sink: reading.sink.map(Arc::new),
+            time,
+            waiting: reading.waiting,
+            is_read_to_end: reading.heads.len() < request.limit as usize,
+            heads: reading.heads,
+            ended: 0,
+            finished: 0,
+            wait: None,
+            is_new_start: false,
+        }
+    }
+
+    fn record(
+        mut self,
+        state: &RunState,
+        ended: &[EndedDelivery],
+    ) -> Result<LaneProgress, StoreError> {
+        for one in ended {
+            self.end(one)?;
+        }
+        self.apply_ended();
+        let now = self.time.now;
+        match self.wait {
+            Some(wait) => self.release(now.plus(wait)),
+            None => self.advance_to_next(state),
+        }
     }
 
     /// Removes the ended deliveries from the head of the lane, and resets its counters.
-    fn apply_ended(&mut self) -> Result<(), StoreError> {
+    fn apply_ended(&mut self) {
         if self.ended == 0 {
-            return Ok(());
+            return;
         }
-        lanes::advance(self.tx, self.lane.held.lane, self.ended)?;
         self.lane.depth = self.lane.depth.saturating_sub(self.ended);
         self.lane.failures = 0;
         self.lane.starts = 0;
         self.is_new_start = true;
+        self.finished += self.ended;
         self.ended = 0;
         self.progress.can_refill = self.lane.refilling && self.lane.depth <= REFILL_DEPTH;
-        Ok(())
     }
 
-    fn release(&mut self, next_at: Timestamp) -> Result<(), StoreError> {
+    /// Subtracts a start that was counted but made no attempt.
+    fn undo_start(&mut self) {
+        self.lane.starts = self.lane.starts.saturating_sub(1);
+    }
+
+    fn release(mut self, next_at: Timestamp) -> Result<LaneProgress, StoreError> {
         self.progress.next = LaneNext::Released;
-        lanes::release(self.tx, self.lane.held.lane, next_at)
+        self.write(TurnEnd::Release(next_at))
     }
 
     /// Releases a lane with nothing in flight. If the start of the delivery at the head was
     /// recorded, the record is undone, because the delivery was not sent.
-    fn release_unsent(&mut self, next_at: Timestamp) -> Result<(), StoreError> {
+    fn release_unsent(mut self, next_at: Timestamp) -> Result<LaneProgress, StoreError> {
         if !self.is_new_start {
-            lanes::undo_start(self.tx, self.lane.held.lane)?;
+            self.undo_start();
         }
         self.release(next_at)
     }
 
-    /// Once the queue is empty, the next drop creates an event again.
-    fn note_empty(&mut self) -> Result<(), StoreError> {
-        match self.lane.dropping && self.lane.depth == 0 {
-            true => lanes::end_dropping(self.tx, self.lane.held.lane),
-            false => Ok(()),
-        }
+    /// Keeps the lane. The lease is renewed once a third of it has passed. Earlier it is left as it
+    /// is, because a new value would have to be written to an index.
+    fn keep(mut self, next: LaneNext) -> Result<LaneProgress, StoreError> {
+        let third = self.time.lease_until.since(self.time.now) / 3;
+        let until = match self.lane.lease_until.plus(third) < self.time.lease_until {
+            true => self.time.lease_until,
+            false => self.lane.lease_until,
+        };
+        self.progress.next = next;
+        self.write(TurnEnd::Hold(until))
+    }
+
+    fn write(self, end: TurnEnd) -> Result<LaneProgress, StoreError> {
+        lanes::turn::end(self.tx, &self.lane, self.finished, end)?;
+        Ok(self.progress)
     }
 
     /// Begins the delivery at the head and reads ahead, or releases the lane if nothing may be sent.
@@ -270,11 +355,16 @@ impl<'a, 'tx> Turn<'a, 'tx> {
                 last_read: state.last_read,
             },
         };
+        if is_changed {
+            // The deliveries that the worker has are read again, so these are not the next ones.
+            self.heads.clear();
+            self.is_read_to_end = false;
+        }
         let may_continue = state.may_continue && self.lane.active;
         let is_idle = state.in_flight.is_empty();
         if !may_continue && is_idle {
-            self.release_unsent(self.time.now)?;
-            return Ok(self.progress);
+            let now = self.time.now;
+            return self.release_unsent(now);
         }
         let mut rate = self.rate();
         let jobs = match may_continue {
@@ -288,25 +378,23 @@ impl<'a, 'tx> Turn<'a, 'tx> {
                 (Some(rate), _) if self.lane.depth > 0 => rate.next_at(),
                 _ => self.time.now,
             };
-            self.note_empty()?;
-            self.release_unsent(next_at)?;
-            return Ok(self.progress);
+            // Once the queue is empty, the next drop creates an event again.
+            self.lane.dropping &= self.lane.depth > 0;
+            return self.release_unsent(next_at);
         }
         if let Some(rate) = &mut rate {
             rate.take(jobs.len());
+            self.lane.rate_until = rate.until;
         }
-        let rate_until = rate.map_or(self.lane.rate_until, |rate| rate.until);
-        if self.is_new_start || rate_until != self.lane.rate_until {
-            let starts = u32::from(self.is_new_start);
-            lanes::start(self.tx, self.lane.held.lane, starts, rate_until)?;
+        if self.is_new_start {
+            self.lane.starts += 1;
         }
-        self.progress.next = match may_continue {
+        self.keep(match may_continue {
             true => LaneNext::Jobs {
                 jobs,
                 replace: is_changed,
             },
             false => LaneNext::Drain,
-        };
-        Ok(self.progress)
+        })
     }
 }

@@ -19,7 +19,7 @@ use svc_core::{
 };
 use svc_store::{
     Store, StoreError,
-    lanes::{self, DeliveryKind, LaneLease},
+    lanes::{DeliveryKind, LaneLease},
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -28,9 +28,8 @@ use super::{
     AttemptResult, Deliver, LanePolicy,
     run::{LaneRun, SentJob},
     schedule::{OwnerKey, Schedule},
-    turn::{
-        self, DeadDelivery, DeliveryEnd, EndedDelivery, LaneProgress, RunState, TransactionTime,
-    },
+    turn::{DeadDelivery, DeliveryEnd, EndedDelivery, LaneProgress, RunState},
+    write::{RecordCommand, RenewCommand},
 };
 use crate::{
     events::{audit::target_of, hub::Hub},
@@ -173,12 +172,11 @@ impl<D: Deliver> EngineState<D> {
         ended: Vec<EndedDelivery>,
     ) -> Option<LaneProgress> {
         let deadline = Instant::now() + self.policy.lease;
-        let (lane, shared) = (state.held.lane, Arc::new((state, ended)));
+        let (lane, results) = (state.held.lane, Arc::new((state, ended)));
         loop {
-            let (lease, shared) = (self.policy.lease, Arc::clone(&shared));
-            let recorded = self.store.write(move |tx| {
-                let time = TransactionTime::of(tx, lease)?;
-                turn::record(tx, &shared.0, &shared.1, time)
+            let recorded = self.store.write_grouped(RecordCommand {
+                results: Arc::clone(&results),
+                lease: self.policy.lease,
             });
             match recorded.await {
                 Ok(Some(progress)) => return Some(progress),
@@ -203,13 +201,12 @@ impl<D: Deliver> EngineState<D> {
 
     /// Renews the lease of a lane. False if another server holds the lane, or the lane was removed.
     pub(super) async fn renew(&self, held: LaneLease) -> bool {
-        let lease = self.policy.lease;
-        let renewed = self.store.write(move |tx| {
-            let until = TransactionTime::of(tx, lease)?.lease_until;
-            lanes::hold(tx, held, until)
+        let renewed = self.store.write_grouped(RenewCommand {
+            held,
+            lease: self.policy.lease,
         });
         match renewed.await {
-            Ok(renewed) => renewed.is_some(),
+            Ok(is_held) => is_held,
             Err(error) => {
                 // The lease is still valid; the next renewal tries again.
                 tracing::warn!(%error, "cannot renew the lease of a lane; retrying");

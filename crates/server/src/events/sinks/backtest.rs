@@ -99,7 +99,7 @@ impl SinksService {
         self.compare(caller, (before, after), filter).await
     }
 
-    /// The sink after the change that is tried. Checks the change as if it were stored.
+    /// The changed version of the sink. Checks the change as if it were to be stored.
     async fn changed(
         &self,
         caller: &Caller,

@@ -63,7 +63,8 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     Ok(patterns)
 }
 
-/// Checks the configuration of a new sink: the part of its type, and no other part.
+/// Checks the configuration of a new sink. It may contain only the part that belongs to the type of
+/// the sink.
 pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
@@ -101,7 +102,8 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
     check_config(config)
 }
 
-/// A sink's configuration after a merge patch of the part of its type.
+/// A sink's configuration after a merge patch. `patch` is the part that belongs to the type of the
+/// sink.
 pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, SinkError> {
     let Value::Object(patch) = patch else {
         return Err(SinkError::invalid(

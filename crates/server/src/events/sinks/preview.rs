@@ -202,7 +202,7 @@ impl SinksService {
         Ok(attempt)
     }
 
-    /// A stored event, if it is visible.
+    /// The stored event with this id, if `visible` accepts it.
     async fn find_event(
         &self,
         id: EventId,

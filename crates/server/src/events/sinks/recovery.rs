@@ -279,7 +279,8 @@ fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
     }
 }
 
-/// The deliveries that can be sent again, as a feed and as a count.
+/// The selected deliveries that can be sent again: the selection for a feed, and the answer to the
+/// request.
 fn select_deliveries(
     tx: &mut Tx<'_>,
     lane: LaneId,

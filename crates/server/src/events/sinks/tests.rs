@@ -82,7 +82,7 @@ impl Fixture {
             store,
             hub: Hub::default(),
             deliverers: Arc::new(deliverers),
-            tests: MinuteLimit::new(2),
+            tests: Arc::new(MinuteLimit::new(2)),
             quotas: Quotas::default(),
         };
         Self { service, folder }
@@ -162,7 +162,7 @@ impl Fixture {
             let lane = sinks::status(tx, id)?.lane.expect("a lane");
             while let Some(head) = svc_store::deliveries::find_head(tx, lane)? {
                 svc_store::deliveries::finish(tx, lane, head.n, state, svc_clock::now())?;
-                svc_store::lanes::advance(tx, lane, 1)?;
+                svc_store::lanes::turn::recount(tx, lane)?;
             }
             Ok(())
         });

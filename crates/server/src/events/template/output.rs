@@ -189,7 +189,7 @@ pub(super) fn json(value: &Value) -> Result<String, Error> {
     Ok(String::from_utf8(buffer.0).expect("JSON is written as UTF-8"))
 }
 
-/// Not the engine's own serialisation, which would write [`RawJson`] as a string.
+/// Used instead of the engine's own serialisation, which would write [`RawJson`] as a string.
 fn write_json(value: &Value, out: &mut BoundedBuffer) -> Result<(), Error> {
     if let Some(RawJson(text)) = value.downcast_object_ref() {
         return out.push(text);

@@ -218,7 +218,7 @@ fn bombs_are_stopped() {
     assert!(compile(&deep).is_err());
 }
 
-/// Hostile strings and arbitrary ones.
+/// Hostile strings and arbitrary strings.
 fn nasty() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![
         "\"",

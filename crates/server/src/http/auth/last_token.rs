@@ -16,7 +16,7 @@ const HEADER_BYTES_MAX: usize = 256;
 pub struct LastToken(Mutex<Option<(Box<[u8]>, Hash)>>);
 
 impl LastToken {
-    /// The key of the token in this header: the kept one, or the one that `find` returns.
+    /// The key of the token in this header: the kept key, or else the key that `find` returns.
     pub fn key(
         &self,
         header: &[u8],

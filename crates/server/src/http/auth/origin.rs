@@ -2,10 +2,13 @@
 
 use std::net::IpAddr;
 
-use http::Method;
+use http::{HeaderMap, Method};
 
 use super::{Gate, Head};
-use crate::http::{error::ApiError, host::names_this_machine};
+use crate::{
+    app::App,
+    http::{error::ApiError, host::names_this_machine, listen::Peer},
+};
 
 /// Rejects a changing request that a browser sent for a page of another site.
 pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
@@ -38,20 +41,13 @@ pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), Ap
 }
 
 /// Whether the request comes from this machine and was not forwarded by a proxy.
-pub(super) fn is_direct_loopback(gate: &Gate, head: Head<'_>) -> bool {
+pub fn is_direct_loopback(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> bool {
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
-    let peer = head.peer.map(|peer| peer.address.ip().to_canonical());
-    let is_proxy = |peer: IpAddr| {
-        gate.app
-            .trusted_proxies
-            .iter()
-            .any(|net| net.contains(&peer))
-    };
+    let peer = peer.map(|peer| peer.address.ip().to_canonical());
+    let is_proxy = |peer: IpAddr| app.trusted_proxies.iter().any(|net| net.contains(&peer));
     // The host name is checked again: the listener may also accept configured names, and a foreign
     // page could use one of them.
     peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
-        && names_this_machine(head.headers)
-        && !forwarded
-            .iter()
-            .any(|name| head.headers.contains_key(*name))
+        && names_this_machine(headers)
+        && !forwarded.iter().any(|name| headers.contains_key(*name))
 }

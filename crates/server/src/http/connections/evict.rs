@@ -21,7 +21,7 @@ const IDLE_MS: u64 = 1_000;
 const CANDIDATES_MIN: usize = 16;
 const CANDIDATES_PART: usize = 8;
 
-/// Why a connection may be closed; the smallest class is closed first.
+/// Why a connection may be closed. Connections of the smallest class are closed first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Class {
     /// No complete request head arrived yet.
@@ -64,8 +64,9 @@ impl State {
         false
     }
 
-    /// Scans all connections. Within a class, connections of the address with the most anonymous
-    /// connections come first, then the oldest.
+    /// Scans all connections. Silent and anonymous connections are ordered by address, the address
+    /// with the most anonymous connections first, then by age. Idle connections are ordered by idle
+    /// time.
     fn find_candidates(&mut self, now: u64) {
         let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();
         for (_, slot) in &self.open {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use svc_core::{SpaceId, Timestamp, UserId};
-use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens};
+use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, oauth, sessions, tokens};
 
 use super::snapshot::UserRecords;
 use crate::{identity::caller::Credential, random_key::RandomKeyMap};
@@ -27,7 +27,7 @@ pub(super) struct Record {
     used: Arc<LastUse>,
 }
 
-/// Kept when the record of a credential is read from the store again.
+/// The time of last use. It is kept when the record of the credential is read from the store again.
 struct LastUse {
     at: AtomicI64,
     written: AtomicI64,
@@ -60,7 +60,7 @@ impl Record {
         }
     }
 
-    /// A user's tokens and sessions.
+    /// A user's tokens, sessions and the access tokens of their apps.
     pub(super) fn of_user(records: &UserRecords) -> Vec<(Hash, Self)> {
         let tokens = records.tokens.iter().map(|token| {
             let credential = Credential::Token {
@@ -85,7 +85,15 @@ impl Record {
             );
             (session.hash, record)
         });
-        tokens.chain(sessions).collect()
+        let app_tokens = records.app_tokens.iter().filter_map(|token| {
+            let credential = Credential::App {
+                grant_id: token.grant_id,
+                scopes: token.scopes.routes()?,
+            };
+            let record = Self::new(token.user_id, credential, Some(token.expires_at), None);
+            Some((token.hash, record))
+        });
+        tokens.chain(sessions).chain(app_tokens).collect()
     }
 
     /// A space's agent tokens. They act as the owner of the space.
@@ -205,6 +213,9 @@ pub(in crate::identity) fn write_used(
         match &used.credential {
             Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,
             Credential::Session { id } => sessions::set_last_used(tx, *id, used.at)?,
+            Credential::App { grant_id, .. } => {
+                oauth::grants::set_last_used(tx, *grant_id, used.at)?;
+            }
             Credential::Agent { .. } | Credential::Script | Credential::Process => {}
         }
     }

@@ -8,18 +8,20 @@ use svc_store::{
     StoreError, Tx,
     agent_tokens::{self, OwnedAgentToken},
     groups,
+    oauth::tokens::{self as app_tokens, AppTokenRow},
     sessions::{self, SessionRow},
     tokens::{self, TokenRow},
     users::{self, Profile},
 };
 
-/// A user with their tokens and sessions.
+/// A user with their tokens, sessions and the access tokens of their apps.
 pub(in crate::identity) struct UserRecords {
     pub(super) id: UserId,
     /// `None` once deleted.
     pub(super) profile: Option<Profile>,
     pub(super) tokens: Vec<TokenRow>,
     pub(super) sessions: Vec<SessionRow>,
+    pub(super) app_tokens: Vec<AppTokenRow>,
 }
 
 impl UserRecords {
@@ -30,6 +32,7 @@ impl UserRecords {
             profile: None,
             tokens: Vec::new(),
             sessions: Vec::new(),
+            app_tokens: Vec::new(),
         }
     }
 
@@ -39,6 +42,7 @@ impl UserRecords {
             profile: users::find_profile(tx, id)?,
             tokens: tokens::list_of_user(tx, id)?,
             sessions: sessions::list_of_user(tx, id)?,
+            app_tokens: app_tokens::list_of_user(tx, id)?,
         })
     }
 }
@@ -60,6 +64,10 @@ impl Snapshot {
         for session in sessions::list_all(tx)? {
             sessions.entry(session.user_id).or_default().push(session);
         }
+        let mut app_tokens: HashMap<UserId, Vec<AppTokenRow>> = HashMap::new();
+        for token in app_tokens::list_all(tx)? {
+            app_tokens.entry(token.user_id).or_default().push(token);
+        }
         let mut agent_tokens: HashMap<SpaceId, Vec<OwnedAgentToken>> = HashMap::new();
         for token in agent_tokens::list_all(tx)? {
             agent_tokens.entry(token.space_id).or_default().push(token);
@@ -70,6 +78,7 @@ impl Snapshot {
                 id: profile.id,
                 tokens: tokens.remove(&profile.id).unwrap_or_default(),
                 sessions: sessions.remove(&profile.id).unwrap_or_default(),
+                app_tokens: app_tokens.remove(&profile.id).unwrap_or_default(),
                 profile: Some(profile),
             })
             .collect();

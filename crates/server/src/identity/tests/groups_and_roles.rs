@@ -201,7 +201,7 @@ async fn changes_are_audited_with_the_name_of_the_actor_and_without_secrets() {
     assert!(fixture.actions().await.is_empty());
 }
 
-/// Every server holds all groups and roles in memory.
+/// Every server holds all groups in memory, and each user with the names of their roles.
 #[tokio::test]
 async fn a_server_has_a_limited_number_of_groups_and_roles() {
     let fixture = Fixture::new().await;

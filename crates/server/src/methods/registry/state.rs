@@ -10,7 +10,7 @@ use std::{
 
 use svc_core::{
     CanonicalName, SpaceId, UserId,
-    registration::Definition,
+    registration::{Acceptance, Definition},
     subscription::Subscription,
     visibility::{Viewer, is_visible},
 };
@@ -92,7 +92,7 @@ impl State {
         publication: &Publication,
         place: u64,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
-        let conflicting = self.check(publication)?;
+        let conflicting = self.check_at(publication, place)?;
         for (space, name) in &conflicting {
             self.remove_one(*space, name);
         }
@@ -109,6 +109,7 @@ impl State {
                 local_name: local_name.clone(),
                 generation: publication.generation,
                 place,
+                replaces: publication.replace_conflicting,
                 timeout,
                 mode: publication.server.mode,
                 in_flight,
@@ -158,23 +159,40 @@ impl State {
         }
     }
 
-    /// Checks a publication. Returns the methods of other spaces to remove before it.
-    pub fn check(
+    /// Checks a publication, as if it got the last place unless it has one.
+    pub fn check(&self, publication: &Publication) -> Result<(), Conflict> {
+        let place = publication.place.unwrap_or(u64::MAX);
+        self.check_at(publication, place).map(|_| ())
+    }
+
+    /// Checks a publication with its place. Returns the methods of other spaces to remove before it.
+    fn check_at(
         &self,
         publication: &Publication,
+        place: u64,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
-        let conflicting = self.find_conflicts(publication)?;
+        let conflicting = self.find_conflicts(publication, place)?;
         self.check_limits(publication, &conflicting)?;
         Ok(conflicting)
     }
 
-    /// Finds conflicting methods of other spaces: an error, or with `replace_conflicting` the
-    /// methods to remove.
+    /// Finds conflicting methods of other spaces: an error, or the methods to remove because this
+    /// publication replaces them or precedes them.
     fn find_conflicts(
         &self,
         publication: &Publication,
+        place: u64,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
         let space = &publication.space;
+        let acceptance = Acceptance {
+            place,
+            space: space.id,
+            replaces: publication.replace_conflicting,
+        };
+        let stays = |provider: &Provider| match publication.accepted_elsewhere {
+            true => acceptance.precedes(&provider.acceptance()),
+            false => publication.replace_conflicting,
+        };
         let Some(namespace) = self.owners.get(&space.owner) else {
             return Ok(Vec::new());
         };
@@ -192,7 +210,7 @@ impl State {
                 let other = &entry.definition.name;
                 let providers = entry.providers.iter();
                 for provider in providers.filter(|provider| provider.space.id != space.id) {
-                    if !publication.replace_conflicting {
+                    if !stays(provider) {
                         let method = definition.name.to_string();
                         let space = provider.space.name.to_string();
                         return Err(match tool {

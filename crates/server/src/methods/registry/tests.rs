@@ -1,3 +1,5 @@
+mod precedence;
+
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use serde_json::json;
@@ -61,6 +63,7 @@ fn publication(
         generation: 1,
         place: None,
         replace_conflicting: false,
+        accepted_elsewhere: false,
         quotas: Quotas::default(),
     }
 }

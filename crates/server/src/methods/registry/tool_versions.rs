@@ -24,7 +24,8 @@ pub struct ToolVersions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ToolsVersion {
     pub own: u64,
-    /// The largest number of the shared tools of other owners. Numbers only grow.
+    /// The number of the latest change to a tool that is shared with this user; 0 without
+    /// `use_methods`.
     pub shared: u64,
 }
 

@@ -68,7 +68,7 @@ async fn a_newer_schema_is_refused_on_either_side() {
         return;
     };
     let newer = format!(
-        "INSERT INTO schema_migrations VALUES ({}, 'from the future', 0)",
+        "INSERT INTO schema_migrations (version, name, applied_at) VALUES ({}, 'from the future', 0)",
         SCHEMA_VERSION + 1
     );
     let source = Source::filled().await;

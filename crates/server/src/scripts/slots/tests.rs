@@ -80,7 +80,7 @@ async fn owners_take_turns() {
     assert_eq!(held.len(), 2);
     let late = lane(9);
     assert!(slots.enter(owner(9), late).is_none());
-    // One run of each of the three owners, and one more that ran first.
+    // The freed slots go to one lane of each of the three owners, then to the late owner.
     for _ in 0..4 {
         held.remove(0);
         let next = *woken.lock().last().expect("a lane is woken");

@@ -341,3 +341,26 @@ async fn a_source_that_exceeds_the_limits_of_the_compiler_is_rejected() {
     );
     fixture.close().await;
 }
+
+#[tokio::test]
+async fn tools_that_another_server_removed_are_gone_after_all_are_read_again() {
+    let fixture = Fixture::with_workers().await;
+    let (ann, ben) = (fixture.user("ann").await, fixture.user("ben").await);
+    let removed = fixture.create(&ann, tool("mine")).await.expect("created");
+    fixture.create(&ben, tool("other")).await.expect("created");
+    let tools = &fixture.app.scripts.tools;
+    let names = |caller: &Caller| -> Vec<_> {
+        let listed = tools.list(caller.user.id);
+        listed.iter().map(|tool| tool.name.clone()).collect()
+    };
+    let version = tools.version(ann.user.id);
+    // Another server removes the last tool of a user, and this server misses the change.
+    let remove = move |tx: &mut svc_store::Tx<'_>| svc_store::scripts::delete(tx, removed.id);
+    fixture.app.store.write(remove).await.expect("removed");
+    assert_eq!(names(&ann), ["mine"]);
+    tools.load().await.expect("loaded");
+    assert_eq!(names(&ann), [""; 0]);
+    assert_eq!(names(&ben), ["other"]);
+    assert!(tools.version(ann.user.id) > version);
+    fixture.close().await;
+}

@@ -70,8 +70,8 @@ pub fn rotate_agent(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::RotateAgent { space })
 }
 
-/// The body; whether it sets a health check; whether it sets (`true`) or removes (`false`) the
-/// startup script.
+/// Returns the body, whether it sets a health check, and whether it sets (`true`) or removes
+/// (`false`) the startup script.
 fn template_body(draft: &mut Draft<'_>) -> (Value, bool, Option<bool>) {
     let startup = draft
         .model

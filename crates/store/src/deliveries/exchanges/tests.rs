@@ -73,7 +73,7 @@ async fn fill(store: &Store, sink: SinkRow, deliveries: u32) -> LaneId {
             deliveries::insert_attempt(tx, lane, n, &attempt(1_000))?;
             deliveries::insert_attempt(tx, lane, n, &attempt(500))?;
             deliveries::finish(tx, lane, n, DeliveryState::Delivered, at)?;
-            lanes::advance(tx, lane, 1)?;
+            lanes::turn::recount(tx, lane)?;
         }
         Ok(lane)
     });

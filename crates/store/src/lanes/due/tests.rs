@@ -60,22 +60,22 @@ async fn claims(store: &Store, number: u128, now: Timestamp, limit: usize) -> Ve
     let claiming = store.write(move |tx| {
         let key = user(number).to_string();
         let until = now.plus(Duration::from_secs(30));
-        claim(
-            tx,
-            SERVER,
-            (DeliveryKind::Method, &key),
-            (now, until),
+        let claims = [Claim {
+            kind: DeliveryKind::Method,
+            owner_key: &key,
             limit,
-        )
+        }];
+        let claimed = claim(tx, SERVER, &claims, (now, until))?;
+        Ok(claimed.into_iter().flat_map(|one| one.leases).collect())
     });
     claiming.await.expect("committed")
 }
 
 async fn due_owners(store: &Store, server: ServerId, now: Timestamp) -> Vec<(String, i64)> {
     let listing = store.read(move |tx| {
-        let owners = list_due_owners(tx, server, DeliveryKind::Method, now)?;
+        let owners = list_due_owners(tx, server, now)?.into_iter();
         Ok(owners
-            .into_iter()
+            .filter(|owner| owner.kind == DeliveryKind::Method)
             .map(|owner| (owner.owner_key, owner.at.0))
             .collect())
     });
@@ -113,8 +113,16 @@ async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
     assert_eq!(claims(&store, 1, NOW, 1).await[0].lane, first);
     assert_eq!(claims(&store, 1, NOW, 10).await[0].lane, lanes[0]);
     let key = user(1).to_string();
-    let next = store.read(move |tx| first_due(tx, SERVER, (DeliveryKind::Method, &key), NOW));
-    assert_eq!(next.await.expect("read"), Some(Timestamp(NOW.0 + 5_000)));
+    let next = store.read(move |tx| {
+        let claim = Claim {
+            kind: DeliveryKind::Method,
+            owner_key: &key,
+            limit: 1,
+        };
+        first_due(tx, SERVER, &[claim], NOW)
+    });
+    let next = next.await.expect("read");
+    assert_eq!(next, [Some(Timestamp(NOW.0 + 5_000))]);
 }
 
 /// A server of the previous version creates lanes without a kind.
@@ -127,6 +135,44 @@ async fn kinds_of_lanes_that_an_older_server_created_are_corrected(engine: &Test
     assert_eq!(due_owners(&store, SERVER, NOW).await, []);
     store.write(correct_kinds).await.expect("committed");
     assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
+}
+
+/// The updates of lanes by this connection, and how many of them were in place.
+fn count_updates(tx: &mut Tx<'_>) -> Result<(i64, i64), StoreError> {
+    tx.get(
+        "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'lanes'",
+        &[],
+    )
+}
+
+/// PostgreSQL updates a row in place (HOT) if no column of an index changes.
+#[tokio::test]
+async fn postgres_updates_a_lane_in_place_when_it_gets_and_finishes_deliveries() {
+    let Some(engine) = TestEngine::postgres() else {
+        return;
+    };
+    let store = engine.open().await;
+    let lane = methods_of(&store, 1, 1).await[0];
+    let lease = claims(&store, 1, NOW, 1).await[0];
+    let turns = store.write(move |tx| {
+        let request = lanes::turn::TurnRequest {
+            held: lease,
+            ended: Vec::new(),
+            after: 0,
+            limit: 1,
+        };
+        let reading = lanes::turn::read(tx, &[request])?.remove(0);
+        let held = reading.expect("claimed").lane;
+        let (updates, in_place) = count_updates(tx)?;
+        for _ in 0..5 {
+            lanes::enqueue(tx, lane, (EventId(Uuid::now_v7()), "custom.x"), NOW)?;
+            let end = lanes::turn::TurnEnd::Hold(held.lease_until);
+            lanes::turn::end(tx, &held, 1, end)?;
+        }
+        let after = count_updates(tx)?;
+        Ok((after.0 - updates, after.1 - in_place))
+    });
+    assert_eq!(turns.await.expect("committed"), (10, 10));
 }
 
 on_each_engine!(

@@ -19,7 +19,7 @@ use crate::{
     output::{Format, clean},
 };
 
-/// The timeout of a webhook delivery.
+/// Time for the answer. The same as for a webhook delivery.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Post new events to a local address, for development

@@ -117,8 +117,8 @@ impl<'a> Tail<'a> {
     }
 }
 
-/// The event in a message. `None` for a message about the stream itself, or one that is not an
-/// event.
+/// The event in a message. `None` for a message about the stream itself, and for a message that is
+/// not an event.
 fn read(message: &Message) -> Option<EventRecord> {
     if message.event.as_deref() == Some("lagged") {
         eprintln!("some events came too fast to show; svc events list has them");

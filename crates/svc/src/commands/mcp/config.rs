@@ -10,7 +10,7 @@ use svc_protocol::{
 };
 
 use crate::{
-    commands::{Shell, token::secret_of},
+    commands::{Shell, login, token::secret_of},
     context::{self, Connection, Contexts, Via},
     exit::{Exit, Failure, Outcome},
     runtime::own_program,
@@ -63,6 +63,8 @@ enum ClientKind {
 enum Secret {
     /// Written into the configuration.
     Written(String),
+    /// The client opens a browser, in which the user logs in.
+    Login,
     /// Read from an environment variable. `chosen`: the user named the variable.
     Variable { name: String, chosen: bool },
 }
@@ -76,7 +78,8 @@ struct Entry<'a> {
 
 /// How a client without HTTP starts `svc mcp stdio`.
 struct Bridge {
-    /// The path of this program: clients with a window often have a short `PATH`.
+    /// The path of this program. Graphical clients often have a short `PATH`, which does not find
+    /// `svc`.
     program: String,
     /// The address of the server.
     server: String,
@@ -106,6 +109,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
                 token.name
             );
             Secret::Written(secret_of(&token)?)
+        }
+        None if args.client.can_log_in() && login::supports_browser(&connection.client).await? => {
+            Secret::Login
         }
         None => Secret::Variable {
             name: TOKEN_VARIABLE.to_owned(),
@@ -165,6 +171,14 @@ impl ClientKind {
         value.get_name().to_owned()
     }
 
+    /// Whether the client connects by the address alone, with OAuth.
+    fn can_log_in(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::Cursor | Self::Vscode | Self::Codex => true,
+            Self::ClaudeDesktop | Self::Json | Self::Stdio => false,
+        }
+    }
+
     fn write(self, entry: &Entry<'_>) -> String {
         match self {
             Self::ClaudeCode => entry.claude_code(),
@@ -194,6 +208,13 @@ impl ClientKind {
             (Self::Codex, Secret::Written(token)) => {
                 format!("and set its variable: export {TOKEN_VARIABLE}={token}")
             }
+            (Self::ClaudeCode, Secret::Login) => {
+                "then log in: `/mcp` in Claude Code opens your browser".to_owned()
+            }
+            (Self::Codex, Secret::Login) => "then log in: codex mcp login".to_owned(),
+            (_, Secret::Login) => {
+                "the client opens your browser to log in; --create-token works without".to_owned()
+            }
             (_, Secret::Written(_)) => "it contains the token: keep it secret".to_owned(),
             (Self::ClaudeDesktop | Self::Stdio, _)
             | (Self::Json, Secret::Variable { chosen: false, .. }) => {
@@ -214,17 +235,33 @@ impl ClientKind {
 
 impl Entry<'_> {
     /// The header's value, with the variable in the client's own notation.
-    fn bearer(&self, variable: impl Fn(&str) -> String) -> String {
+    fn bearer(&self, variable: impl Fn(&str) -> String) -> Option<String> {
         match self.secret {
-            Secret::Written(token) => format!("Bearer {token}"),
-            Secret::Variable { name, .. } => format!("Bearer {}", variable(name)),
+            Secret::Login => None,
+            Secret::Written(token) => Some(format!("Bearer {token}")),
+            Secret::Variable { name, .. } => Some(format!("Bearer {}", variable(name))),
         }
+    }
+
+    /// The server's entry in a JSON file. `kind` is `type`, for clients that need it.
+    fn server(&self, kind: Option<&str>, bearer: Option<String>) -> Value {
+        let mut server = json!({"url": self.url});
+        if let Some(kind) = kind {
+            server["type"] = json!(kind);
+        }
+        if let Some(bearer) = bearer {
+            server["headers"] = json!({"Authorization": bearer});
+        }
+        server
     }
 
     fn claude_code(&self) -> String {
         let bearer = self.bearer(|name| format!("${name}"));
+        let header = bearer
+            .map(|bearer| format!(" --header \"Authorization: {bearer}\""))
+            .unwrap_or_default();
         format!(
-            "claude mcp add --transport http {} '{}' --header \"Authorization: {bearer}\"",
+            "claude mcp add --transport http {} '{}'{header}",
             self.name, self.url
         )
     }
@@ -237,7 +274,7 @@ impl Entry<'_> {
         let token = match self.secret {
             Secret::Written(token) => token,
             // Such a client has no notation for variables.
-            Secret::Variable { .. } => PLACEHOLDER,
+            Secret::Login | Secret::Variable { .. } => PLACEHOLDER,
         };
         let mut variables = json!({env::URL: bridge.server, env::TOKEN: token});
         if let Some(file) = &bridge.ca_file {
@@ -252,10 +289,7 @@ impl Entry<'_> {
 
     fn cursor(&self) -> Value {
         let bearer = self.bearer(|name| format!("${{env:{name}}}"));
-        json!({"mcpServers": {self.name: {
-            "url": self.url,
-            "headers": {"Authorization": bearer},
-        }}})
+        json!({"mcpServers": {self.name: self.server(None, bearer)}})
     }
 
     fn vscode(&self) -> Value {
@@ -268,11 +302,8 @@ impl Entry<'_> {
                 format!("${{env:{name}}}")
             }
         });
-        let mut config = json!({"servers": {self.name: {
-            "type": "http",
-            "url": self.url,
-            "headers": {"Authorization": bearer},
-        }}});
+        let server = self.server(Some("http"), bearer);
+        let mut config = json!({"servers": {self.name: server}});
         if asks {
             config["inputs"] = json!([{
                 "type": "promptString",
@@ -286,16 +317,17 @@ impl Entry<'_> {
 
     /// Codex reads tokens from variables only.
     fn codex(&self) -> String {
+        let server = format!(
+            "[mcp_servers.{}]\nurl = {}",
+            self.name,
+            Value::from(self.url)
+        );
         let variable = match self.secret {
+            Secret::Login => return server,
             Secret::Written(_) => TOKEN_VARIABLE,
             Secret::Variable { name, .. } => name,
         };
-        format!(
-            "[mcp_servers.{}]\nurl = {}\nbearer_token_env_var = {}",
-            self.name,
-            Value::from(self.url),
-            Value::from(variable)
-        )
+        format!("{server}\nbearer_token_env_var = {}", Value::from(variable))
     }
 
     fn json(&self) -> Value {
@@ -307,11 +339,7 @@ impl Entry<'_> {
                 PLACEHOLDER.to_owned()
             }
         });
-        json!({"mcpServers": {self.name: {
-            "type": "http",
-            "url": self.url,
-            "headers": {"Authorization": bearer},
-        }}})
+        json!({"mcpServers": {self.name: self.server(Some("http"), bearer)}})
     }
 }
 

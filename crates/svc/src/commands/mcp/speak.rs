@@ -15,7 +15,7 @@ const VERSION: &str = "2026-07-28";
 /// Error code for headers that do not match the arguments.
 pub const HEADER_MISMATCH: i64 = -32020;
 const INVALID_PARAMS: i64 = -32602;
-/// In `_meta` of a list: the tools that are not listed.
+/// Key in `_meta` of a list of tools: the tools that are not listed.
 const HIDDEN_TOOLS: &str = "svc/hiddenTools";
 /// The largest number of pages of tools to read.
 const PAGES_MAX: usize = 1_000;
@@ -133,7 +133,7 @@ impl McpClient {
         self.request("tools/call", &members, headers, within).await
     }
 
-    /// `members` are members of `params`, each followed by a comma.
+    /// `members` is JSON text: members of `params`, each followed by a comma.
     async fn request(
         &self,
         method: &'static str,

@@ -33,10 +33,10 @@ use crate::{
     output::clean,
 };
 
-/// Maximum bytes of a line from the client. Higher than the server's limit, because the refusal of
-/// the server names the request and the reason.
+/// Maximum bytes of a line from the client. Higher than the server's limit, so that the server
+/// refuses a long request: its refusal names the request and the reason.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Messages to the client that wait for stdout.
+/// Maximum number of messages that wait to be written to stdout.
 const WAITING_MAX: usize = 64;
 /// How long writing the last answers may take.
 const WRITE_MAX: Duration = Duration::from_secs(5);
@@ -70,7 +70,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     .await;
     match ended {
         Ok(Ended::Input) => Ok(Exit::Ok),
-        // Exits here: a thread is blocked in a read of stdin and would keep the process alive.
+        // Exit here: a thread is blocked in a read of stdin and would keep the process alive.
         Ok(Ended::Output) => std::process::exit(0),
         Err(error) => Err(Failure::failed("cannot read stdin").why(error)),
     }

@@ -207,7 +207,7 @@ fn exit_of(entries: &[&RawValue]) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The same call as a curl command. It never contains the token: users paste such commands.
+/// The same call as a curl command. It never contains the token, because users share such commands.
 fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
     let mut command = String::from("curl -sS");
     match via {

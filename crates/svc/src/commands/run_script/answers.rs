@@ -59,8 +59,8 @@ impl Fault {
         }
     }
 
-    /// Text for the log: the error of a script. `None` for an error that the handler raised for its
-    /// caller, and for all other faults.
+    /// The error of a script as text for the log. `None` for an error that the handler raised for
+    /// its caller, and for faults that are not errors of a script.
     pub fn to_log(&self) -> Option<String> {
         match self {
             Self::Script(error) => match error.kind {

@@ -9,7 +9,7 @@ use svc_protocol::jsonrpc::{Body, Invalid, RpcError, error_response, parse_body}
 
 use super::jobs::{Job, Jobs};
 
-/// A line buffer above this size is shrunk after its line.
+/// After each line, the line buffer is shrunk to this size.
 const LINE_BUFFER_KEPT: usize = 64 * 1024;
 
 /// Puts every request into the queue, until the input ends or the queue is closed.
@@ -22,6 +22,7 @@ pub fn read(
     let mut line = Vec::new();
     loop {
         line.clear();
+        line.shrink_to(LINE_BUFFER_KEPT);
         let mut bounded = input.by_ref().take(line_bytes_max as u64 + 1);
         if bounded.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
@@ -40,7 +41,6 @@ pub fn read(
             InputLine::Rejected(line) => answer(line),
             InputLine::Ignored(why) => eprintln!("ignored a line on standard input: it is {why}"),
         }
-        line.shrink_to(LINE_BUFFER_KEPT);
     }
 }
 

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::commands::own_script::print_to_stderr;
 
-/// Time for a worker to load a snapshot, which is quick.
+/// Time limit for a worker to load a snapshot. Loading usually takes much less.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Shared by all seats.

@@ -93,7 +93,7 @@ struct MethodServer {
     bounds: Bounds,
     /// Files to watch; `None` without `--watch`.
     watched: Option<Vec<PathBuf>>,
-    /// An agent waits for `$/ready`. Any other reader gets answers only.
+    /// Whether an agent started this process. Only an agent gets the line `$/ready`.
     is_under_agent: bool,
 }
 

@@ -105,8 +105,9 @@ fn python_files(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
 pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sender<Arc<Program>>) {
     let mut watched = WatchedFiles::at(files);
     let folder = setup.folder();
-    // The Python files before the last run, if it failed: any new file may be the missing one.
-    // Listed before the run, so that a change during the run is noticed.
+    // If the last run failed: the Python files that existed before it. A file that appears or
+    // changes later may correct the failure. Listed before the run, so that a change during the run
+    // is noticed.
     let mut failed: Option<BTreeMap<PathBuf, Stamp>> = None;
     loop {
         sleep(POLL_INTERVAL).await;

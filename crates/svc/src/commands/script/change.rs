@@ -26,7 +26,7 @@ use crate::{
                    svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}' --annotations '{\"read_only\":true}'"
 )]
 pub struct CreateArgs {
-    /// Name, unique among your scripts of this kind; a library is imported by it
+    /// Name, unique among your scripts of this kind; a library is imported by this name
     name: String,
     /// Purpose of the script
     #[arg(long, value_enum)]

@@ -1,4 +1,5 @@
-//! `svc sink backtest`: tries a changed filter or template on past events, without sending.
+//! `svc sink backtest`: tries changed patterns, filters and templates on past events, without
+//! sending.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::{
     output::Table,
 };
 
-/// Try a changed filter or template on past events; nothing is sent
+/// Try changed patterns, filters or templates on past events; nothing is sent
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc sink backtest builds --since 7d --filter 'event.data.ok == false'\n  svc sink backtest builds --body-template @new.json"
@@ -20,7 +21,7 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     which: SinkArg,
-    /// Only events from this time on: RFC 3339, or a time ago such as 2h [default: 7 days ago]
+    /// Only events from this time on: RFC 3339, or 2h for 2 hours ago [default: 7 days ago]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     since: Option<Timestamp>,
     /// Only events up to this time, the time itself included [default: now]

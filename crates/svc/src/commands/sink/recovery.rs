@@ -11,7 +11,7 @@ use crate::{
     output::{Table, joined},
 };
 
-/// Send deliveries again: one at the end of the queue, several as the queue drains
+/// Send deliveries again: one is queued at once, several are queued as the queue drains
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc sink resend builds 17\n  svc sink resend builds 17 18 21\n  svc sink resend builds --dead-since 2026-01-31T08:00:00Z --dry-run"
@@ -22,8 +22,8 @@ pub struct ResendArgs {
     /// Numbers of deliveries, as `svc sink deliveries` shows them
     #[arg(required_unless_present = "dead_since", conflicts_with = "dead_since")]
     numbers: Vec<u64>,
-    /// All dead deliveries since this time that were not sent again: RFC 3339, or a time ago such
-    /// as 2h
+    /// All deliveries that ended as dead since this time and were not sent again: RFC 3339, or 2h
+    /// for 2 hours ago
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     dead_since: Option<Timestamp>,
     /// Only count the deliveries, and send none
@@ -39,13 +39,13 @@ pub struct ResendArgs {
 pub struct ReplayArgs {
     #[command(flatten)]
     which: SinkArg,
-    /// Only events from this time on: RFC 3339, or a time ago such as 2h [default: 24 hours ago]
+    /// Only events from this time on: RFC 3339, or 2h for 2 hours ago [default: 24 hours ago]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     since: Option<Timestamp>,
     /// Only events up to this time, the time itself included [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     until: Option<Timestamp>,
-    /// Only events that were not delivered and are not in the queue; queued as the queue drains
+    /// Only events that were not delivered and do not wait in the queue. Implies --feed
     #[arg(long)]
     only_undelivered: bool,
     /// Queue events as the queue drains, so that none is dropped
@@ -134,7 +134,7 @@ pub async fn replay(shell: &Shell, args: ReplayArgs) -> Outcome {
     let replayed = client.replay(sink.id, &replay).await?;
     if replayed.dropped > 0 {
         eprintln!(
-            "{} events did not fit into the queue; when it is shorter, replay from a later time, or use --feed",
+            "{} events did not fit into the queue; wait until it is shorter and replay with a later --since, or start again with --feed",
             replayed.dropped
         );
     }

@@ -85,7 +85,7 @@ impl SpaceAgent {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The agent, if it is running and linked. The file may belong to an earlier agent.
+    /// The agent, if it is running and linked. The discovery file may belong to an earlier agent.
     async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
         let discovery = self.find()?;
         let agent = AgentClient::new(&discovery.agent_socket);

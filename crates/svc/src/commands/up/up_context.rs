@@ -26,7 +26,7 @@ const RUNS_MAX: u32 = 100;
 /// The context, and the state to restore when the server stops.
 pub struct UpContext {
     pub name: String,
-    /// Whether it became the current context.
+    /// Whether this context became the current context.
     pub is_current: bool,
     folder: PathBuf,
     /// The previous current context, if any.
@@ -47,8 +47,8 @@ impl UpContext {
                 username: Some(ready.username.clone()),
                 ca_file: None,
             });
-            // A run that was killed could not restore the previous context: its own is still
-            // current.
+            // A run that was killed could not restore the previous context, so its own context may
+            // still be the current one.
             let former = contexts.current.clone().filter(|former| *former != name);
             let is_current = !former.as_deref().is_some_and(|it| is_running(&folder, it));
             if is_current {

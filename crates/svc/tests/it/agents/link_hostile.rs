@@ -14,7 +14,7 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// How long one response may take while others keep the server busy.
+/// How long one response may take while hostile agents keep the server busy.
 const MEANWHILE: Duration = Duration::from_secs(2);
 
 /// Schemas with many distinct patterns. Each pattern has a few bytes and compiles to megabytes.
@@ -103,7 +103,7 @@ async fn a_flood_of_pings_without_reading_pongs_does_not_fill_memory() {
         for _ in 0..100 {
             link.send_bytes(pings.clone()).await?;
         }
-        // The same with pings of the WebSocket.
+        // The same flood with pings of the WebSocket.
         for _ in 0..400_000 {
             link.send_websocket_ping(vec![0; 125]).await?;
         }
@@ -135,6 +135,7 @@ async fn insist(link: &mut RawLink) -> Vec<Control> {
         generation: 1,
         replace_conflicting: false,
         place: None,
+        ticket: None,
     }));
     let mut heard = vec![link.hello(&[VERSION]).await];
     let _ = link.tell(1, &register).await;

@@ -34,7 +34,7 @@ async fn s4_2_only_the_owner_can_open_the_unix_socket_and_the_discovery_file() {
     assert_eq!(discovery["space"], "lab");
     assert_eq!(discovery["server_url"], server.url());
     assert_eq!(discovery["pid"], agent.process().id());
-    // All of them are removed when the agent ends.
+    // Both files are removed when the agent ends.
     agent.stop().await;
     assert!(!socket.exists());
     assert!(agent.find_discovery().is_none());
@@ -207,7 +207,7 @@ async fn s4_2_the_unix_socket_forwards_api_requests_as_the_owner() {
         .await
         .expect(200);
     assert_eq!(listed.json()["count"], 1);
-    // Requests beyond the agent token are refused with the message of the server.
+    // Requests that an agent token may not make are refused with the message of the server.
     let refused = socket
         .request("GET", "/api/tokens", &[], "")
         .await
@@ -253,7 +253,7 @@ async fn s4_2_the_cli_shows_the_status_and_stops_the_agent() {
     assert_eq!(status["owner"], "ann");
     assert_eq!(status["methods"], json!(["echo"]));
     assert_eq!(status["method_server"]["mode"], "concurrent");
-    // From a folder below as well.
+    // The agent is also found from a folder below.
     let below = space.folder().join("deep/er");
     std::fs::create_dir_all(&below).unwrap();
     agent

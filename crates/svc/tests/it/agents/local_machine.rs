@@ -18,7 +18,7 @@ use tokio::process::Command;
 
 use crate::SOON;
 
-/// A user id without an account: its files belong to no other user, and root may run as it.
+/// A user id that has no account. Root can give files to it and start processes with it.
 const STRANGER: u32 = 54_321;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Agents with several addresses: of the servers of a zone, or one server with two addresses.
+//! Agents with several addresses: those of the servers of a zone, or two addresses of one server.
 
 use std::{
     net::SocketAddr,
@@ -173,7 +173,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     let ann = server.user("ann").await;
     let (quick, slow) = (ann.space("quick").await, ann.space("slow").await);
     let (mut second, second_url) = copy_of(&mut server).await;
-    // No agent moves to the second server early.
+    // The door is closed, so that no agent moves to the second server early.
     let door = Door::open(None).await;
     let urls = [server.url(), &door.url];
     let (idle, busy) = (

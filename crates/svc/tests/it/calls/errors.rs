@@ -104,7 +104,7 @@ async fn s7_a_crash_interrupts_calls_and_a_lost_agent_makes_methods_unavailable(
         ann.call("echo", json!({})).await["error"] == error
     })
     .await;
-    // Within the grace the method stays listed.
+    // Within the grace period the method stays listed.
     let document = ann.find_method("echo").await.unwrap();
     assert_eq!(document["provider_count"], 0);
     assert_eq!(document["providers"][0]["state"], "unlinked");

@@ -87,7 +87,8 @@ async fn s1_s2_1_a_method_server_receives_the_local_name_an_integer_id_and_one_l
         seen.get("params").is_none(),
         "null counts as absent: {seen}"
     );
-    // Line breaks between tokens are folded; those inside strings are escapes anyway.
+    // The method server gets one line: line breaks between tokens are removed. Inside strings, a
+    // line break is always an escape.
     let seen = line("\"params\": {\r\n \"a\":\n 1, \"b\": \"x\\ny\"},").await;
     let seen: Value = serde_json::from_str(&seen).unwrap();
     assert_eq!(seen["params"], json!({"a": 1, "b": "x\ny"}));
@@ -102,7 +103,7 @@ async fn s4_1_s7_a_notification_is_forwarded_and_answered_204() {
 
     let answer = ann.notify("push", json!({"n": 1})).await.expect(204);
     assert!(answer.body.is_empty());
-    // A well-formed notification is never answered, not even to an unknown method.
+    // A well-formed notification is never answered, even if its method is unknown.
     ann.notify("nothing.here", json!({})).await.expect(204);
     let all = json!([
         {"jsonrpc": "2.0", "method": "push", "params": {"n": 2}},

@@ -102,7 +102,7 @@ async fn s4_3_each_outcome_has_its_exit_code() {
         desk.svc().run(&["method", "call", "echo", "{}"]).await.code == 7
     })
     .await;
-    // Inside a space without an agent.
+    // A folder without an agent.
     let folder = TempDir::new().unwrap();
     let lost = Cli::new(folder.path())
         .run(&["methods", "unregister"])
@@ -332,4 +332,19 @@ async fn s4_3_help_begins_with_an_example() {
     assert!(bash.stdout.contains("svc"));
     svc().run(&["version"]).await.expect(0);
     svc().run::<&str>(&[]).await.expect(2);
+}
+
+#[tokio::test]
+async fn the_licences_of_third_party_software_are_in_the_program() {
+    let home = TempDir::new().unwrap();
+    let licenses = Cli::new(home.path()).run(&["version", "--licenses"]).await;
+    let text = licenses.expect(0).stdout;
+    for part in [
+        "Third-party software in svc",
+        "rustls@",
+        "sqlite@",
+        "rust-std",
+    ] {
+        assert!(text.contains(part), "`{part}` is missing");
+    }
 }

@@ -133,7 +133,8 @@ async fn printed_output_contains_no_secret() {
         "{}",
         said.stdout
     );
-    // The same holds for a saved context; the output names the file of the token.
+    // With a saved context, the command contains no token either, and the output names the file of
+    // the token.
     let svc = || Cli::new(server.home());
     svc()
         .input(&admin.token)

@@ -305,15 +305,19 @@ async fn the_sign_in_link_works_once_and_only_from_this_machine() {
 }
 
 #[test]
-fn the_readme_announces_the_first_build_and_the_alias_shows_its_progress() {
+fn the_readme_and_the_alias_announce_the_first_build() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-    let config = read(".cargo/config.toml");
-    let alias = config.lines().find(|line| line.starts_with("svc = "));
-    assert!(!alias.unwrap().contains("quiet"), "{alias:?}");
     let readme = read("README.md");
     let before = readme.split("cargo svc up").next().unwrap();
-    assert!(before.contains("ten minutes"), "{before}");
+    assert!(before.contains("minutes"), "{before}");
+    // Behind the alias is the program that announces the build; it has a test of its own.
+    let config = read(".cargo/config.toml");
+    let alias = config.lines().find(|line| line.starts_with("svc = "));
+    assert!(
+        alias.unwrap().contains("--package cargo-svc --"),
+        "{alias:?}"
+    );
 }
 
 #[tokio::test]

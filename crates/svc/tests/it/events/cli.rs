@@ -218,7 +218,7 @@ async fn s4_3_sinks_are_created_changed_and_removed() {
     cli().run(&["sink", "test", "hook"]).await.expect(0);
     assert_eq!(receiver.count("/hook"), 1);
     assert_eq!(receiver.received("/hook")[0].header("x-team"), "tea");
-    // Off, on.
+    // Disable the sink, then enable it again.
     cli().run(&["sink", "disable", "hook"]).await.expect(0);
     cli().run(&["event", "b"]).await.expect(0);
     cli().run(&["sink", "enable", "hook"]).await.expect(0);

@@ -13,15 +13,16 @@ use serde_json::json;
 use svc_testkit::{Received, Reply, TestReceiver, TestServer, TestSink, TestUser, eventually};
 
 const CLIENTS: usize = 8;
-/// Rounds, unless `SVC_CRASH_ROUNDS` says otherwise.
+/// The number of rounds, unless `SVC_CRASH_ROUNDS` sets another number.
 const ROUNDS: usize = 25;
 /// Maximum number of deliveries of a webhook that one crash may repeat.
 const MAX_REPEATS: usize = 8;
 /// Maximum pending events of one client. All clients together stay below 100, the capacity of the
-/// sink for all of them.
+/// sink that gets the events of all clients.
 const UNDER_WAY_MAX: usize = 10;
 
-/// One client: emits its numbers in order, each again under the same key until it is acknowledged.
+/// One client. It emits its numbers in order, and repeats each emit with the same key until it is
+/// acknowledged.
 struct Emitter {
     user: TestUser,
     client: usize,
@@ -62,7 +63,7 @@ impl Emitter {
     }
 }
 
-/// Requests without repeated events.
+/// The first request for each event. Repetitions are left out.
 pub fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
     let mut seen = HashSet::new();
     received
@@ -77,7 +78,7 @@ pub fn ids(received: &[Received]) -> Vec<String> {
     received.iter().map(id).collect()
 }
 
-/// Counts the arrivals of each client at a path until it is stopped.
+/// Counts the events of each client that have arrived at a path, until `stop` is set.
 pub async fn count_arrivals(
     receiver: Arc<TestReceiver>,
     path: String,
@@ -105,7 +106,8 @@ fn rounds() -> usize {
     given.map_or(ROUNDS, |rounds| rounds.parse().expect("a number of rounds"))
 }
 
-/// Checks that no crash repeated more than it may.
+/// Checks that the crashes repeated no more deliveries than allowed. Returns the number of
+/// repetitions.
 fn check_repeats(receiver: &TestReceiver, path: &str, crashes: usize) -> usize {
     let received = receiver.received(path);
     let repeats = received.len() - first_arrivals(received).len();

@@ -67,7 +67,7 @@ async fn s6_5_three_attempts_at_the_configured_times_then_dead_and_a_resend_deli
     let sink = ann.webhook("hook", "*", &receiver.url("/hook")).await;
     let id = ann.emit("n", json!({"n": 1})).await;
     ann.emit("n", json!({"n": 2})).await;
-    // Seen while it is still pending.
+    // The failed attempt is shown while the delivery is still pending.
     let pending = get_eventually("a failed attempt shows", SOON, || async {
         let first = sink.deliveries().await.remove(0);
         (!first["attempts"].as_array().unwrap().is_empty()).then_some(first)
@@ -103,7 +103,7 @@ async fn s6_5_three_attempts_at_the_configured_times_then_dead_and_a_resend_deli
     let entries = admin.audit_entries("event_sink.dead").await;
     assert_eq!(entries.len(), 1, "{entries:?}");
     assert_eq!(entries[0]["target_id"], sink.id);
-    // Queued again, at the end, with the same event id.
+    // A resend queues the event again, at the end of the queue and with the same event id.
     let path = format!("{}/deliveries/{}/resend", sink.path(), dead["n"]);
     let answer = ann.post(&path, "{}").await;
     assert!((200..300).contains(&answer.status), "{}", answer.text());

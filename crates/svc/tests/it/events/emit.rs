@@ -38,7 +38,7 @@ async fn s6_2_emit_prepends_custom_and_the_event_belongs_to_the_caller_without_a
         assert_eq!(record["actor"]["username"], "ann");
         assert_eq!(record["actor"]["kind"], "user");
     }
-    // Without a payload it is an empty one.
+    // An event without a payload has an empty payload.
     let body = r#"{"type":"plain"}"#;
     let emitted = ann.post("/api/events/emit", body).await.expect(202).json();
     let record = event(&ann, emitted["event_id"].as_str().unwrap()).await;
@@ -137,7 +137,7 @@ async fn s6_2_invalid_emits_are_refused_with_the_reason() {
         ann.post("/api/events/emit", bad).await.expect(400);
     }
     ann.post("/api/events/emit", large_emit()).await.expect(413);
-    // The largest that is allowed: the object around it takes 8 bytes.
+    // The largest payload that is allowed: the object around the text takes 8 bytes.
     let whole = json!({"x": "y".repeat(256 * 1024 - 8)});
     assert_eq!(whole.to_string().len(), 256 * 1024);
     ann.emit("whole", whole).await;
@@ -181,12 +181,12 @@ async fn s6_2_requests_with_one_idempotency_key_create_one_event() {
     assert_eq!(emit(&ann, "k1", &body).await.expect(202).json(), first);
     let other = json!({"type": "paid", "payload": {"n": 2}});
     emit(&ann, "k1", &other).await.expect(409);
-    // Another key, another event; another user, another key.
+    // Another key emits another event, and so does the same key of another user.
     let second = emit(&ann, "k2", &body).await.expect(202).json();
     assert_ne!(second["event_id"], first["event_id"]);
     let bobs = emit(&bob, "k1", &other).await.expect(202).json();
     assert_ne!(bobs["event_id"], first["event_id"]);
-    // Many at once.
+    // Many requests at the same time.
     let many = (0..16).map(|_| {
         let (user, body) = (ann.clone(), body.clone());
         tokio::spawn(async move {

@@ -40,7 +40,7 @@ async fn s6_5_three_hundred_methods_that_never_respond_delay_no_other_user() {
         .script_sink("script", "custom.build", "print('ran')\n")
         .await;
     mallory.emit("flood", json!({})).await;
-    // Her methods occupy all slots she may have.
+    // Mallory's methods occupy all slots that she may have.
     let lines = silent.folder().join("lines");
     get_eventually("her methods are called", 3 * SOON, || async {
         let text = std::fs::read_to_string(&lines).ok()?;

@@ -16,7 +16,7 @@ async fn hook(user: &TestUser, receiver: &TestReceiver) -> TestSink {
     user.sink(body).await
 }
 
-/// The headers of the next request that the tests compare.
+/// Emits an event and returns two headers of the request that delivers it.
 async fn sent(user: &TestUser, receiver: &TestReceiver, count: usize) -> [String; 2] {
     user.emit("a", json!({})).await;
     let one = receiver.wait_for("/hook", count, SOON).await.pop().unwrap();
@@ -45,7 +45,7 @@ async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     let patched = sink.patch(json!({ "webhook": webhook })).await;
     assert_eq!(patched["webhook"]["headers"], masked);
     assert_eq!(sent(&ann, &receiver, 2).await, [TOKEN, "green"]);
-    // Another change keeps the headers, and `null` removes one.
+    // A change of another field keeps the headers, and `null` removes a header.
     sink.patch(json!({"description": "changed"})).await;
     let patched = sink
         .patch(json!({"webhook": {"headers": {"X-Team": null}}}))
@@ -84,7 +84,7 @@ async fn s2_3_plain_header_values_are_encrypted_when_the_server_starts() {
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
     let sink = hook(&ann, &receiver).await;
-    // As an earlier version stored them.
+    // The headers as an earlier version stored them, in clear text.
     let clear = json!({"type": "webhook", "url": receiver.url("/hook"),
         "headers": {"Authorization": TOKEN, "X-Team": TEAM}, "body_template": Value::Null});
     server

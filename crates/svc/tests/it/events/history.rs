@@ -26,7 +26,7 @@ async fn the_history_shows_own_events_and_all_with_view_audit() {
         let id = |event: &Value| event["event_id"].as_str().unwrap().to_owned();
         events.iter().map(id).collect()
     };
-    // Newest first; the space's creation was the first.
+    // Newest first. The oldest event is the creation of the space.
     let all = ids(&ann, "").await;
     assert_eq!(all[..2], [own[1].clone(), own[0].clone()]);
     assert_eq!(all.len(), 3);

@@ -21,7 +21,7 @@ const CLIENTS: usize = 4;
 /// Events for each round.
 const PER_ROUND: usize = 800;
 
-/// Rounds of `kill -9`; the long form has 25.
+/// The number of rounds with `kill -9`. `SVC_HOLD_ROUNDS` sets a larger number for a long run.
 pub fn rounds() -> usize {
     let rounds = std::env::var("SVC_HOLD_ROUNDS").ok();
     rounds.and_then(|text| text.parse().ok()).unwrap_or(4)
@@ -36,7 +36,7 @@ pub async fn holding_webhook(user: &TestUser, name: &str, patterns: &str, url: &
     .await
 }
 
-/// Emits one event, again under the same key until it is acknowledged.
+/// Emits one event, and repeats the emit with the same key until it is acknowledged.
 async fn emit(user: &TestUser, key: &str, body: &Value) -> String {
     loop {
         if let Ok(answer) = user.emit_with_key(key, body).await
@@ -48,7 +48,7 @@ async fn emit(user: &TestUser, key: &str, body: &Value) -> String {
     }
 }
 
-/// One client: emits events in order until there are `total` of all clients.
+/// One client: emits events in order until all clients together have emitted `total` events.
 async fn run_client(
     user: TestUser,
     client: usize,
@@ -82,7 +82,7 @@ async fn a_receiver_that_is_away_for_most_of_many_crashes_gets_every_event_in_or
         .map(|client| tokio::spawn(run_client(ann.clone(), client, Arc::clone(&next), total)))
         .collect();
     for round in 0..rounds {
-        // Away in three of four rounds: no request is answered.
+        // The receiver is away in three of four rounds: it answers no request.
         let is_away = round % 4 != 3;
         receiver.set(
             "/hook",

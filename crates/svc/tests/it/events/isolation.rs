@@ -1,5 +1,5 @@
-//! Which sinks get an event: those of its owner and global ones (spec 6.2, 6.3); the fields of
-//! system events (spec 6.1).
+//! Which sinks get an event: the sinks of its owner, and global sinks (spec 6.2, 6.3). The fields
+//! of system events (spec 6.1).
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn s6_3_a_user_sink_gets_only_the_events_of_its_owner_and_a_global_sink_al
                 .any(|one| one.header("x-service-event-id") == id)
         );
     }
-    // A server emit has no space.
+    // An event that was emitted at the server has no space.
     let record = ann
         .get(&format!("/api/events/{anns}"))
         .await
@@ -239,7 +239,7 @@ async fn s3_s6_1_only_transitions_create_events() {
         .await;
     let mut agent = space.agent().await;
     space.wait_for_health("healthy", SOON).await;
-    // Checks continue without a transition.
+    // Health checks continue, but the health does not change.
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     agent.kill9();
     space.wait_for_state("stopped", SOON).await;

@@ -10,17 +10,17 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// Appends its params to a list.
+/// A subscribed method that appends its params to a list.
 pub fn listener(name: &str, events: &str) -> MethodToml {
     method(name, "push").line("events", events)
 }
 
-/// Subscribed to builds; calls the method of this name of the fixture.
+/// A method that is subscribed to builds. Its local name selects the behaviour of the fixture.
 fn listener_as(name: &str, local_name: &str) -> MethodToml {
     method(name, local_name).line("events", r#"["custom.build.*"]"#)
 }
 
-/// The subscriber `on.build`, and `<space>.pushed`, which returns its list.
+/// The subscribed method `on.build`, and `<space>.pushed`, which returns the list of `on.build`.
 fn listening() -> RegistrationToml {
     fixture()
         .with(listener("on.build", r#"["custom.build.*"]"#))
@@ -160,7 +160,8 @@ async fn s6_4_s6_5_an_agent_restart_within_the_grace_period_loses_no_event() {
     assert_eq!(ids(&list), expected);
 }
 
-/// Each stop has its own grace period: the first must not end the second.
+/// Each stop of an agent has its own grace period: the end of the first period must not end the
+/// second.
 #[tokio::test]
 async fn s6_4_s6_5_two_agent_restarts_lose_no_event() {
     let server = TestServer::builder()
@@ -230,8 +231,8 @@ async fn s6_4_unregistering_ends_the_subscription() {
     agent.register(listening()).await.expect(0);
     let last = ann.emit("build.done", json!({"n": 2})).await;
     let list = wait_for_pushed(&ann, "lab", 1).await;
-    assert_eq!(ids(&list), [last], "the one in between went nowhere");
-    // A registration without it ends it too.
+    assert_eq!(ids(&list), [last], "the event in between was not delivered");
+    // A registration without the subscription ends it too.
     let quiet = fixture().with(method("{{space}}.pushed", "pushed"));
     agent.register(quiet).await.expect(0);
     ann.emit("build.done", json!({"n": 3})).await;
@@ -245,7 +246,7 @@ async fn s6_4_s6_5_a_method_that_fails_is_tried_three_times() {
     let server = patient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    // Keeps every request, answers an error.
+    // Stores every request and answers with an error.
     let script = r#"while read -r line; do echo "$line" >>lines; id=${line##*\"id\":}; id=${id%%[,\}]*}; echo "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":1,\"message\":\"no\"},\"id\":$id}"; done"#;
     let registration = RegistrationToml::shell(script).with(listener("on.x", r#"["custom.x"]"#));
     let _agent = space.publish(registration).await;
@@ -334,7 +335,7 @@ async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     result(&ann.call("silent", json!({"called": true})).await);
 }
 
-/// The first provider returns an error. The other one gets the next attempt, although both are
+/// The first provider returns an error. The other provider gets the next attempt, although both are
 /// idle.
 #[tokio::test]
 async fn s6_4_a_retry_goes_to_another_provider() {

@@ -60,7 +60,7 @@ async fn all_dead_deliveries_are_sent_again_and_link_to_their_new_ones() {
             (&new["n"], &past["n"])
         );
     }
-    // They were sent again, so nothing is left.
+    // All of them were sent again, so nothing is left to resend.
     assert_eq!(post(&sink, "resend", since).await["feeding"], 0);
     eventually("the resend has ended", SOON, || async {
         sink.record().await["feeds"] == 0

@@ -5,7 +5,7 @@ use svc_testkit::{Reply, SseStream, TestReceiver, TestServer, eventually};
 
 use crate::SOON;
 
-/// The next events of a stream: type and data.
+/// The next event of a stream: type and data.
 async fn next(stream: &mut SseStream) -> (String, Value) {
     let message = stream.next(SOON).await.expect("an event");
     let record: Value = serde_json::from_str(&message.data).expect("JSON");

@@ -169,7 +169,7 @@ async fn a_server_with_another_secret_key_does_not_start() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("encrypted with another key"), "{said}");
     assert!(said.contains("SVC_ACCEPT_NEW_KEY=1"), "{said}");
-    // The remedy that the message names: after it, the new key is the only one.
+    // Apply the remedy that the message names. After that, the new key is the only key.
     let mut accepting = server.second_server(&server.data_dir());
     accepting.env("SVC_ACCEPT_NEW_KEY", "1");
     let mut accepting = Process::spawn("accepting server", accepting);

@@ -199,7 +199,7 @@ async fn s6_3_a_template_that_fails_for_an_event_makes_the_delivery_dead_at_once
     sink.wait_for("delivered", 1, SOON).await;
     assert_eq!(receiver.count("/t"), 1);
     assert_eq!(receiver.received("/t")[0].json(), json!({"a": 1}));
-    // Editing the template and resending delivers it.
+    // With a corrected template, a resend delivers the event.
     sink.patch(json!({"webhook": {"body_template": "{\"fixed\": true}"}}))
         .await;
     let path = format!("{}/deliveries/1/resend", sink.path());
@@ -207,7 +207,7 @@ async fn s6_3_a_template_that_fails_for_an_event_makes_the_delivery_dead_at_once
     assert!((200..300).contains(&answer.status), "{}", answer.text());
     let received = receiver.wait_for("/t", 2, SOON).await;
     assert_eq!(received[1].json(), json!({"fixed": true}));
-    // `null` takes the template away.
+    // `null` removes the template.
     let record = sink
         .patch(json!({"webhook": {"body_template": null}}))
         .await;

@@ -32,7 +32,7 @@ async fn a_receiver_with_a_private_authority_is_reached_by_name_and_by_address()
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     std::fs::write(&file, authority.pem()).unwrap();
-    // Trusted by the sink, or by the machine.
+    // The authority is trusted by the sink, or by the machine.
     let by_machine = open().env("SSL_CERT_FILE", file.to_str().unwrap());
     for (builder, ca) in [(open(), json!(authority.pem())), (by_machine, Value::Null)] {
         let before = receiver.received().len();
@@ -49,7 +49,7 @@ async fn a_receiver_with_a_private_authority_is_reached_by_name_and_by_address()
             .map(|one| one.server_name.as_deref())
             .collect();
         names.sort_unstable();
-        // An address is not a name, so the handshake has none.
+        // An address is not a name, so the handshake contains no name.
         assert_eq!(names, [None, Some("localhost")]);
         for one in received {
             assert_eq!(one.headers["x-service-event-id"], id.as_str());

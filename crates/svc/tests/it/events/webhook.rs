@@ -15,8 +15,8 @@ fn open() -> TestServerBuilder {
     TestServer::builder().allow_loopback_webhooks()
 }
 
-/// Checks signatures with a public package: the secret, headers and body as JSON on
-/// stdin; exits with 0 if all are valid.
+/// Checks signatures with a public package. Reads the secret, the headers and the body as JSON from
+/// stdin, and exits with 0 if the signatures are valid.
 const VERIFIER: &str = r#"
 import base64, hashlib, hmac, json, sys
 from standardwebhooks import Webhook
@@ -96,7 +96,7 @@ async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotat
     assert!(verifies(python, &first, &before, true));
     let wrong = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     assert!(!verifies(python, wrong, &before, false));
-    // Rotate: both secrets sign.
+    // After a rotation, both secrets sign.
     let path = format!("{}/rotate-secret", sink.path());
     let rotated = ann.post(&path, "{}").await.expect(200).json();
     let second = rotated["secret"].as_str().unwrap();

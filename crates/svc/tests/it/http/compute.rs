@@ -13,7 +13,7 @@ const SPACES: usize = 4;
 const METHODS_PER_SPACE: usize = 1_000;
 /// Expensive requests of one user that are always in flight.
 const AT_ONCE: usize = 16;
-/// Requests of the other user, each of them a probe and a call.
+/// Rounds of the other user. Each round has two requests: a health check and a call.
 const ROUNDS: usize = 25;
 
 /// Keeps `AT_ONCE` requests of a kind in flight until it is stopped.
@@ -64,9 +64,9 @@ impl Attack {
     }
 }
 
-/// Counts the expensive requests that end while the victim makes its requests. If they blocked the
-/// serving thread, every response to the victim would wait until all `AT_ONCE` of them have ended,
-/// and the victim gets two responses per round.
+/// Counts the expensive requests that end while the victim makes two requests in each round. If the
+/// expensive requests blocked the serving thread, each response to the victim would wait until
+/// `AT_ONCE` of them have ended.
 async fn held_up_by(attack: Attack, victim: &TestUser) -> usize {
     attack.wait_for_one().await;
     let before = attack.done();
@@ -94,8 +94,8 @@ async fn agents(
     SimulatedAgents::link(address, tokens, methods, 2).await
 }
 
-/// A quarter of the number that would end if they blocked the thread: two times `AT_ONCE` per
-/// round.
+/// A quarter of the expensive requests that would end if they blocked the serving thread, which are
+/// two times `AT_ONCE` per round.
 const FEW: usize = ROUNDS * AT_ONCE / 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

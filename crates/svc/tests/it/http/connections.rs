@@ -52,7 +52,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
     let space = ann.space("lab").await;
     let agent = space.publish(fixture().with(method("echo", "echo"))).await;
 
-    // Each client reconnects when it is closed.
+    // Each client reconnects when the server closes its connection.
     let (address, connected) = (server.address(), Arc::new(AtomicUsize::new(0)));
     let mut silent = JoinSet::new();
     for number in 0..SILENT {

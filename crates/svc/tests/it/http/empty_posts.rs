@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser};
 
-/// The status, and the code of a problem.
+/// Sends a POST without a body. Returns the status and the body of the answer.
 async fn post_nothing(user: &TestUser, server: &TestServer, path: &str) -> (u16, Value) {
     let bearer = format!("Bearer {}", user.token);
     let headers = [("authorization", bearer.as_str())];
@@ -57,7 +57,7 @@ async fn a_post_without_a_body_means_no_options() {
     let (status, answer) = post_nothing(&ann, &server, "/api/event-sinks/preview").await;
     assert_eq!(status, 200, "{answer}");
 
-    // A required field is named.
+    // The answer names a missing required field.
     let (status, answer) = post_nothing(&ann, &server, "/api/tokens").await;
     assert_eq!(
         (status, &answer["code"]),

@@ -123,7 +123,7 @@ async fn request_lines_must_end_with_crlf() {
         good.replace('\r', ""),
         good.replace("close\r\n", "close\nx: y\r\n"),
         good.replace("close\r\n", "close\r\n y\r\n"),
-        // Behind another request on the same connection.
+        // The bad request follows a good request on the same connection.
         good.replace("connection: close\r\n", "") + &good.replace('\r', ""),
     ] {
         let answer = exchange(&server, &bad).await;

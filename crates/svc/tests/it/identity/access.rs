@@ -39,6 +39,23 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/docs",                     "oooo 33 oo o o"),
     ("GET",    "/web/{*path}",                  "oooo 33 oo o o"),
     ("GET",    "/{*path}",                      "oooo 33 oo o o"),
+    // The endpoints of OAuth ignore credentials.
+    ("GET",    "/authorize",                    "oooo 33 oo o o"),
+    ("GET",    "/.well-known/oauth-protected-resource", "oooo oo oo o o"),
+    ("GET",    "/.well-known/oauth-protected-resource/mcp", "oooo oo oo o o"),
+    ("GET",    "/.well-known/oauth-authorization-server", "oooo oo oo o o"),
+    ("GET",    "/.well-known/oauth-authorization-server/mcp", "oooo oo oo o o"),
+    ("POST",   "/token", "oooo oo oo o o"),
+    ("POST",   "/register", "oooo oo oo o o"),
+    ("POST",   "/revoke", "oooo oo oo o o"),
+    ("POST",   "/device_authorization", "oooo oo oo o o"),
+    ("OPTIONS", "/.well-known/oauth-protected-resource", "oooo oo oo o o"),
+    ("OPTIONS", "/.well-known/oauth-protected-resource/mcp", "oooo oo oo o o"),
+    ("OPTIONS", "/.well-known/oauth-authorization-server", "oooo oo oo o o"),
+    ("OPTIONS", "/.well-known/oauth-authorization-server/mcp", "oooo oo oo o o"),
+    ("OPTIONS", "/token", "oooo oo oo o o"),
+    ("OPTIONS", "/register", "oooo oo oo o o"),
+    ("OPTIONS", "/revoke", "oooo oo oo o o"),
     ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/login",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/sign-in",             "oooo 33 oo 3 3"), // from loopback
@@ -114,6 +131,16 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/api/event-sinks/{id}/resend",  "1111 33 3o 3 o"),
     ("GET",    "/api/event-sinks/{id}/deliveries", "1111 33 3o o o"),
     ("POST",   "/api/event-sinks/{id}/deliveries/{n}/resend", "1111 33 3o 3 o"),
+    ("GET",    "/api/oauth/requests/{id}",      "1111 33 33 o 3"),
+    ("POST",   "/api/oauth/requests/{id}",      "1111 33 oo 3 3"),
+    ("GET",    "/api/oauth/devices/{user_code}", "1111 33 33 o 3"),
+    ("POST",   "/api/oauth/devices/{user_code}", "1111 33 oo 3 3"),
+    ("GET",    "/api/oauth/grants",             "1111 33 oo o 3"),
+    ("DELETE", "/api/oauth/grants/{id}",        "1111 33 oo 3 3"),
+    ("GET",    "/api/oauth/clients",            "1111 33 3o o 3"),
+    ("POST",   "/api/oauth/clients",            "1111 33 3o 3 3"),
+    ("PATCH",  "/api/oauth/clients/{id}",       "1111 33 3o 3 3"),
+    ("DELETE", "/api/oauth/clients/{id}",       "1111 33 3o 3 3"),
     ("GET",    "/api/audit",                    "1111 33 3o o o"),
     ("GET",    "/agent/link",                   "1111 33 33 3 o"),
 ];
@@ -126,6 +153,7 @@ const UNKNOWN_ID: &str = "01890000-0000-7000-8000-000000000000";
 /// error.
 fn concrete(path: &str) -> String {
     let path = path.replace("{id}", UNKNOWN_ID).replace("{n}", "1");
+    let path = path.replace("{user_code}", "BCDFGHJK");
     let path = path.replace("{*path}", "nowhere");
     if path.ends_with("/stream") {
         format!("{path}?pattern=**")

@@ -62,7 +62,7 @@ async fn s5_deactivating_a_user_ends_all_their_access_within_a_second() {
         .await
         .expect(200);
     ann.get("/api/auth/me").await.expect(200);
-    // Sessions ended for good.
+    // Sessions that ended with the deactivation stay ended.
     server
         .http()
         .request("GET", "/api/auth/me", &headers, "")
@@ -237,7 +237,7 @@ async fn s5_a_user_cannot_grant_permissions_they_do_not_hold() {
         .post("/api/roles", json!({"name": "x", "permissions": []}))
         .await
         .expect(403);
-    // They cannot set the password of a user with more permissions either.
+    // The clerk cannot change a user with more permissions either.
     clerk
         .patch(
             &user_path(&admin.id),

@@ -5,7 +5,7 @@ use svc_testkit::{Answer, TestServer, TestSpace, TestUser, eventually, is_runnin
 
 use crate::SOON;
 
-/// A refusal for missing permissions, which are named.
+/// Checks that the answer is a refusal that names the missing permissions.
 #[track_caller]
 pub fn refused(answer: &Answer, missing: &str) {
     assert_eq!(answer.status, 403, "{}", answer.text());
@@ -27,7 +27,8 @@ fn path_of(kind: &str, record: &Value) -> String {
     format!("/api/{kind}/{}", record["id"].as_str().unwrap())
 }
 
-/// Ann and Kim have more permissions than a plain user: Ann has `view_audit`, Kim the given ones.
+/// Ann and Kim have more permissions than a plain user: Ann has `view_audit`, Kim has the given
+/// permissions.
 struct Cast {
     admin: TestUser,
     /// A plain user.
@@ -55,7 +56,7 @@ impl Cast {
     }
 }
 
-/// Every action on a space of another user; the last one deletes it.
+/// Every action on a space of another user. The last action deletes the space.
 async fn acts_on(actor: &TestUser, space: &TestSpace) -> Vec<Answer> {
     let path = space.path();
     let check = json!({"health_check": {"type": "command", "command": "true"}});
@@ -356,7 +357,7 @@ async fn local_spaces_end_with_the_permission_of_their_owner() {
         .await;
         let record = admin.get(&space.path()).await.expect(200).json();
         assert_eq!(record["state"], "stopped", "{record}");
-        // An administrator cannot start it for an owner without the permission.
+        // An administrator cannot start the space for an owner without the permission.
         admin.post(&start, "{}").await.expect(403);
         std::fs::remove_file(&marker).unwrap();
         admin.patch(&user_path(kim), &back).await.expect(200);

@@ -69,7 +69,7 @@ async fn a_script_used_by_a_user_with_more_permissions_cannot_be_changed() {
     assert!(error.contains("`view_audit`"), "{error}");
     let agent = admin.with_token(&space.agent_token);
     refused(&agent.get(&startup.path()).await, "view_audit");
-    // After a save by the administrator it runs for the administrator.
+    // After the administrator has saved a script, it runs for the administrator.
     for script in [&startup, &sink] {
         admin.patch(&script.path(), &source).await.expect(200);
     }

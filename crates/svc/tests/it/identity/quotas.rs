@@ -59,7 +59,7 @@ impl Resource {
         user.list(self.path, self.list).await.len()
     }
 
-    /// Creates records up to `limit`; the next one must be refused.
+    /// Creates records up to `limit`, and checks that the next record is refused.
     async fn fill(&self, user: &TestUser, limit: usize) {
         for n in self.count(user).await..limit {
             self.create(user, n).await.expect(201);
@@ -272,7 +272,7 @@ async fn a_registration_beyond_the_quota_of_methods_is_refused() {
     let of_bob = bobs.agent().await;
     of_bob.register(with(&["a", "b", "c"])).await.expect(0);
 
-    // In effect for the next registration.
+    // A changed quota is in effect for the next registration.
     set_quota(&server.admin().await, &ann, "methods", json!(4)).await;
     in_attic.register(with(&["a", "d"])).await.expect(0);
     set_quota(&server.admin().await, &ann, "methods", json!(1)).await;
@@ -298,7 +298,7 @@ async fn registrations_at_the_same_time_cannot_exceed_the_quota_together() {
             let mut link = RawLink::connect(address, &token).await;
             link.hello(&[svc_link::VERSION]).await;
             let answer = link.register(simulated_registration(2)).await;
-            // The link stays open until all have responded.
+            // The link stays open until all links have their answers.
             (link, answer)
         });
     }

@@ -134,7 +134,7 @@ async fn s5_failed_logins_are_delayed_and_lock_no_user_out() {
         waits.iter().all(|&wait| (1..=60).contains(&wait)),
         "{waits:?}"
     );
-    // Others at the same address are not affected.
+    // Other users at the same address are not affected.
     server.try_login("admin", ADMIN_PASSWORD).await.expect(200);
     // The right password is accepted after the delay that the response names.
     eventually("ann is let in", Duration::from_secs(60), || async {

@@ -93,6 +93,8 @@ async fn the_cli_prints_a_configuration_that_works() {
     for client in ["cursor", "vscode"] {
         let printed = config(&[client]).await.stdout;
         assert!(printed.contains(&url), "{printed}");
+        // The client logs in with a browser.
+        assert!(!printed.contains("Authorization"), "{printed}");
         serde_json::from_str::<Value>(&printed).expect("JSON");
     }
     cli()

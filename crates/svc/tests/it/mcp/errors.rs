@@ -79,7 +79,7 @@ async fn modern_headers_must_match_the_body() {
     assert_eq!(unsupported["id"], 1);
 
     let mismatches: &[&[(&str, &str)]] = &[
-        // Missing, foreign, doubled.
+        // Headers that are missing, do not match the body, or occur twice.
         &[listing],
         &[("mcp-protocol-version", LEGACY), listing],
         &[("mcp-protocol-version", "2099-01-01"), listing],
@@ -143,7 +143,7 @@ async fn modern_names_in_headers_are_plain_or_encoded() {
         post(&ann, "/mcp", &headers, &body).await
     };
     send(&["notes_echo"]).await.expect(200);
-    // "notes_echo"
+    // `notes_echo` in base64.
     send(&["=?base64?bm90ZXNfZWNobw==?="]).await.expect(200);
     for names in [
         &[][..],
@@ -197,7 +197,8 @@ async fn arguments_that_a_schema_requires_in_headers_must_match() {
         let answer = send(header, arguments).await.expect(400).json();
         assert_eq!(error_code(&answer), -32020, "{header:?}");
     }
-    // A header that clients must not send is not requested, and the tool is still listed.
+    // `odd` asks for a header with a `number`, which is not allowed: the list leaves out
+    // `x-mcp-header`, and the tool is still listed.
     let listed = modern(&ann, "tools/list", json!({})).await;
     assert_eq!(
         listed["result"]["tools"][0]["inputSchema"]["properties"]["n"],

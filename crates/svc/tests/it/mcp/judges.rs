@@ -15,7 +15,7 @@ use crate::judge::{Judge, source};
 /// A tool that is added and removed; see [`Site::publish_what_changes`].
 const CHANGING: &str = "changing";
 
-/// Ann, whose tools the judges see, and Ben, who shares with her.
+/// Ann, whose tools the judges see, and Ben, who shares methods with her.
 struct Site {
     /// Whether the judges speak over `svc mcp stdio`.
     over_stdio: bool,
@@ -23,6 +23,14 @@ struct Site {
     ben: TestUser,
     agents: Vec<(TestAgent, TestSpace)>,
     server: TestServer,
+}
+
+/// Publishes a tool `echo` of this user.
+pub async fn publish_tools(user: &TestUser) -> TestAgent {
+    let space = user.space("tools").await;
+    space
+        .publish(fixture().with(method("echo", "echo").mcp_tool()))
+        .await
 }
 
 impl Site {

@@ -209,7 +209,7 @@ async fn without_a_progress_token_or_a_report_the_response_is_unchanged() {
             assert_eq!(answer.header("content-type"), Some("application/json"));
             assert_eq!(text(result(&answer.json())), "done", "{}", call.token);
         }
-        // Refusals are unchanged.
+        // Refusals are not streams either.
         let unknown = Call::of(version, "nowhere").send(&site.ann).await;
         assert_eq!(error_code(&unknown.expect(200).json()), -32602);
     }

@@ -201,7 +201,8 @@ async fn streams_of_a_user_are_limited() {
             .header("accept", "text/event-stream");
         let request = request.body(Default::default()).unwrap();
         let http = ann.http();
-        // A stream that is open does not end.
+        // A timeout means that the stream was opened: its response does not end, but a refusal is
+        // answered at once.
         let sending = http.try_send(request);
         let answer = tokio::time::timeout(Duration::from_millis(300), sending);
         answer.await.is_err()

@@ -153,7 +153,7 @@ async fn s4_1_own_tools_win_over_those_of_others_with_the_same_name() {
             .parse::<u32>()
             .is_ok()
     );
-    // The other one is still callable as a method, and the log reports the hidden tool.
+    // Ann's method is still callable as a method, and the log reports that its tool is hidden.
     let response = ben.call("user.ann.search", json!({"a": 1})).await;
     assert_eq!(result(&response), &json!({"a": 1}));
     tool_names(&ben).await;

@@ -98,7 +98,7 @@ type = "object"
 properties.q = { type = "string", default = 2026-11-16 }
 "#;
 
-/// What is wrong, and the file.
+/// Invalid registration files: what is wrong, and the text of the file.
 fn bad_files() -> Vec<(&'static str, String)> {
     let change = |from: &str, to: &str| GOOD.replace(from, to);
     vec![

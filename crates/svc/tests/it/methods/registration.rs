@@ -10,7 +10,8 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// The registration is refused with all of `said`, and the earlier registration stays active.
+/// Checks that a registration is refused with all texts of `said`, and that the earlier
+/// registration stays active.
 async fn check_refused(
     user: &TestUser,
     agent: &TestAgent,
@@ -142,7 +143,7 @@ async fn s2_1_errors_in_the_file_are_shown_with_line_and_column() {
     ];
     for (text, place) in faults {
         check_refused(&ann, &agent, &text, &[place]).await;
-        // The same, offline.
+        // Without a server, the file is refused with the same position.
         space.write("methods.toml", &text);
         let checked = Cli::new(space.folder())
             .run(&["methods", "validate", "methods.toml"])
@@ -226,7 +227,7 @@ async fn s4_3_the_methods_file_is_registered_once_at_startup() {
     registers_by_flag_variable_and_setting("own.toml", &registration).await;
 }
 
-/// Each of the three ways to name the file; it publishes `{{space}}.echo`.
+/// Registers a file in each of the three ways to name it. The file publishes `{{space}}.echo`.
 pub async fn registers_by_flag_variable_and_setting(file: &str, text: &str) {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;

@@ -86,7 +86,7 @@ async fn d1_s7_a_different_definition_is_a_conflict_that_names_method_and_space(
     let refused = second.register(described("another")).await.expect(6);
     assert!(refused.stderr.contains("`work`"), "{}", refused.stderr);
     assert!(refused.stderr.contains("`one`"), "{}", refused.stderr);
-    // Both keep their registrations.
+    // Both spaces keep their registrations.
     assert_eq!(ann.method_names().await, ["echo", "work"]);
     let document = ann.find_method("work").await.unwrap();
     assert_eq!(document["description"], "the old");
@@ -162,7 +162,7 @@ async fn d1_methods_taken_over_stay_with_the_new_space_after_a_lost_link() {
         first.status().await["methods"] == json!(["pid"])
     })
     .await;
-    // Either agent may be back first.
+    // After a restart of the server, either agent may be the first to reconnect.
     for _ in 0..2 {
         server.kill9();
         server.start_again().await;
@@ -184,7 +184,8 @@ async fn d2_the_target_with_the_fewest_calls_in_flight_is_chosen() {
         second.method_server_pid().await,
     );
 
-    // 0/0: the first; 1/0: the second; 1/1: the first again.
+    // With 0 and 0 calls in flight the first provider is chosen, with 1 and 0 the second, with 1
+    // and 1 the first again.
     let a = slow_call(&ann, 2_000);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 0)]).await;
     // Calls in flight are counted per method. `whoami` has none, so the first target is chosen.
@@ -216,7 +217,7 @@ async fn d2_ties_go_to_the_first_registered_and_a_new_registration_goes_to_the_e
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
-    // Registered in the reverse order of creation.
+    // The spaces register in the reverse order of their creation.
     let second = two.publish(work()).await;
     let first = one.publish(work()).await;
     let pid = u64::from(second.method_server_pid().await);

@@ -29,7 +29,7 @@ async fn v1_a_private_method_is_visible_only_to_its_owner() {
         &json!({"a": 1})
     );
 
-    // Not even an administrator sees it, and hidden and missing methods look the same.
+    // Not even an administrator sees the method, and hidden and missing methods look the same.
     let unknown = ben.call("notes.nothing", json!({})).await;
     for other in [&ben, &admin] {
         assert!(other.method_names().await.is_empty());
@@ -113,7 +113,8 @@ async fn v3_groups_limit_a_shared_method_to_their_members() {
     }
     assert!(outside.method_names().await.is_empty());
     cannot_call(&outside, &["user.ann.deploy"]).await;
-    // The owner sees it without being a member, with the names of the groups.
+    // The owner sees the method without being a member of its groups, and sees the names of the
+    // groups.
     result(&ann.call("deploy", json!({})).await);
     let document = ann.find_method("deploy").await.unwrap();
     assert_eq!(document["groups"], json!(["ops", "research"]));
@@ -137,7 +138,8 @@ async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_n
         .expect(200);
     result(&ben.call("user.ann.deploy", json!({})).await);
 
-    // The list never becomes "empty": that would open the method to all users.
+    // The deleted group does not leave an empty list of groups: an empty list would open the method
+    // to all users.
     let group = format!("/api/groups/{}", groups[0]["id"].as_str().unwrap());
     let deleted = admin.delete(&group).await;
     assert!([200, 204].contains(&deleted.status), "{}", deleted.text());

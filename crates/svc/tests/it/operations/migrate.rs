@@ -16,7 +16,7 @@ async fn migrate(server: &TestServer, to: &str) -> Output {
         .await
 }
 
-/// The key that is set by the command that the migration prints.
+/// Runs the command that the migration prints, and returns the key that it sets.
 fn secret_key(said: &Output) -> String {
     let line = said
         .stderr
@@ -40,9 +40,9 @@ struct Household {
     script: TestScript,
     space: TestSpace,
     _agent: TestAgent,
-    /// One of its deliveries is in flight, two wait.
+    /// One delivery of this sink is in flight, and two wait.
     hook: TestSink,
-    /// One of its deliveries is dead.
+    /// One delivery of this sink is dead.
     dead: TestSink,
     receiver: TestReceiver,
 }
@@ -105,7 +105,7 @@ impl Household {
         assert_eq!(templates[0]["name"], "small");
     }
 
-    /// Waiting deliveries arrive in order; the one in flight is signed as before.
+    /// Waiting deliveries arrive in order, and the delivery in flight is signed as before.
     async fn deliveries_go_on(&self, before: &[Value]) {
         let all = self.hook.wait_for("delivered", 4, SOON).await;
         assert_eq!(all[0], before[0]);
@@ -231,7 +231,7 @@ async fn kill_9_at_any_moment_leaves_the_source_unchanged_and_the_target_empty_o
         assert!(!server.data_dir().join("server.id").exists(), "{moment}");
     }
     assert_eq!(std::fs::read(&file).unwrap(), before);
-    // A moment later, when the migration may or may not be complete.
+    // Kill the migration near its end, when it may or may not be complete.
     let last = postgres.database();
     let args = ["migrate", "--from", &from, "--to", &last.url];
     let mut migrating = server.anonymous_cli().spawn(&args);

@@ -94,6 +94,31 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
 }
 
 #[tokio::test]
+async fn with_a_shutdown_delay_the_server_is_not_ready_and_goes_on() {
+    let mut server = TestServer::builder()
+        .config("shutdown_delay_seconds = 5")
+        .start()
+        .await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    let http = server.http();
+    let readiness = || http.request("GET", "/readyz", &[], "");
+    readiness().await.expect(200);
+    server.begin_to_terminate();
+    eventually("the server is not ready", SOON, || async {
+        readiness().await.status == 503
+    })
+    .await;
+    for n in 0..20 {
+        let params = json!({"n": n});
+        assert_eq!(*result(&ann.call("echo", params.clone()).await), params);
+    }
+    let status = server.process().wait_for_exit(2 * SOON).await;
+    assert_eq!(status.code(), Some(0), "{}", server.log());
+}
+
+#[tokio::test]
 async fn sigterm_waits_for_a_limited_time() {
     let mut server = TestServer::builder()
         .config("drain_seconds = 1")
@@ -140,19 +165,6 @@ async fn a_second_server_on_the_same_folder_is_refused() {
         second.stderr()
     );
     server.admin().await;
-}
-
-#[tokio::test]
-async fn a_newer_schema_is_refused_with_its_version() {
-    let mut server = TestServer::start().await;
-    server
-        .edit_database(
-            "INSERT INTO schema_migrations (version, name, applied_at) VALUES (999, 'later', 0)",
-        )
-        .await;
-    let mut again = Process::spawn("older server", server.second_server(&server.data_dir()));
-    assert!(!again.wait_for_exit(SOON).await.success());
-    assert!(again.stderr().contains("999"), "{}", again.stderr());
 }
 
 #[tokio::test]

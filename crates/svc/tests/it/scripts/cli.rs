@@ -11,7 +11,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// With a file `sum.py`.
+    /// Starts a server whose home contains a file `sum.py`.
     async fn open() -> Self {
         let server = TestServer::start().await;
         let ann = server.user("ann").await;
@@ -19,7 +19,7 @@ impl Terminal {
         Self { server, ann }
     }
 
-    /// `svc script …`, exit code checked.
+    /// Runs `svc script …` and checks the exit code.
     async fn script(&self, args: &[&str], code: i32) -> Output {
         self.script_with(args, "", code).await
     }

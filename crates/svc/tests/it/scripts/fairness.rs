@@ -49,7 +49,7 @@ async fn endless_scripts_delay_no_webhook() {
         let took = began.elapsed();
         assert!(took < PROMPT, "round {round} took {took:?}");
     }
-    // Their scripts run too: each waits for at most one run of each other owner.
+    // Dora's scripts run too: each waits for at most one run of each other owner.
     let delivered = script.wait_for("delivered", 3, 3 * SOON).await;
     for (n, delivery) in delivered.iter().enumerate() {
         let attempts = delivery["attempts"].as_array().unwrap();

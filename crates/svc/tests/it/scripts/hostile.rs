@@ -16,18 +16,18 @@ use self::attacks::{Ends, MODULES, REACHES, ROUTES, SOURCES};
 use crate::SOON;
 
 const ATTACKS: usize = 1_000;
-/// Sinks an owner may have.
+/// The number of sinks that an owner may have.
 const PER_OWNER: usize = 100;
-/// Scripts that run at once.
+/// The number of scripts that run at once.
 const WORKERS: usize = 6;
 const MARK: &str = "ESCAPED";
-/// In the environment of the server, and nowhere else.
+/// This text is in the environment of the server, and nowhere else.
 const SECRET: &str = "the-secret-of-this-server";
-/// Bytes of output that are stored per run.
+/// The number of bytes of output that are stored per run.
 const TEXT_MAX: usize = 16 * 1024;
-/// One second, half a second for the kill, and time for a busy machine.
+/// The longest time of a run: one second, half a second for the kill, and more on a busy machine.
 const LONGEST_MS: u64 = 15_000;
-/// For all attacks, on a busy machine.
+/// The longest time of all attacks together, on a busy machine.
 const ALL_DONE: Duration = Duration::from_secs(300);
 /// MiB by which the server may grow: its allocator and its database keep some memory.
 const MORE_MEMORY_MAX: u64 = 64;
@@ -84,7 +84,7 @@ fn indented(source: &str) -> String {
     lines.collect()
 }
 
-/// Variants of the same attack.
+/// A variant of an attack: the same source in other code. `dress` selects the variant.
 fn dressed(attack: &Attack, dress: usize) -> Attack {
     let (source, inner) = (&attack.source, indented(&attack.source));
     let swallows = dress == 0;

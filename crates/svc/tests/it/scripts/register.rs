@@ -7,7 +7,8 @@ use svc_testkit::{Cli, Output, Process, TempDir, error_code, fixture_method_serv
 use super::lab::Lab;
 use crate::SOON;
 
-/// The beginning of a script: a server, whose method server is the fixture, without a method.
+/// The beginning of a script. It creates a server without methods, whose method server is the
+/// fixture.
 pub fn beginning() -> String {
     let command = Value::from(fixture_method_server().to_str().unwrap());
     format!(

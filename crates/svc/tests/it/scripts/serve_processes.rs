@@ -45,7 +45,7 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
         .await;
     let pid = lab.agent.method_server_pid().await;
     let becomes = async |expected: Value| {
-        // No call fails on the way.
+        // No call fails until then.
         eventually(&format!("{expected} is served"), SOON, || async {
             lab.call("version").await == expected
         })
@@ -118,7 +118,7 @@ async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
     assert!(below.contains(&server) && !workers.is_empty(), "{below:?}");
     assert_eq!(lab.agent.stop().await.code(), Some(0));
     wait_until_all_gone(&below).await;
-    // Its call was in flight, and gets a result or an error.
+    // The call was in flight, and gets an error.
     let answer = spinning.await.unwrap();
     assert!(answer["error"]["code"].is_i64(), "{answer}");
 }

@@ -5,7 +5,7 @@ use svc_testkit::{TestServer, TestSink, TestUser, get_eventually};
 
 use crate::SOON;
 
-/// The output of its last delivery, which must have succeeded.
+/// The output of the sink's last delivery, which must have succeeded.
 pub async fn printed(sink: &TestSink, count: usize) -> String {
     let delivered = sink.wait_for("delivered", count, SOON).await;
     let last = &delivered[count - 1]["attempts"];
@@ -14,7 +14,7 @@ pub async fn printed(sink: &TestSink, count: usize) -> String {
     output.as_str().unwrap_or_default().to_owned()
 }
 
-/// The first attempt of its first delivery, which failed.
+/// The first attempt of the sink's first delivery, which must have failed.
 pub async fn failure(sink: &TestSink) -> Value {
     get_eventually("an attempt fails", SOON, || async {
         let all = sink.deliveries().await;
@@ -269,7 +269,7 @@ async fn s6_3_a_sink_needs_one_script_that_can_run() {
         assert!(text.contains(says), "{says}: {text}");
     }
     let sink = ann.sink(body(json!({"source": "x = 1\n"}))).await;
-    // One form replaces the other.
+    // A stored script replaces the source in the sink, and the other way round.
     let changed = sink
         .patch(json!({"script": {"script_id": script.id}}))
         .await;

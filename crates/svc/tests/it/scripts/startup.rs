@@ -8,7 +8,7 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// Waits for a line of the space's log that holds this, and returns it.
+/// Waits for a line of the space's log that contains `text`, and returns the line.
 async fn logged(space: &TestSpace, text: &str) -> Value {
     let what = format!("the space's log says `{text}`");
     get_eventually(&what, 2 * SOON, || async {
@@ -205,7 +205,7 @@ async fn s6_1_a_template_gives_its_spaces_a_global_startup_script() {
     assert_eq!(created[0].json()["data"]["template_id"], template["id"]);
     assert_eq!(created[1].json()["data"]["startup_script_id"], Value::Null);
     let mut agent = space.agent().await;
-    // It runs as the space's owner, in the space.
+    // The script runs as the space's owner, in the space.
     logged(&space, "hello ann").await;
     let mut other = plain.agent().await;
     let lines = log(&plain).await;

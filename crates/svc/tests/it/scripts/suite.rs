@@ -1,4 +1,4 @@
-//! One suite of scripts, two engines: the embedded one and CPython behave the same.
+//! One suite of scripts on two engines: the embedded engine and CPython behave the same.
 
 use std::{
     ffi::OsStr,
@@ -10,7 +10,7 @@ use svc_testkit::{Cli, Output, RegistrationToml, TempDir, TestServer, TestSpace,
 
 use crate::examples::have;
 
-/// Scripts that are imported or used by others of the suite.
+/// Scripts that other scripts of the suite import or use.
 const PARTS: [&str; 2] = ["session_setup.py", "shop.py"];
 
 fn sdk() -> PathBuf {

@@ -148,7 +148,7 @@ def main(params):
         assert_eq!(got[0].header("x-service-event-id"), id);
     }
     // A sink receives events in order. Ann's sink received a later event first, so it never
-    // received this one.
+    // received this event.
     let later = ann.emit("later", json!({})).await;
     let got = of_ann.wait_for("/", 1, SOON).await;
     assert_eq!(got[0].header("x-service-event-id"), later);
@@ -211,7 +211,7 @@ def main(params):
     assert!(error.contains("403 permission_denied"), "{error}");
 }
 
-/// An administrator's script cannot reach them either.
+/// Not even the script of an administrator can.
 #[tokio::test]
 async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;

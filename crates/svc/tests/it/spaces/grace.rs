@@ -26,7 +26,7 @@ async fn s3_methods_not_registered_again_by_a_second_agent_end_after_the_grace_p
     let begun = Instant::now();
     let welcome = second.hello(&[VERSION]).await;
     assert!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
-    // The agent may still register: until then calls fail, but the methods stay listed.
+    // The second agent may still register. Until then, calls fail, but the methods stay listed.
     assert_eq!(error_code(&ann.call("lab.m0", json!({})).await), -32000);
     let document = ann.find_method("lab.m0").await.unwrap();
     assert_eq!(document["provider_count"], 0);
@@ -83,7 +83,7 @@ async fn s3_the_space_of_a_deactivated_owner_stops_even_across_a_restart() {
         (state().await == "stopped").then_some(())
     })
     .await;
-    // Once active again, the owner may start the space.
+    // After the owner is active again, the owner may start the space.
     let active = json!({"active": true});
     admin.patch(&path, active).await.expect(200);
     let _agent = space.publish(fixture().plain("echo")).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_testkit::{
     ADMIN_PASSWORD, Process, TestServer, TestServerBuilder, children_of, error_code, eventually,
-    fixture, fixture_file, result,
+    fixture, fixture_file, get_eventually, result,
 };
 
 use crate::SOON;
@@ -220,6 +220,31 @@ async fn s3_a_local_space_runs_its_agent_under_the_server() {
     let agent = agents_of(server.id())[0];
     assert_eq!(server.terminate().await.code(), Some(0));
     Process::wait_until_gone(agent, SOON).await;
+}
+
+/// A setting of the server may contain a password, such as that of the webhooks' proxy.
+#[tokio::test]
+async fn a_local_space_sees_no_setting_of_the_server() {
+    let server = TestServer::builder()
+        .allow_local_spaces()
+        .env("SVC_WEBHOOK_PROXY", "http://svc:hidden@127.0.0.1:9")
+        .start()
+        .await;
+    let admin = server.admin().await;
+    let seen = server.home().join("seen");
+    let command = format!("env > {0}.part && mv {0}.part {0}", seen.display());
+    let check = json!({"type": "command", "command": command, "interval_seconds": 1});
+    let body = json!({"name": "demo", "runtime": "local", "health_check": check});
+    let space = admin.space_with(body).await;
+    let start = format!("{}/start", space.path());
+    admin.post(&start, "{}").await.expect(200);
+    let seen = get_eventually("the check runs", 2 * SOON, || async {
+        std::fs::read_to_string(&seen).ok()
+    })
+    .await;
+    assert!(seen.contains("PATH="), "{seen}");
+    assert!(!seen.contains("hidden"), "{seen}");
+    assert!(!seen.contains("SVC_SPACES_ALLOW_LOCAL"), "{seen}");
 }
 
 #[tokio::test]

@@ -126,7 +126,7 @@ fn listening() -> RegistrationToml {
         .with(method("pushed", "pushed"))
 }
 
-/// Ids of the events that reached the method, as its method server has them.
+/// Ids of the events that reached the method, in the order of their arrival at the method server.
 async fn pushed(user: &TestUser) -> Vec<String> {
     let answer = user.call("pushed", json!({})).await;
     let list = answer["result"].as_array().cloned().unwrap_or_default();
@@ -197,7 +197,7 @@ async fn a_stream_at_one_server_shows_the_events_of_all_servers_once() {
     let mut open = stream(&at[0], "?pattern=custom.*,space.created").await;
     let mut shown = Vec::new();
     let mut expected = Vec::new();
-    // In bursts, so that the stream reads them in several polls.
+    // Emit in bursts, so that the stream reads the events in several polls.
     for round in 0..3 {
         at_each(&zone, &ben, 3).await[1]
             .emit("other", json!({}))

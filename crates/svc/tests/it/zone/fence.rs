@@ -34,7 +34,8 @@ fn attempts(delivery: &Value) -> usize {
     delivery["attempts"].as_array().unwrap().len()
 }
 
-/// One server has sent event 1 and hangs; the other has sent it too, and waits for the response.
+/// One server has sent event 1 and hangs. The other server has sent the event too, and waits for
+/// the response.
 struct TakenOver {
     zone: TestZone,
     postgres: &'static TestPostgres,
@@ -42,7 +43,7 @@ struct TakenOver {
     frozen: usize,
     /// The user at the running server.
     user: TestUser,
-    /// Read through the running server.
+    /// The sink as the running server shows it.
     sink: TestSink,
 }
 

@@ -35,7 +35,8 @@ fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
     reaching_tests(builder).env("SVC_LEASE_SECONDS", &seconds)
 }
 
-/// One client: emits events in order, each under one key until any server acknowledges it.
+/// One client: emits events in order, and repeats each emit with the same key until a server
+/// acknowledges it.
 async fn run_client(
     at: Vec<TestUser>,
     client: usize,

@@ -28,7 +28,8 @@ async fn impatient_zone(postgres: &TestPostgres) -> (TestZone, Vec<TestUser>, Te
     (zone, at, space)
 }
 
-/// An agent with the addresses of members 1 and 2; returns the linked one and the other.
+/// Starts an agent with the addresses of members 1 and 2. Returns the agent, the member that it is
+/// linked to, and the other member.
 async fn agent_of_two(space: &TestSpace, zone: &TestZone) -> (TestAgent, usize, usize) {
     let urls = [1, 2].map(|member| zone.server(member).url());
     let agent = space.spawn_agent(&["--url", &urls.join(",")]);
@@ -113,7 +114,7 @@ async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved
     .await;
     let after = killed.elapsed();
     assert!(after >= ORPHANED - Duration::from_secs(2), "{after:?}");
-    // Both other servers look for such spaces; one of them stops it.
+    // Both other servers look for such spaces; one of them stops the space.
     let told = ["space.created", "space.started", "space.stopped"];
     assert_eq!(events_of(&at[0], &stays).await, told);
     assert_eq!(events_of(&at[0], &moves).await, told[..2]);
@@ -159,7 +160,7 @@ async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
         answers(&at[1], "pushed").await
     })
     .await;
-    // Its subscriptions are back as well.
+    // The subscriptions of the space are back as well.
     let id = at[0].emit("build", json!({})).await;
     eventually("the event reaches the method", 2 * SOON, || async {
         let list = at[1].call("pushed", json!({})).await["result"].clone();
@@ -168,7 +169,7 @@ async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     .await;
 }
 
-/// The last heartbeat of a server, as another one lists it.
+/// The last heartbeat of a server, as another server lists it.
 async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
     let listed = zone.admin(asked).get("/api/servers").await.expect(200);
     let listed = listed.json();

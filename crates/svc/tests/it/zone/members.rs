@@ -11,7 +11,7 @@ use svc_testkit::{
 use super::{at_each, id_of, reaching_tests};
 use crate::SOON;
 
-/// A server without a heartbeat for 10 seconds is gone; heartbeats are sent every 2.
+/// A server without a heartbeat for 10 seconds is gone; heartbeats are sent every 2 seconds.
 const GONE_LIMIT: Duration = Duration::from_secs(25);
 
 async fn servers(user: &TestUser) -> Vec<Value> {
@@ -42,7 +42,7 @@ async fn check_all(zone: &TestZone, links: [u32; 3]) {
     }
 }
 
-/// Waits until one server lists another one with this state.
+/// Waits until the server `asked` lists the server `member` with this state.
 async fn wait_for_state(zone: &TestZone, asked: usize, member: usize, state: &str) {
     let what = format!("server {member} is {state}");
     eventually(&what, GONE_LIMIT, || async {

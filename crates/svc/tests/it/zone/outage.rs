@@ -1,76 +1,19 @@
 //! The database is unavailable for a while: calls continue, and no change is lost or half done.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
-use svc_testkit::{
-    Reply, TestPostgres, TestReceiver, TestSink, TestUser, TestZone, eventually, fixture,
-};
-use tokio::task::JoinHandle;
+use svc_testkit::{Reply, TestPostgres, TestReceiver, TestUser, TestZone, eventually, fixture};
 
-use super::{answers, at_each, reaching_tests};
-use crate::{
-    SOON,
-    events::crash::{first_arrivals, ids},
+use super::{
+    answers, at_each,
+    load::{self, Load},
+    reaching_tests,
 };
+use crate::SOON;
 
 /// As long as a lease: every part that uses the database fails many times.
 const OUTAGE: Duration = Duration::from_secs(30);
-
-/// Calls a method all the time; returns the number of calls and the slowest. None may fail.
-async fn call_all_the_time(user: TestUser, stop: Arc<AtomicBool>) -> (usize, Duration) {
-    let (mut calls, mut slowest) = (0, Duration::ZERO);
-    while !stop.load(Ordering::SeqCst) {
-        let begun = Instant::now();
-        let answer = user.call("echo", json!({"n": calls})).await;
-        assert_eq!(answer["result"], json!({"n": calls}), "{answer}");
-        slowest = slowest.max(begun.elapsed());
-        calls += 1;
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    (calls, slowest)
-}
-
-/// Emits one event after the other, each under its key until it is acknowledged.
-struct Emitter {
-    number: usize,
-    user: TestUser,
-    stop: Arc<AtomicBool>,
-}
-
-impl Emitter {
-    /// Ids in order, and how often the server reported that its database is unavailable.
-    async fn run(self) -> (Vec<String>, usize) {
-        let (mut ids, mut refusals) = (Vec::new(), 0);
-        while !self.stop.load(Ordering::SeqCst) {
-            let key = format!("emitter-{}-{}", self.number, ids.len());
-            let kind = format!("outage.e{}", self.number);
-            let body = json!({"type": kind, "payload": {"n": ids.len()}});
-            loop {
-                let begun = Instant::now();
-                let answer = self.user.emit_with_key(&key, &body).await.unwrap();
-                let took = begun.elapsed();
-                assert!(took < SOON, "answered after {took:?}");
-                if answer.status == 202 {
-                    let emitted = answer.json();
-                    ids.push(emitted["event_id"].as_str().unwrap().to_owned());
-                    break;
-                }
-                assert_eq!(answer.expect(503).code(), "database_unavailable");
-                refusals += 1;
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        (ids, refusals)
-    }
-}
 
 /// Checks of each server while the database is unavailable.
 async fn check_outage(zone: &TestZone, users: &[TestUser]) {
@@ -88,78 +31,6 @@ async fn check_outage(zone: &TestZone, users: &[TestUser]) {
         }
         let answer = user.get("/api/events").await.expect(503);
         assert_eq!(answer.code(), "database_unavailable");
-    }
-}
-
-/// Ann's method at the first server is called, and events are emitted at both, all the time.
-struct Load {
-    receiver: TestReceiver,
-    sinks: Vec<TestSink>,
-    calling: JoinHandle<(usize, Duration)>,
-    emitting: Vec<JoinHandle<(Vec<String>, usize)>>,
-    stop: Arc<AtomicBool>,
-    stop_calls: Arc<AtomicBool>,
-}
-
-impl Load {
-    async fn start(at: &[TestUser]) -> Self {
-        let receiver = TestReceiver::start().await;
-        let [stop, stop_calls] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        let calling = tokio::spawn(call_all_the_time(at[0].clone(), Arc::clone(&stop_calls)));
-        let (mut sinks, mut emitting) = (Vec::new(), Vec::new());
-        for (number, user) in at.iter().enumerate() {
-            let url = receiver.url(&format!("/e{number}"));
-            let pattern = format!("custom.outage.e{number}");
-            sinks.push(user.webhook(&format!("e{number}"), &pattern, &url).await);
-            let emitter = Emitter {
-                number,
-                user: user.clone(),
-                stop: Arc::clone(&stop),
-            };
-            emitting.push(tokio::spawn(emitter.run()));
-        }
-        Self {
-            receiver,
-            sinks,
-            calling,
-            emitting,
-            stop,
-            stop_calls,
-        }
-    }
-
-    /// Waits until more events of each emitter have arrived.
-    async fn go_on(&self) {
-        for path in ["/e0", "/e1"] {
-            let more = self.receiver.count(path) + 5;
-            self.receiver.wait_for(path, more, 2 * SOON).await;
-        }
-    }
-
-    /// Ends the load, and checks that every event arrived in order and no call failed or took long.
-    /// Returns the number of events.
-    async fn end(self) -> usize {
-        self.stop.store(true, Ordering::SeqCst);
-        let mut total = 0;
-        for (number, emitter) in self.emitting.into_iter().enumerate() {
-            let (expected, refusals) = emitter.await.unwrap();
-            println!("{} events, refused {refusals} times", expected.len());
-            assert!(refusals >= 10, "only {refusals} refusals");
-            total += expected.len();
-            let path = format!("/e{number}");
-            let arrived = || first_arrivals(self.receiver.received(&path));
-            eventually("every event arrives", 2 * SOON, || async {
-                arrived().len() >= expected.len()
-            })
-            .await;
-            assert_eq!(ids(&arrived()), expected);
-            assert_eq!(self.sinks[number].record().await["dropped"], 0);
-        }
-        self.stop_calls.store(true, Ordering::SeqCst);
-        let (calls, slowest) = self.calling.await.unwrap();
-        println!("{calls} calls, the slowest took {slowest:?}");
-        assert!(slowest < Duration::from_secs(3), "{slowest:?}");
-        total
     }
 }
 
@@ -204,14 +75,19 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     println!("everything worked again {:?} later", back.elapsed());
     let total = load.end().await;
     let sql = |text: &str| postgres.sql(&zone.database().name, text);
-    let stored = sql("SELECT COUNT(*) FROM events WHERE type LIKE 'custom.outage.%'");
-    assert_eq!(stored, total.to_string(), "one event for each key");
-    let half = "SELECT COUNT(*) FROM events e WHERE type LIKE 'custom.outage.%' \
-         AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)";
-    assert_eq!(sql(half), "0", "no event without its delivery");
+    assert_eq!(
+        sql(load::COUNT_EVENTS),
+        total.to_string(),
+        "one event for each key"
+    );
+    assert_eq!(
+        sql(load::COUNT_UNDELIVERED),
+        "0",
+        "no event without its delivery"
+    );
 }
 
-/// Servers send a heartbeat every 2 seconds. A server without one for 10 seconds counts as gone.
+/// Longer than the 10 seconds after which a server without a heartbeat counts as gone.
 const LONG_OUTAGE: Duration = Duration::from_secs(12);
 
 /// During the outage no server could send a heartbeat, so no server may count as gone.
@@ -277,50 +153,4 @@ async fn an_outage_longer_than_the_grace_period_stops_no_space_and_a_server_can_
     // The delivery is made again, because its result is unknown. A server that starts releases its
     // own lanes, so it does not wait for the lease to expire.
     receiver.wait_for("/hook", 2, SOON).await;
-}
-
-/// How long an emit may wait for a database that does not respond.
-const SILENCE_MAX: Duration = Duration::from_secs(25);
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_respond_counts_as_unavailable() {
-    let Some(postgres) = TestPostgres::own() else {
-        return;
-    };
-    let zone = TestZone::start(&postgres, 2).await;
-    let ann = zone.server(0).user("ann").await;
-    let at = at_each(&zone, &ann, 2).await;
-    let space = at[0].space("lab").await;
-    let _agent = space.publish(fixture().plain("echo")).await;
-    let stop = Arc::new(AtomicBool::new(false));
-    let calling = tokio::spawn(call_all_the_time(at[0].clone(), Arc::clone(&stop)));
-    let body = json!({"type": "silence", "payload": {}});
-    postgres.freeze();
-    let begun = Instant::now();
-    let refused = at.iter().enumerate().map(|(number, user)| {
-        let (user, body, key) = (user.clone(), body.clone(), format!("key-{number}"));
-        tokio::spawn(async move { user.emit_with_key(&key, body).await.unwrap() })
-    });
-    for refused in refused.collect::<Vec<_>>() {
-        let answer = refused.await.unwrap().expect(503);
-        assert_eq!(answer.code(), "database_unavailable");
-    }
-    let waited = begun.elapsed();
-    println!("refused after {waited:?}");
-    assert!(waited < SILENCE_MAX, "{waited:?}");
-    postgres.thaw();
-    for (number, user) in at.iter().enumerate() {
-        let key = format!("key-{number}");
-        eventually("the event is taken", 2 * SOON, || async {
-            user.emit_with_key(&key, &body).await.unwrap().status == 202
-        })
-        .await;
-    }
-    stop.store(true, Ordering::SeqCst);
-    let (calls, slowest) = calling.await.unwrap();
-    println!("{calls} calls, the slowest took {slowest:?}");
-    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
-    let count = "SELECT COUNT(*) FROM events WHERE type = 'custom.silence'";
-    let stored = postgres.sql(&zone.database().name, count);
-    assert_eq!(stored, "2", "one event for each key");
 }

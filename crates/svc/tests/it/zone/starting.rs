@@ -51,7 +51,7 @@ impl Attempt {
     }
 }
 
-/// The command failed with this code, and stderr holds all of these texts.
+/// Checks that the command failed with this code, and that stderr contains all of these texts.
 #[track_caller]
 fn check(said: Output, code: i32, words: &[&str]) {
     let said = said.expect(code);

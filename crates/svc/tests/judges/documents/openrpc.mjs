@@ -16,7 +16,8 @@ const faults = [];
 const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });
 const schemas = load('@json-schema-tools/meta-schema');
 const openrpc = load('@open-rpc/meta-schema');
-// Both meta-schemas name a dialect of their own, which Ajv does not know. It is equal to draft 7.
+// Both meta-schemas name a dialect of their own, which Ajv does not know. This dialect is equal to
+// draft 7.
 for (const schema of [schemas, openrpc]) delete schema.$schema;
 ajv.addSchema(schemas, 'https://meta.json-schema.tools');
 if (!ajv.validate(openrpc, document)) {

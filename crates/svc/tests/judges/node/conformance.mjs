@@ -1,6 +1,6 @@
 // The official conformance suite, against one requirement set: `conformance.mjs <revision>`.
 //
-// The suite sends no token, so it goes through a proxy that adds one and changes nothing else.
+// The suite sends no token, so it goes through a proxy that adds a token and changes nothing else.
 // Exits with 0 if exactly the checks of the baseline fail.
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ const { MCP_URL, MCP_TOKEN } = process.env;
 const [revision] = process.argv.slice(2);
 const upstream = new URL(MCP_URL);
 
-/** Header names and values unchanged, including duplicates. */
+/** The headers with the token. All other headers are unchanged, including duplicates. */
 function withToken(rawHeaders) {
   return [...rawHeaders, 'Authorization', `Bearer ${MCP_TOKEN}`];
 }

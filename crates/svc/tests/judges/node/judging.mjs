@@ -43,7 +43,7 @@ export function expectFailure(result) {
 
 const names = (tools) => new Set(tools.map((tool) => tool.name));
 
-/** Judges a connected client, whose list changes call `change.notify`. */
+/** Judges a connected client, which calls `change.notify` at each list change. */
 export async function judge({ protocol, listTools, call, change }) {
   const tools = await listTools();
   expectEcho(await call('echo', ARGUMENTS));

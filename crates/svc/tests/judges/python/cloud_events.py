@@ -1,7 +1,8 @@
 """Reads received requests with the official SDK of CloudEvents.
 
-`REQUESTS` is a file with a JSON list of `{headers, body}`. For each request one line of JSON: the
-attributes and the data that the SDK found. The SDK raises an exception for an invalid event.
+`REQUESTS` is a file with a JSON list of `{headers, body}`. For each request, this script prints one
+line of JSON: the attributes and the data that the SDK found. The SDK raises an exception for an
+invalid event.
 """
 
 import json

@@ -1,5 +1,5 @@
 """The `fastmcp` package 4.x, which speaks 2026-07-28. It has no function of its own for
-subscriptions; its session does."""
+subscriptions; its session has one."""
 
 import asyncio
 

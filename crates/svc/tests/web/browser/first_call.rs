@@ -1,4 +1,4 @@
-//! From nothing to a call, and a token that can make one.
+//! From an empty server to the first call, and a token that can make calls.
 
 use serde_json::json;
 use svc_testkit::{Cli, TempDir, error_code, fixture, method, result};

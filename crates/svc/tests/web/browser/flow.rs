@@ -20,7 +20,7 @@ use super::install::{Browser, folder};
 /// The longest flow looks at every page twice; the machine may be busy.
 const FLOW_LIMIT: Duration = Duration::from_secs(420);
 
-/// A line of a flow that is meant for the test begins with this; the others are for people.
+/// Lines of a flow that begin with this mark are for the test. All other lines are for people.
 const MARK: &str = "@@ ";
 
 pub struct Flow {
@@ -28,7 +28,7 @@ pub struct Flow {
     process: Child,
     stdin: ChildStdin,
     stdout: Lines<BufReader<ChildStdout>>,
-    /// Its log, and screenshots of where it failed.
+    /// The log of the flow, and screenshots of where it failed.
     results: PathBuf,
 }
 
@@ -73,7 +73,7 @@ impl Flow {
         }
     }
 
-    /// Waits until the flow sends `word` and waits; returns the values it sent.
+    /// Waits until the flow has sent `word` and waits itself. Returns the values it sent.
     pub async fn until(&mut self, word: &str) -> Value {
         let said = self.next().await.unwrap_or_else(|| {
             panic!(
@@ -91,7 +91,7 @@ impl Flow {
         self.stdin.write_all(b"\n").await.expect("the flow waits");
     }
 
-    /// Waits for its end, which must be a success.
+    /// Waits for the end of the flow, which must be a success.
     pub async fn end(mut self) {
         if let Some(said) = self.next().await {
             panic!(

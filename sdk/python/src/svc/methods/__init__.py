@@ -42,8 +42,8 @@ class Server:
         """`command` and `args` start the program. With a `/`, `command` is relative to the script.
 
         `timeout` is the time limit of a call in seconds. `mode` "serial" sends one call at a time.
-        `env` adds to the environment of the program. `max_in_flight` limits the number of calls
-        that are in flight at a time; None means no limit.
+        `env` adds variables to the environment of the program. `max_in_flight` limits the number of
+        calls that are in flight at a time; None means no limit.
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}

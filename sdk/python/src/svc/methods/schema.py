@@ -140,9 +140,9 @@ def object(
     """An object with these properties, each required unless it is wrapped in `optional`.
 
     Other properties are refused, unless `additional_properties` is true or a schema for them.
-    `description` and `enum` are keywords here too. But if the value is a schema, it is a property
-    of that name. An object with a property named `default`, `extra` or `additional_properties`
-    needs a schema written by hand.
+    `description` and `enum` are keywords here too. But if the value of one of them is a schema, it
+    is a property of that name. An object with a property named `default`, `extra` or
+    `additional_properties` needs a schema written by hand.
     """
     description = _take_keyword(properties, "description")
     enum = _take_keyword(properties, "enum")

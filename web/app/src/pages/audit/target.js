@@ -16,12 +16,13 @@ const PAGES = {
   script: ['/scripts/'],
   space: ['/spaces/', 'use_spaces', 'manage_spaces'],
   event_sink: ['/sinks/', 'manage_own_event_sinks'],
+  oauth_client: ['/apps?app=', 'manage_users'],
 };
 
 /** @param {Entry} entry */
 export function pageOf(entry) {
   const [path, ...permissions] = PAGES[entry.target_type] ?? [];
-  return path && !entry.action.endsWith('.deleted') && can(...permissions)
+  return path && !/[._]deleted$/.test(entry.action) && can(...permissions)
     ? path + encodeURIComponent(entry.target_id)
     : null;
 }

@@ -87,7 +87,7 @@ export function Receivers({ event }) {
   if (deliveries.length === 0) {
     return html`
       ${stale}
-      <p class="muted">No sink or method of yours matched it.</p>
+      <p class="muted">No sink or method of yours matches this event.</p>
       ${
         can('manage_own_event_sinks', 'manage_global_event_sinks') &&
         html`
@@ -148,7 +148,7 @@ function ReceiverRow({ delivery, onChange }) {
       }
       ${
         attempts === null
-          ? html`<p class="muted small">It is not yours, so its attempts are not shown.</p>`
+          ? html`<p class="muted small">This receiver is not yours, so its attempts are not shown.</p>`
           : state !== 'dropped' && html`<${Attempts} attempts=${attempts} to=${receiver.name} />`
       }
       ${

@@ -37,7 +37,7 @@ export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n 
           autocomplete="off" error=${typeProblem}
           hint=${
             name
-              ? html`Its name will be <code>custom.${name}</code>.`
+              ? html`The event will have the type <code>custom.${name}</code>.`
               : html`<code>custom.</code> is added in front, so that events of the server cannot be faked.`
           } />
         <${CodeEditor} label="Payload" language="json" value=${payload} onInput=${setPayload} rows=${8}

@@ -119,7 +119,7 @@ function receive(state, events, paused) {
 /** @param {TailState} state @returns {TailState} */
 function resume(state) {
   if (state.held.length === 0) return state;
-  // Events are missing between the held rows and the older ones, so the older ones are dropped.
+  // Events are missing between the held rows and the older rows, so the older rows are dropped.
   if (state.overflowed)
     return { ...state, events: state.held, held: [], overflowed: false, cursor: null, trimmed: true };
   return limitRows({ ...state, events: merge(state.held, state.events ?? []), held: [] });
@@ -146,7 +146,7 @@ function page(state, events, cursor, paused) {
     });
   }
   if (cursor === null || state.mark === null || state.mark >= last) return receive(known, events, paused);
-  // Events are missing between the page and the older rows, so the older ones are dropped.
+  // Events are missing between the page and the older rows, so the older rows are dropped.
   const newer = [...state.held, ...(state.events ?? [])].filter((event) => event.event_id >= last);
   return limitRows({ ...known, events: merge(newer, events), held: [], overflowed: false, cursor, trimmed: false });
 }

@@ -1,4 +1,4 @@
-/** The newest events, followed by live ones; held while paused. */
+/** The newest events, followed by live events, which are held while paused. */
 import { api } from '../../lib/api.js';
 import { useEffect, useReducer, useRef } from '../../lib/preact.js';
 import { empty, MOST_ROWS, reduce, rowOf } from './tail-state.js';

@@ -1,6 +1,6 @@
 /**
- * The configuration of each MCP client, identical to the output of `svc mcp config` except for the path of `svc`:
- * change both together.
+ * The configuration of each MCP client. The variants with a token are identical to the output of `svc mcp config`
+ * except for the path of `svc`: change both together.
  */
 
 /** Environment variable of the token, if the configuration contains none. */
@@ -19,6 +19,19 @@ const NAME_MAX = 32;
  * @typedef {object} Client
  * @property {string} id as in `svc mcp config --client`
  * @property {string} label
+ * @property {Login} [login] connects with a login in the browser
+ * @property {WithToken} [token] connects with a token
+ */
+/**
+ * @typedef {object} Login
+ * @property {import('../../lib/highlight.js').Language} [language]
+ * @property {string} place where the configuration belongs
+ * @property {(entry: Entry) => string} write
+ * @property {(name: string) => string} start how the login starts
+ * @property {string} [remote] the vendor, if the client connects from the vendor's servers
+ */
+/**
+ * @typedef {object} WithToken
  * @property {import('../../lib/highlight.js').Language} language
  * @property {string} place where the configuration belongs
  * @property {(entry: Entry) => string} write
@@ -30,62 +43,121 @@ export const CLIENTS = [
   {
     id: 'claude-code',
     label: 'Claude Code',
-    language: 'shell',
-    write: claudeCode,
-    place: 'Run this command in your shell.',
-    missing: `Set \`${TOKEN_VARIABLE}\` to a token first.`,
+    login: {
+      language: 'shell',
+      write: ({ name, url }) => `claude mcp add --transport http ${name} '${url}'`,
+      place: 'Run this command in your shell.',
+      start: (name) => `Type \`/mcp\` in Claude Code, select \`${name}\` and choose Authenticate.`,
+    },
+    token: {
+      language: 'shell',
+      write: claudeCode,
+      place: 'Run this command in your shell.',
+      missing: `Set \`${TOKEN_VARIABLE}\` to a token first.`,
+    },
   },
   {
     id: 'claude-desktop',
-    label: 'Claude Desktop',
-    language: 'json',
-    write: (entry) => pretty(stdio(entry)),
-    place:
-      'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. ' +
-      'If it does not find `svc`, write its full path.',
-    missing: `Put a token for \`${PLACEHOLDER}\`.`,
+    label: 'Claude',
+    login: {
+      write: ({ url }) => url,
+      place: 'In Claude on the web, on the desktop or on the phone: Settings, Connectors, Add custom connector.',
+      start: () => 'Press Connect beside the new connector.',
+      remote: 'Anthropic',
+    },
+    token: {
+      language: 'json',
+      write: (entry) => pretty(stdio(entry)),
+      place:
+        'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. ' +
+        'If it does not find `svc`, write its full path.',
+      missing: `Replace \`${PLACEHOLDER}\` with a token.`,
+    },
+  },
+  {
+    id: 'chatgpt',
+    label: 'ChatGPT',
+    login: {
+      write: ({ url }) => url,
+      place: 'In the settings of ChatGPT: turn on the developer mode of apps and connectors, and create one.',
+      start: () => 'Choose OAuth as authentication, and connect.',
+      remote: 'OpenAI',
+    },
   },
   {
     id: 'cursor',
     label: 'Cursor',
-    language: 'json',
-    write: (entry) => pretty(cursor(entry)),
-    place: 'Put this into `.cursor/mcp.json`, or `~/.cursor/mcp.json` for all projects.',
-    missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
+    login: {
+      language: 'json',
+      write: ({ name, url }) => pretty({ mcpServers: { [name]: { url } } }),
+      place: 'Put this into `.cursor/mcp.json`, or `~/.cursor/mcp.json` for all projects.',
+      start: (name) => `Open the MCP settings of Cursor and press the login button of \`${name}\`.`,
+    },
+    token: {
+      language: 'json',
+      write: (entry) => pretty(cursor(entry)),
+      place: 'Put this into `.cursor/mcp.json`, or `~/.cursor/mcp.json` for all projects.',
+      missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
+    },
   },
   {
     id: 'vscode',
     label: 'VS Code',
-    language: 'json',
-    write: (entry) => pretty(vscode(entry)),
-    place: 'Put this into `.vscode/mcp.json`.',
-    missing: 'VS Code will ask for a token.',
+    login: {
+      language: 'json',
+      write: ({ name, url }) => pretty({ servers: { [name]: { type: 'http', url } } }),
+      place: 'Put this into `.vscode/mcp.json`.',
+      start: () => 'Press Start above the entry, and allow VS Code to open the browser.',
+    },
+    token: {
+      language: 'json',
+      write: (entry) => pretty(vscode(entry)),
+      place: 'Put this into `.vscode/mcp.json`.',
+      missing: 'VS Code will ask for a token.',
+    },
   },
   {
     id: 'codex',
     label: 'Codex',
-    language: 'toml',
-    write: codex,
-    place: 'Add this to `~/.codex/config.toml`.',
-    missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
+    login: {
+      language: 'toml',
+      write: ({ name, url }) => `[mcp_servers.${name}]\nurl = ${JSON.stringify(url)}`,
+      place: 'Add this to `~/.codex/config.toml`.',
+      start: (name) => `Run \`codex mcp login ${name}\` in your shell.`,
+    },
+    token: {
+      language: 'toml',
+      write: codex,
+      place: 'Add this to `~/.codex/config.toml`.',
+      missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
+    },
   },
   {
     id: 'json',
     label: 'Other',
-    language: 'json',
-    write: (entry) => pretty(other(entry)),
-    place: 'Put this where your client keeps its MCP servers.',
-    missing: `Put a token for \`${PLACEHOLDER}\`.`,
+    login: {
+      write: ({ url }) => url,
+      place: 'Give this address to your client.',
+      start: () => 'A client with OAuth offers a login when it connects.',
+    },
+    token: {
+      language: 'json',
+      write: (entry) => pretty(other(entry)),
+      place: 'Put this where your client keeps its MCP servers.',
+      missing: `Replace \`${PLACEHOLDER}\` with a token.`,
+    },
   },
   {
     id: 'stdio',
     label: 'Other, without HTTP',
-    language: 'json',
-    write: (entry) => pretty(stdio(entry)),
-    place:
-      'Put this where your client keeps its MCP servers. It starts `svc` on your machine; ' +
-      'if the client does not find it, write its full path.',
-    missing: `Put a token for \`${PLACEHOLDER}\`.`,
+    token: {
+      language: 'json',
+      write: (entry) => pretty(stdio(entry)),
+      place:
+        'Put this where your client keeps its MCP servers. It starts `svc` on your machine; ' +
+        'if the client does not find it, write its full path.',
+      missing: `Replace \`${PLACEHOLDER}\` with a token.`,
+    },
   },
 ];
 

@@ -1,117 +1,95 @@
-/** Creates a token and shows the configuration of a client with it. */
-import { api } from '../../lib/api.js';
+/** Shows how a client connects: with a login in the browser, or with a token. */
 import { html, useState } from '../../lib/preact.js';
 import { useQuery } from '../../router.js';
-import { Button, CopyButton } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Notice } from '../../ui/error-notice.js';
-import { TextInput } from '../../ui/field.js';
-import { Form } from '../../ui/form.js';
+import { Segmented } from '../../ui/field.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Tabs } from '../../ui/tabs.js';
-import { toast } from '../../ui/toasts.js';
-import { ExpiryFields, useExpiry } from '../tokens/expiry.js';
-import { CLIENTS, exportCommand } from './clients.js';
+import { CLIENTS } from './clients.js';
+import { TokenSteps } from './token.js';
 
-/** @typedef {{name: string, token: string}} NewToken */
+const WAYS = [
+  { value: '', label: 'Login in the browser' },
+  { value: 'token', label: 'Token' },
+];
 
-/** @param {{name: string, url: string, search: boolean}} props */
-export function ConnectCard({ name, url, search }) {
+/** @param {{name: string, url: string, search: boolean, oauth: boolean}} props `oauth`: the server accepts logins */
+export function ConnectCard({ name, url, search, oauth }) {
   const query = useQuery();
-  const [token, setToken] = useState(/** @type {NewToken | null} */ (null));
-  const client = CLIENTS.find(({ id }) => id === query.get('client')) ?? CLIENTS[0];
-  const named = name === 'svc' ? '' : ` --name ${name}`;
-  const command = `svc mcp config --client ${client.id}${named} --create-token${search ? ' --search' : ''}`;
+  const [token, setToken] = useState(/** @type {import('./token.js').NewToken | null} */ (null));
+  const clients = CLIENTS.filter((client) => oauth || client.token);
+  const client = clients.find(({ id }) => id === query.get('client')) ?? clients[0];
+  const login = oauth && client.login;
+  const both = login && client.token;
   return html`
     <${Card} title="Connect a client">
-      <${Tabs} label="Client" tabs=${CLIENTS.map(({ id, label }) => ({ id, label }))} value=${client.id}
+      <${Tabs} label="Client" tabs=${clients.map(({ id, label }) => ({ id, label }))} value=${client.id}
         onChange=${(/** @type {string} */ id) => query.set({ client: id })}>
-        <ol class="mcp-steps">
-          <li>
-            <h3>Token</h3>
-            <${TokenStep} key=${`${client.id} ${name}`} suggested=${`mcp ${client.id} ${name}`} token=${token}
-              onToken=${setToken} />
-          </li>
-          <li>
-            <h3>Configuration</h3>
-            <${Configuration} client=${client} entry=${{ name, url, token: token?.token ?? null }} />
-          </li>
-        </ol>
-        <p class="muted small mcp-command">
-          The same with the command line: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" />
-        </p>
+        ${
+          both &&
+          html`
+            <div class="mcp-way">
+              <${Segmented} label="Connect with" value=${query.get('with') && 'token'} options=${WAYS}
+                onInput=${(/** @type {string} */ way) => query.set({ with: way })} />
+              <p class="muted small">
+                ${query.get('with') ? 'For clients without OAuth, and for scripts.' : 'Nothing secret to copy.'}
+              </p>
+            </div>
+          `
+        }
+        ${
+          login && !(both && query.get('with'))
+            ? html`<${LoginSteps} client=${client} login=${login} entry=${{ name, url, token: null }} />`
+            : html`<${TokenSteps} ...${{ client, name, url, search, token }} onToken=${setToken} />`
+        }
       </${Tabs}>
     </${Card}>
   `;
 }
 
-/** @param {{suggested: string, token: NewToken | null, onToken: (token: NewToken | null) => void}} props */
-function TokenStep({ suggested, token, onToken }) {
-  const [open, setOpen] = useState(false);
-  if (token) {
+/**
+ * @param {{client: import('./clients.js').Client, login: import('./clients.js').Login, entry:
+ *   import('./clients.js').Entry}} props
+ */
+function LoginSteps({ client, login, entry }) {
+  return html`
+    ${login.remote && html`<${RemoteNotice} client=${client.label} vendor=${login.remote} />`}
+    <ol class="mcp-steps">
+      <li>
+        <h3>Address</h3>
+        <p class="muted">${withCode(login.place)}</p>
+        <${CodeBlock} text=${login.write(entry)} language=${login.language} label=${`${client.label} configuration`}
+          wrap tall />
+      </li>
+      <li>
+        <h3>Login</h3>
+        <p class="muted">
+          ${withCode(login.start(entry.name))} Your browser opens a page of this server that shows which app asks.
+          Press Allow.
+        </p>
+        <p class="muted"><a href="/account#apps">Connected apps</a> lists the client afterwards, and disconnects it.</p>
+      </li>
+    </ol>
+  `;
+}
+
+/** @param {{client: string, vendor: string}} props */
+function RemoteNotice({ client, vendor }) {
+  if (location.protocol === 'https:')
     return html`
-      <div role="status">
-        <${Notice} tone="good" icon="check" title=${html`Token <span class="mono">${token.name}</span> created`}>
-          <p>
-            It is in the configuration below and is not shown again once you leave this page. It opens the MCP endpoint
-            and nothing else; <a href="/tokens">revoke it</a> at any time.
-          </p>
-          <div class="actions mcp-made">
-            <${CopyButton} text=${token.token}>Copy token</${CopyButton}>
-            <${Button} onClick=${() => onToken(null)}>Create another</${Button}>
-          </div>
-        </${Notice}>
-      </div>
-    `;
-  }
-  if (open) return html`<${TokenForm} suggested=${suggested} onToken=${onToken} onCancel=${() => setOpen(false)} />`;
-  return html`
-    <div class="stack-small">
-      <p class="muted">
-        A token with the scope <code>mcp</code> opens only the endpoint. Create one, and the configuration contains it.
+      <p class="muted small mcp-remote">
+        ${client} connects from the servers of ${vendor}, which must reach this address.
       </p>
-      <div><${Button} kind="primary" icon="key" onClick=${() => setOpen(true)}>Create an MCP token</${Button}></div>
-    </div>
-  `;
-}
-
-/** @param {{suggested: string, onToken: (token: NewToken) => void, onCancel: () => void}} props */
-function TokenForm({ suggested, onToken, onCancel }) {
-  const [name, setName] = useState(suggested);
-  const expiry = useExpiry('never');
-  const submit = async () => {
-    onToken(await api.post('/api/tokens', { name: name.trim(), scopes: ['mcp'], expires_in_days: expiry.days() }));
-    toast('Token created');
-    // The pressed button is gone, so focus the element that replaced it.
-    requestAnimationFrame(() =>
-      /** @type {HTMLElement | null} */ (document.querySelector('.mcp-made button'))?.focus(),
-    );
-  };
+    `;
   return html`
-    <${Form} submit="Create token" class="mcp-token-form" onSubmit=${submit} onCancel=${onCancel}>
-      <${TextInput} label="Token name" value=${name} onInput=${setName} autocomplete="off" maxlength="64" required
-        autofocus />
-      <${ExpiryFields} expiry=${expiry} />
-    </${Form}>
-  `;
-}
-
-/** @param {{client: import('./clients.js').Client, entry: import('./clients.js').Entry}} props */
-function Configuration({ client, entry }) {
-  return html`
-    <div class="stack-small">
-      <p class="muted">${withCode(client.place)} ${entry.token === null && withCode(client.missing)}</p>
-      <${CodeBlock} text=${client.write(entry)} language=${client.language} label=${`${client.label} configuration`}
-        wrap tall />
-      ${
-        client.id === 'codex' &&
-        entry.token !== null &&
-        html`
-          <p class="muted">Codex takes tokens from variables only. Set it where Codex starts:</p>
-          <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />
-        `
-      }
+    <div class="mcp-remote">
+      <${Notice} tone="warn" icon="alert" title=${`${client} cannot reach this address`}>
+        <p>
+          It connects from the servers of ${vendor} and needs an https address that is reachable from the internet.
+        </p>
+      </${Notice}>
     </div>
   `;
 }

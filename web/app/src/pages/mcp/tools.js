@@ -37,7 +37,7 @@ export function ToolsCard() {
   const show = (/** @type {string | null} */ name) => query.set({ tool: name });
   return html`
     <${Card} title="My tools" flush
-      description=${resource.data && `${plural(tools.length, 'tool')} for clients with one of your tokens.`}
+      description=${resource.data && `${plural(tools.length, 'tool')} for clients that act as you.`}
       actions=${
         tools.length > 0 &&
         html`

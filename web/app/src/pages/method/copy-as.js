@@ -18,7 +18,7 @@ export function CopyAs({ name, params }) {
   const text = form.write({ origin: location.origin, name, params });
   const note =
     chosen === 'cli'
-      ? html`Inside a space no login is needed; elsewhere <code>svc login</code> first.`
+      ? html`Inside a space no login is needed; elsewhere run <code>svc login</code> first.`
       : html`
         Put an <a href="/tokens">API token</a> into the variable <code>SVC_TOKEN</code>
         ; its scope <code>methods</code> is enough.

@@ -47,7 +47,7 @@ export function SchemaField({ name, path, part, required, value, onChange }) {
   const shape = shapeOf(part, root);
   const isNull = shape.nullable && value === null;
   const shown = isNull || fits(shape.kind, value) ? FIELDS[shape.kind] : RawField;
-  // Missing values are reported after the first attempt to call, invalid ones at once.
+  // Missing values are reported after the first attempt to call, invalid values at once.
   const error = (value === undefined || value === '') && !tried ? '' : valueError(shape, value, required);
   const props = { name, path, shape, required, value: isNull ? undefined : value, onChange, error, isNull };
   if (!shape.nullable) return html`<${shown} ...${props} />`;

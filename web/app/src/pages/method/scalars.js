@@ -16,7 +16,7 @@ const LONG = 160;
 export function StringField(props) {
   const { name, shape, required, value, onChange, error, isNull } = props;
   const { schema } = shape;
-  // Clearing an optional text removes it; a required one becomes the empty text.
+  // Clearing an optional text removes it; a required text becomes the empty text.
   const change = (/** @type {string} */ text) => onChange(text === '' && !required ? undefined : text);
   // A single-line input would drop line breaks of the value.
   const several = schema.maxLength > LONG || /\n/.test(value ?? '') || typeof schema.contentMediaType === 'string';

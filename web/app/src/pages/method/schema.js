@@ -96,7 +96,7 @@ function unescapeStep(part) {
 
 const KINDS = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
-/** Limit of nested variants; deeper ones are raw JSON. */
+/** Limit of nested variants; deeper variants are raw JSON. */
 const DEEPEST_VARIANT = 8;
 
 /**

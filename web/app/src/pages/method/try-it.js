@@ -115,7 +115,7 @@ function useParams(declared) {
     shape: shape.kind === 'object' || shape.kind === 'array' ? shape : null,
     text,
     value: last.current ?? undefined,
-    problem: parsed.ok ? (wrong ? 'Params are an object or an array.' : '') : parsed.message,
+    problem: parsed.ok ? (wrong ? 'Params must be an object or an array.' : '') : parsed.message,
     line: parsed.ok ? null : parsed.line,
     changed: text !== first,
     write: setText,

@@ -6,8 +6,8 @@ import { useEffect, useState } from '../../lib/preact.js';
  */
 
 /**
- * The newest events and live ones. The list is reloaded when the stream opens or falls behind, so that no event is
- * missing.
+ * The newest events, followed by live events. The list is reloaded when the stream opens or falls behind, so that no
+ * event is missing.
  * @param {number} limit
  */
 export function useLiveEvents(limit) {

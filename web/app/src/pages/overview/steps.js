@@ -14,8 +14,8 @@ import { can, me } from '../../lib/me.js';
  */
 /** Data beyond the counts: which items belong to the user. */
 /**
- * @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}}
- *   Rest
+ * @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], apps: any[],
+ *   custom: any[]}} Rest
  */
 
 const SPACES = ['use_spaces', 'manage_spaces'];
@@ -48,7 +48,7 @@ export const STEPS = [
     needs: ['use_methods', ...SPACES],
     href: '/methods',
     go: 'Try one',
-    text: 'Every method has a form to try it, and the line for curl, the command line, Python and TypeScript.',
+    text: 'Every method has a form to try it, and code for curl, the command line, Python and TypeScript.',
     command: 'svc method list',
   },
   {
@@ -66,8 +66,8 @@ export const STEPS = [
     href: '/tools',
     go: 'Configure a client',
     text:
-      'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This step is done when you have a ' +
-      'token with the scope mcp.',
+      'Methods marked as tools work in Claude, Cursor, VS Code and others. This step is done when a client is ' +
+      'connected, or when you have a token with the scope mcp.',
     command: 'svc mcp config --client claude-code --create-token',
   },
   {
@@ -93,13 +93,14 @@ export const STEPS = [
 /** @param {AbortSignal} signal @returns {Promise<Rest>} */
 export async function loadRest(signal) {
   const own = can(...SPACES);
-  const [spaces, tokens, events] = await Promise.all([
+  const [spaces, tokens, apps, events] = await Promise.all([
     own ? api.get('/api/spaces', { limit: 1000 }, { signal }) : { spaces: [] },
     api.get('/api/tokens', { limit: 1000 }, { signal }),
+    api.get('/api/oauth/grants', { limit: 1 }, { signal }),
     own ? api.get('/api/events', { type: 'custom.*', limit: 1 }, { signal }) : { events: [] },
   ]);
   const mine = spaces.spaces.filter((/** @type {any} */ space) => space.owner_id === me.value?.id);
-  return { spaces: mine, tokens: tokens.tokens, custom: events.events };
+  return { spaces: mine, tokens: tokens.tokens, apps: apps.grants, custom: events.events };
 }
 
 /**
@@ -114,7 +115,7 @@ export function completedSteps(stats, rest) {
     method: rest?.spaces.some((space) => (space.registration.methods ?? 0) > 0) ?? false,
     call: stats.minutes.some((minute) => minute.calls > 0),
     token: (rest?.tokens.length ?? 0) > 0,
-    mcp: rest?.tokens.some((token) => token.scopes.includes('mcp')) ?? false,
+    mcp: rest !== null && (rest.apps.length > 0 || rest.tokens.some((token) => token.scopes.includes('mcp'))),
     event: (rest?.custom.length ?? 0) > 0,
     sink: (stats.sinks?.total ?? 0) > 0,
   };

@@ -4,7 +4,8 @@ import { HINTS } from '../../lib/hints.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 
 /**
- * `schema` is the text of the params schema, '' for none; so is `title`. `hints` are the stated annotations.
+ * `schema` is the text of the params schema. `schema` and `title` are '' if there is none. `hints` are the stated
+ * annotations.
  * @typedef {{name: string, description: string, source: string, schema: string, title: string,
  *   hints: Record<string, boolean | null>}} Draft
  */
@@ -51,7 +52,7 @@ export function bodyOf(draft, kind, { more = {}, before = null } = {}) {
   return `${body.slice(0, -1)},"params_schema":${schemaOf(draft)}}`;
 }
 
-/** All hints, so that one that is no longer stated is removed. @param {Draft} draft */
+/** All hints: null removes a hint that is no longer stated. @param {Draft} draft */
 const annotationsOf = ({ hints }) => Object.fromEntries(HINTS.map(({ key }) => [key, hints[key] ?? null]));
 
 /** @param {Draft} draft */

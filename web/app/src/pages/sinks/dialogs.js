@@ -102,8 +102,8 @@ export function ReplayDialog({ sink, onClose, onDone }) {
     <${Dialog} title="Replay past events" onClose=${onClose}>
       <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
         <p class="muted">
-          Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, including
-          delivered ones. Stops when the queue is full.
+          Queues the past events that match <span class="mono">${sink.name}</span> again, oldest first, including
+          delivered ones, until the queue is full.
         </p>
         <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince}
           hint="If empty: the last 24 hours." />

@@ -109,7 +109,8 @@ function useLog(id, paused) {
 }
 
 /**
- * The server counts lines from its start; a smaller number than the last one means that it restarted.
+ * The server counts lines from its start; a number that is not larger than the last number means that the server
+ * restarted.
  * @param {Line[]} old
  * @param {Line[]} more
  */

@@ -41,7 +41,7 @@ const STATES = {
 };
 /** @type {Record<string, [Tone, string]>} */
 const HEALTH = {
-  unknown: ['neutral', 'Not checked, or not yet'],
+  unknown: ['neutral', 'No health check, or no result yet'],
   healthy: ['good', 'Its health check succeeds'],
   unhealthy: ['bad', 'Its health check fails'],
 };

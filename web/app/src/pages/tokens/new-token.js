@@ -31,7 +31,7 @@ export function NewTokenDialog({ onClose, onCreated }) {
           placeholder="ci" autocomplete="off" maxlength="64" required />
         <div class="stack-small">
           <${Segmented} label="Reaches" hideLabel=${false} value=${access} onInput=${setAccess}
-            options=${[{ value: 'scopes', label: 'Chosen scopes' }, { value: 'all', label: 'Everything you do' }]} />
+            options=${[{ value: 'scopes', label: 'Chosen scopes' }, { value: 'all', label: 'All you may do' }]} />
           ${
             access === 'all'
               ? html`<p class="hint">All your permissions, now and later. Prefer scopes where they are enough.</p>`

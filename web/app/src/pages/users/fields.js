@@ -76,5 +76,6 @@ export function Names({ names, none = 'none', href }) {
 
 /** The characters allowed in names of groups and roles. */
 export function NameHint() {
-  return html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`;
+  return html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and blanks
+    between them.`;
 }

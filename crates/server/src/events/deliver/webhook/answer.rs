@@ -50,6 +50,15 @@ impl WebhookAnswer {
         }
     }
 
+    /// The start of the body.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    pub(super) fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
     /// Decides from a complete answer whether the event was delivered.
     pub(super) fn judge(&self) -> Result<(), String> {
         let status = self.status.ok_or("there is no answer")?;

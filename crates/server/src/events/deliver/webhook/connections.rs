@@ -1,9 +1,10 @@
 //! Idle connections to receivers, kept for the next delivery of the same lane.
 //!
-//! A connection is taken out while it is used, so two deliveries never share one. It belongs to one
-//! lane, so two sinks never share one. The number of idle connections is limited for each owner and
-//! for the server. At a limit, the least recently used connection of an owner is closed: of the
-//! same owner, or, at the limit of the server, of the owner with the most connections.
+//! A connection is taken out while it is used, so two deliveries never share a connection. It
+//! belongs to one lane, so two sinks never share a connection. The number of idle connections is
+//! limited for each owner and for the server. At the limit of an owner, the owner's least recently
+//! used connection is closed. At the limit of the server, the owner with the most connections loses
+//! one in the same way.
 
 use std::{
     collections::HashMap,

@@ -16,7 +16,7 @@ pub fn body_of(format: WebhookFormat, event: &Event, rendered: Option<String>) -
     }
 }
 
-/// Bytes of the attributes beside the type, at most.
+/// The maximum size of all attributes except the type, in bytes.
 const ATTRIBUTES_BYTES: usize = 320;
 
 fn structured(event: &Event, rendered: Option<&str>) -> String {
@@ -42,8 +42,8 @@ pub(super) fn content_type(format: WebhookFormat) -> &'static str {
     }
 }
 
-/// The attributes of an event. Its source is a path of the API, which stays the same if the address
-/// of the server changes: the space, or, for an event without a space, its owner.
+/// The attributes of an event. The source is the space of the event or, for an event without a
+/// space, its owner. It has no host, so it stays the same if the address of the server changes.
 pub(super) fn attributes(event: &Event) -> [(&'static str, String); 5] {
     let source = match event.space_id {
         SpaceId::NIL => format!("/users/{}", event.owner_id),

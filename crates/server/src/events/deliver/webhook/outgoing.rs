@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Uri,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Uri,
     header::{CONNECTION, HOST, PROXY_AUTHORIZATION},
 };
 use http_body_util::Full;
@@ -21,6 +21,7 @@ pub(super) enum RequestForm {
 }
 
 pub(super) struct OutgoingRequest {
+    pub(super) method: Method,
     /// Without user, password and fragment.
     pub(super) url: String,
     pub(super) path: String,
@@ -33,6 +34,7 @@ pub(super) struct OutgoingRequest {
 impl OutgoingRequest {
     pub(super) fn new(url: &str, location: &Location, headers: HeaderMap, body: String) -> Self {
         Self {
+            method: Method::POST,
             url: url.to_owned(),
             path: location.path.clone(),
             headers,
@@ -47,7 +49,9 @@ impl OutgoingRequest {
             RequestForm::Absolute | RequestForm::Http2 => &self.url,
         };
         let target: Uri = target.parse().map_err(|_| "the URL is not valid")?;
-        let mut request = Request::post(target)
+        let mut request = Request::builder()
+            .method(&self.method)
+            .uri(target)
             .body(Full::new(self.body.clone()))
             .map_err(|error| error.to_string())?;
         let mut headers = self.headers.clone();

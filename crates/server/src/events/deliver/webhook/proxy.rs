@@ -106,7 +106,7 @@ impl Proxy {
         if !(200..300).contains(&status) {
             return Err(format!("the proxy answered {status}"));
         }
-        // Bytes of the receiver are not possible yet: in HTTP and TLS, the client sends first.
+        // The receiver cannot have sent bytes yet: in HTTP and TLS, the client sends first.
         if answer.len() > end {
             return Err("the proxy sent bytes after its answer".to_owned());
         }

@@ -57,7 +57,7 @@ impl Webhook {
         Connection::start(stream, form, settings, address).await
     }
 
-    /// A stream to the receiver, and its address if this server resolved it.
+    /// A stream to the receiver, and the receiver's address if this server resolved it.
     async fn reach(
         &self,
         user: UserId,

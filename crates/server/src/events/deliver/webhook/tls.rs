@@ -79,7 +79,7 @@ fn digest(tls: TlsSettings<'_>) -> [u8; 32] {
     let (certificate, key) = tls.identity.unzip();
     let mut context = Context::new(&SHA256);
     for text in [tls.ca, certificate, key] {
-        // The length separates the texts, and an empty text from a missing one.
+        // The length separates the texts, and distinguishes an empty text from a missing text.
         let length = text.map_or(u64::MAX, |text| text.len() as u64);
         context.update(&length.to_be_bytes());
         context.update(text.unwrap_or_default().as_bytes());

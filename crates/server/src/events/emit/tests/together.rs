@@ -20,10 +20,10 @@ const OWNERS: usize = 3;
 const EVENTS: usize = 400;
 
 /// A sequence of numbers that a seed determines.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -32,9 +32,9 @@ impl Random {
     }
 }
 
-const START: i64 = 1_700_000_000_000;
+pub(super) const START: i64 = 1_700_000_000_000;
 
-fn command(
+pub(super) fn command(
     caller: &Caller,
     kind: &str,
     (data, at): (JsonText, i64),
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// The emits of a seed. Some have an idempotency key that another one has too.
+    /// The emits of a seed. Some of them have the same idempotency key.
     fn commands(&self, seed: u64) -> Vec<EmitCommand> {
         let mut random = Random(!seed);
         let mut commands = Vec::new();
@@ -158,7 +158,7 @@ impl World {
     }
 }
 
-/// What a caller learns, without ids.
+/// The result as the caller sees it, without ids.
 fn describe(result: &Result<EmitOutcome, EmitServiceError>) -> String {
     match result {
         Ok(EmitOutcome::New(_, result)) => format!(
@@ -212,7 +212,8 @@ async fn emits_together_are_like_emits_one_after_the_other() {
             .count();
         raised += expected.iter().filter(|one| one.ends_with('1')).count();
     }
-    // The worlds contain what this test is about.
+    // The worlds must contain dropped events and events about sinks, or the test compares too
+    // little.
     assert!(drops > 100 && raised > 0, "{drops} {raised}");
 }
 
@@ -228,7 +229,7 @@ async fn a_key_that_expired_before_an_emit_is_free_also_together_with_earlier_em
     };
     let groups = [
         vec![emit(0, true)],
-        // The key expires between these two.
+        // The key expires between these two emits.
         vec![emit(day - 10, false), emit(day + 10, true)],
     ];
     for group in groups {

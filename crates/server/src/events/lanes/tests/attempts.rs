@@ -165,10 +165,14 @@ async fn until_due(fixture: &Fixture, at: i64) {
         let (now, key) = (fixture.now(), sinks::owner_key(fixture.owner));
         let due = fixture
             .write(move |tx| {
-                let owner = (DeliveryKind::Webhook, key.as_str());
-                lanes::first_due(tx, ServerId(Uuid::nil()), owner, now)
+                let claim = lanes::Claim {
+                    kind: DeliveryKind::Webhook,
+                    owner_key: &key,
+                    limit: 1,
+                };
+                lanes::first_due(tx, ServerId(Uuid::nil()), &[claim], now)
             })
-            .await;
+            .await[0];
         if due.is_some_and(|due| due.0 == at) {
             return;
         }

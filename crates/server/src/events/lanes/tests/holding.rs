@@ -7,7 +7,7 @@ use svc_core::{
     lane::{LEASE, STARTS_MAX},
 };
 use svc_protocol::api::DeliveryState;
-use svc_store::lanes::LaneLease;
+use svc_store::lanes::{DeliveryKind, LaneLease};
 
 use super::{Fixture, Receiver, Reply, until};
 use crate::events::lanes::{
@@ -131,7 +131,8 @@ async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>
     };
     fixture
         .write(move |tx| {
-            let progress = turn::begin(tx, held, time)?.expect("just claimed");
+            let claimed = [(DeliveryKind::Webhook, held)];
+            let progress = turn::begin(tx, &claimed, time)?.remove(0);
             let started = match progress.next {
                 LaneNext::Jobs { jobs, .. } => jobs.into_iter().next(),
                 LaneNext::Released | LaneNext::Drain => None,
@@ -146,7 +147,6 @@ async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>
 
 /// Finishes a delivery; `false` if the lane is no longer held.
 async fn finish(fixture: &Fixture, held: LaneLease, n: u64) -> bool {
-    let time = time(fixture);
     let ended = EndedDelivery {
         n,
         attempt: 1,
@@ -155,19 +155,13 @@ async fn finish(fixture: &Fixture, held: LaneLease, n: u64) -> bool {
         end: DeliveryEnd::Delivered(AttemptDetail::default()),
     };
     let state = RunState {
-        held,
-        in_flight: Vec::new(),
-        ready: Vec::new(),
-        ready_bytes: 0,
-        blocked_until: None,
         last_sent: n,
         last_read: n,
-        sink: None,
-        may_continue: true,
+        ..RunState::new(held)
     };
     fixture
-        .write(move |tx| turn::record(tx, &state, &[ended], time))
-        .await
+        .write(move |tx| turn::record(tx, &[&(state, vec![ended])], LEASE))
+        .await[0]
         .is_some()
 }
 

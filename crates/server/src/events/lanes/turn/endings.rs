@@ -8,7 +8,6 @@ use svc_store::{
     StoreError,
     audit::{self, Entry},
     deliveries::{self, QueueHead},
-    lanes,
 };
 
 use super::{AttemptDetail, DeadDelivery, DeliveryEnd, EndedDelivery, Turn};
@@ -30,10 +29,12 @@ impl Turn<'_, '_> {
                 self.note_failure(&ended.event_type, detail)?;
             }
             DeliveryEnd::Pause(reason, detail) => {
-                self.apply_ended()?;
+                self.apply_ended();
                 self.record_attempt(ended.n, detail)?;
                 self.note_failure(&ended.event_type, detail)?;
-                lanes::forget_failures(self.tx, self.lane.held.lane)?;
+                // The delivery gets all its attempts again when the sink is resumed.
+                self.lane.failures = 0;
+                self.lane.starts = 0;
                 self.pause(reason)?;
             }
             DeliveryEnd::Unattempted { wait } => self.rest(ended.n, 0, *wait)?,
@@ -48,12 +49,16 @@ impl Turn<'_, '_> {
         if self.is_keyed() {
             return deliveries::postpone(self.tx, lane, n, failed, at);
         }
-        self.apply_ended()?;
+        self.apply_ended();
         self.wait = Some(wait);
         match failed {
-            0 => lanes::undo_start(self.tx, lane),
-            _ => lanes::retry(self.tx, lane),
+            0 => self.undo_start(),
+            failed => {
+                self.lane.failures += failed;
+                self.lane.starts = self.lane.starts.max(self.lane.failures);
+            }
         }
+        Ok(())
     }
 
     /// Ends the delivery at the head as dead, because it cannot be sent.
@@ -66,8 +71,10 @@ impl Turn<'_, '_> {
             event_type: head.event_type,
             end: DeliveryEnd::Dead(detail.clone()),
         };
+        self.waiting.push(head.n);
         self.end_as_dead(&ended, &detail, false)?;
-        self.apply_ended()
+        self.apply_ended();
+        Ok(())
     }
 
     /// Ends a delivery as dead. The delivery is kept, and an audit entry is written.
@@ -112,9 +119,13 @@ impl Turn<'_, '_> {
     /// Ends a waiting delivery. False if it ended already: the worker repeats a transaction if it
     /// does not know that the commit succeeded.
     fn finish(&mut self, n: u64, state: DeliveryState) -> Result<bool, StoreError> {
-        let is_ended = deliveries::finish(self.tx, self.lane.held.lane, n, state, self.time.now)?;
-        self.ended += u32::from(is_ended);
-        Ok(is_ended)
+        let Some(index) = self.waiting.iter().position(|waiting| *waiting == n) else {
+            return Ok(false);
+        };
+        self.waiting.swap_remove(index);
+        deliveries::finish(self.tx, self.lane.held.lane, n, state, self.time.now)?;
+        self.ended += 1;
+        Ok(true)
     }
 
     fn record_attempt(&mut self, n: u64, detail: &AttemptDetail) -> Result<(), StoreError> {

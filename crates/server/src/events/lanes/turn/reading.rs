@@ -13,7 +13,7 @@ use super::Turn;
 use crate::events::lanes::{Destination, Job, window_of};
 
 /// Deliveries that one query reads.
-const READ_STEP: u32 = 8;
+pub(super) const READ_STEP: u32 = 8;
 
 /// The deliveries that a worker already has when it asks for more.
 pub(super) struct Reading<'a> {
@@ -38,34 +38,47 @@ impl Reading<'_> {
 /// The next deliveries to read.
 enum Heads {
     /// All deliveries after a number.
-    After(u64),
+    After {
+        after: u64,
+        /// Those that were read already.
+        read: VecDeque<QueueHead>,
+        /// Whether there are no deliveries after those in `read`.
+        is_all: bool,
+    },
     /// The deliveries with these numbers.
     Numbers(VecDeque<u64>),
 }
 
 impl Heads {
-    /// Reads a few deliveries; none if there are no more.
-    fn read(
+    /// Returns a few deliveries; none if there are no more.
+    fn next(
         &mut self,
         turn: &mut Turn<'_, '_>,
         limit: usize,
     ) -> Result<Vec<QueueHead>, StoreError> {
         let lane = turn.lane.held.lane;
+        let step = limit.min(READ_STEP as usize);
         match self {
-            Self::After(after) => {
-                let step = READ_STEP.min(u32::try_from(limit).unwrap_or(READ_STEP));
-                let heads = deliveries::list_heads(turn.tx, lane, *after, step)?;
-                match heads.last() {
-                    Some(last) if heads.len() == step as usize => *after = last.n,
-                    // There are no deliveries after these.
-                    _ => *self = Self::Numbers(VecDeque::new()),
+            Self::After {
+                after,
+                read,
+                is_all,
+            } => {
+                if read.is_empty() && !*is_all {
+                    *read = deliveries::list_heads(turn.tx, lane, *after, step as u32)?.into();
+                    *is_all = read.len() < step;
                 }
-                Ok(heads)
+                let next: Vec<_> = read.drain(..step.min(read.len())).collect();
+                *after = next.last().map_or(*after, |last| last.n);
+                Ok(next)
             }
-            Self::Numbers(numbers) => match numbers.pop_front() {
-                Some(n) => deliveries::list_heads(turn.tx, lane, n - 1, 1),
-                None => Ok(Vec::new()),
-            },
+            Self::Numbers(numbers) => {
+                let next: Vec<_> = numbers.drain(..step.min(numbers.len())).collect();
+                match next.is_empty() {
+                    true => Ok(Vec::new()),
+                    false => deliveries::list_numbered(turn.tx, lane, &next),
+                }
+            }
         }
     }
 }
@@ -94,7 +107,8 @@ impl Turn<'_, '_> {
         let id = self.lane.held.lane;
         tracing::error!(lane.id = %id, "the depth of a lane is wrong: no delivery is queued; counting again");
         self.lane.depth = 0;
-        lanes::recount(self.tx, id)
+        self.finished = 0;
+        lanes::turn::recount(self.tx, id)
     }
 
     /// Reads further deliveries, as many as the lane's window and rate allow. Deliveries at the head
@@ -115,11 +129,15 @@ impl Turn<'_, '_> {
         let limit = rate.map_or(limit, |rate| limit.min(rate.allowed()));
         let mut heads = match is_keyed {
             true => Heads::Numbers(self.list_unknown(reading)?.into()),
-            false => Heads::After(reading.last_read),
+            false => Heads::After {
+                after: reading.last_read,
+                is_all: self.is_read_to_end,
+                read: std::mem::take(&mut self.heads).into(),
+            },
         };
         let (mut jobs, mut bytes) = (Vec::new(), reading.ready_bytes);
         while jobs.len() < limit && bytes < READ_AHEAD_BYTES {
-            let read = heads.read(self, limit - jobs.len())?;
+            let read = heads.next(self, limit - jobs.len())?;
             if read.is_empty() {
                 if reading.is_at_head(&jobs) && self.lane.depth > 0 {
                     self.recount()?;

@@ -10,7 +10,7 @@ use svc_protocol::api::SinkPause;
 use svc_store::{
     StoreError,
     audit::{self, Entry},
-    lanes::{self, LaneHealth, ReportedState},
+    lanes::{LaneHealth, ReportedState},
     sinks,
 };
 
@@ -24,7 +24,7 @@ impl Turn<'_, '_> {
         if before == LaneHealth::default() {
             return Ok(());
         }
-        self.set_health(LaneHealth::default())?;
+        self.lane.health = LaneHealth::default();
         if before.reported == Some(ReportedState::Failing) {
             let since = json!({"since": before.failing_since});
             self.raise("recovered", since)?;
@@ -59,7 +59,7 @@ impl Turn<'_, '_> {
         if is_news {
             health.reported = Some(ReportedState::Failing);
         }
-        self.set_health(health)?;
+        self.lane.health = health;
         if is_news {
             let failures = health.failed_in_row;
             let data = json!({
@@ -87,22 +87,14 @@ impl Turn<'_, '_> {
         sinks::pause(self.tx, sink.id, &pause)?;
         self.lane.active = false;
         // After the pause, failures are counted from the beginning.
-        self.set_health(LaneHealth {
-            failed_in_row: 0,
-            failing_since: None,
-            ..self.lane.health
-        })?;
+        self.lane.health.failed_in_row = 0;
+        self.lane.health.failing_since = None;
         tracing::warn!(sink.id = %sink.id, sink.name = %sink.name, "a sink was paused: {reason}");
         let target = ("event_sink", sink.id.to_string());
         let detail = json!({"name": sink.name, "reason": reason});
         let entry = Entry::by_system(self.time.now, "event_sink.paused", target, detail);
         audit::append(self.tx, &entry)?;
         self.raise("paused", json!({"reason": reason}))
-    }
-
-    fn set_health(&mut self, health: LaneHealth) -> Result<(), StoreError> {
-        self.lane.health = health;
-        lanes::set_health(self.tx, self.lane.held.lane, health)
     }
 
     /// Creates an event about the sink, if the sink has `notify`.

@@ -97,7 +97,7 @@ async fn a_test_is_sent_at_once_and_rate_limited() {
     assert!(fixture.service.test(&ann, id, request(true)).await.is_ok());
 }
 
-/// Like its deliveries: a global webhook acts for the user who created it.
+/// The same rule as for deliveries: a global webhook acts for the user who created it.
 #[tokio::test]
 async fn a_test_of_a_global_webhook_needs_the_permission_of_its_creator() {
     let (fixture, root, other) = (Fixture::new(), manager("root"), manager("eve"));

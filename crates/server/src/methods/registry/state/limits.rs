@@ -55,8 +55,8 @@ impl State {
         }
     }
 
-    /// The methods that the publication removes, and those that it adds. A method that another
-    /// space still offers is in neither.
+    /// The totals of the methods that the publication removes, and of the methods that it adds. A
+    /// method that another space still offers counts in neither total.
     fn ended_and_added(
         &self,
         publication: &Publication,

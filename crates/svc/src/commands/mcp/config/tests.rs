@@ -62,3 +62,20 @@ fn a_client_without_http_starts_the_bridge() {
         assert_eq!(config["mcpServers"]["svc"]["env"]["SVC_TOKEN"], "<token>");
     }
 }
+
+#[test]
+fn a_client_that_logs_in_needs_the_address_only() {
+    assert_eq!(
+        write(ClientKind::ClaudeCode, Secret::Login),
+        "claude mcp add --transport http svc 'http://127.0.0.1:12200/mcp'"
+    );
+    assert_eq!(
+        write(ClientKind::Codex, Secret::Login),
+        "[mcp_servers.svc]\nurl = \"http://127.0.0.1:12200/mcp\""
+    );
+    for client in [ClientKind::Cursor, ClientKind::Vscode] {
+        let config = write(client, Secret::Login);
+        assert!(!config.contains("headers"), "{config}");
+        assert!(!config.contains("inputs"), "{config}");
+    }
+}

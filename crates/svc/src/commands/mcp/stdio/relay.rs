@@ -90,10 +90,12 @@ impl Bridge {
         if message.method == CANCELLED {
             let id = message.cancels.unwrap_or_default();
             if let Some(request) = state.in_flight.remove(&id) {
-                // Closes the connection of the request, which cancels it in every version.
+                // Closes the connection of the request, which cancels the request in every protocol
+                // version.
                 request.task.abort();
             }
-            // Not forwarded: the server could apply it to a request of another client.
+            // The cancellation is not forwarded: the server could apply it to a request of another
+            // client.
             return;
         }
         if self.tasks.len() >= IN_FLIGHT_MAX {

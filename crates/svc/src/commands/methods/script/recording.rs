@@ -55,7 +55,7 @@ impl RecordedRegistration {
         }
     }
 
-    /// Removes unregistered methods from a list in the order of the registration.
+    /// Removes unregistered methods from `list`, which must be in the order of the registration.
     pub fn retain<T>(&self, list: &mut Vec<T>) {
         let mut kept = self.methods.iter().map(|method| method.is_kept);
         list.retain(|_| kept.next().unwrap_or(true));

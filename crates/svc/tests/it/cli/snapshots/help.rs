@@ -22,7 +22,7 @@ async fn s4_3_help() {
 
         Commands:
           up           Start a server with a demo space whose methods can be called at once
-          server       Run the server, and list the servers of its zone
+          server       Run the server, check it, and list the servers of its zone
           agent        Start, inspect and stop a space's agent
           methods      Publish methods from a space
           method       Find methods and call them
@@ -48,7 +48,7 @@ async fn s4_3_help() {
           backup       Back up the embedded database, and restore it
           migrate      Move a stopped server's data to an empty PostgreSQL database, for a zone
           completions  Print a completion script for a shell
-          version      Show the version
+          version      Show the version, or the licences of the software that svc contains
           help         Print this message or the help of the given subcommand(s)
 
         Options:
@@ -123,7 +123,7 @@ async fn s4_3_help() {
         &["version"],
         expect![[r#"
         $ svc version
-        svc 0.1.0
+        svc 0.2.0
         --- exit 0
     "#]],
     )

@@ -1,0 +1,67 @@
+//! Moves the home to another server while the home link is up: the home server asks for it if it has
+//! clearly more home links than others.
+//!
+//! The new home link replaces the side link to the same server. The old home link stays up until its
+//! server has a side link in its place and its calls are done, so no call fails.
+
+use std::{pin::Pin, sync::Arc, time::Instant};
+
+use svc_client::Target;
+use svc_core::ServerId;
+use svc_link::OpenedLink;
+
+use super::{
+    Link,
+    connect::{ServerIo, connect},
+    session::End,
+};
+
+/// The home link while it is up.
+pub struct HomeLink {
+    pub number: u64,
+    pub up_since: Instant,
+    /// Runs the link to its end.
+    pub session: Pin<Box<dyn Future<Output = End> + Send>>,
+}
+
+impl Link {
+    /// Waits until the home server asks the agent to move, and connects to the new home. The home
+    /// stays where it is if this fails.
+    pub async fn connect_next_home(&self) -> (Target, OpenedLink<ServerIo>) {
+        let mut moves = self.moves.subscribe();
+        // A request of an earlier home link does not count.
+        moves.mark_unchanged();
+        loop {
+            if moves.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            let asked = *moves.borrow_and_update();
+            // Without a side link, the server may be unreachable, or not allowed for this agent.
+            let Some(target) = asked.and_then(|server| self.find_side(server)) else {
+                continue;
+            };
+            match connect(self, &target, None).await {
+                Ok(connected) => {
+                    self.servers.make_current(&target);
+                    return (target, connected);
+                }
+                Err(error) => {
+                    tracing::info!(server.url = %target, %error, "the agent keeps its home server");
+                }
+            }
+        }
+    }
+
+    /// Runs a former home link until its server ends it.
+    pub async fn leave_home(self: Arc<Self>, home: HomeLink) {
+        home.session.await;
+        self.outbox.close(home.number);
+        self.registrar.routes.forget_link(home.number);
+    }
+
+    fn find_side(&self, server: ServerId) -> Option<Target> {
+        let sides = self.sides.lock();
+        let side = sides.iter().find(|side| side.server == server)?;
+        Some(side.target.clone())
+    }
+}

@@ -1,0 +1,152 @@
+//! One side link: connects to a server that is not the home server, and reconnects while the server
+//! is announced.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use svc_client::Target;
+use svc_core::ServerId;
+use svc_link::{RefusalCode, SideLink};
+use svc_protocol::agent_api::LinkRecord;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Link, OpenSide,
+    connect::{ConnectError, connect},
+    reconnect::ReconnectDelays,
+    session::{self, Session},
+};
+use crate::backoff::jitter;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SideEnd {
+    /// The agent stops, or the server is not announced any more.
+    Finished,
+    /// The server refused the link, and a retry cannot help until the home or the list changes.
+    Refused,
+}
+
+pub struct SideLinkTask {
+    pub link: Arc<Link>,
+    pub server: ServerId,
+    pub target: Target,
+    /// Ends the attempts to link, but not a link that is up.
+    pub no_retry: CancellationToken,
+    pub finish: CancellationToken,
+}
+
+impl SideLinkTask {
+    /// Connects after `delay`, and again whenever the link is lost.
+    pub async fn run(self, mut delay: Duration) -> SideEnd {
+        let mut delays = ReconnectDelays::new(&self.link.policy);
+        let mut is_failing = false;
+        loop {
+            tokio::select! {
+                () = sleep(delay) => {}
+                () = self.no_retry.cancelled() => return SideEnd::Finished,
+                () = self.finish.cancelled() => return SideEnd::Finished,
+            }
+            let began = Instant::now();
+            match self.link_once().await {
+                Ok(Some(reason)) => {
+                    tracing::info!(server.url = %self.target, %reason, "a side link ended");
+                    is_failing = false;
+                }
+                Ok(None) => return SideEnd::Finished,
+                Err(ConnectError::Refused(refusal)) if !is_temporary(&refusal) => {
+                    tracing::debug!(server.url = %self.target, error = %refusal.detail, "no side link");
+                    return SideEnd::Refused;
+                }
+                Err(error) => {
+                    // One warning for each outage. The agent goes on with fewer links.
+                    if !std::mem::replace(&mut is_failing, true) {
+                        tracing::warn!(server.url = %self.target, %error, "no side link to a server of the zone");
+                    }
+                }
+            }
+            if !is_failing && began.elapsed() >= self.link.policy.reconnect_reset {
+                delays = ReconnectDelays::new(&self.link.policy);
+            }
+            delay = jitter(delays.next_delay(Instant::now()));
+        }
+    }
+
+    /// Connects once and runs the link to its end. Returns why the link ended, or `None` if the
+    /// agent stops.
+    async fn link_once(&self) -> Result<Option<String>, ConnectError> {
+        let link = &self.link;
+        let home = link.status.borrow().server.unwrap_or(self.server);
+        let opened = tokio::select! {
+            opened = connect(link, &self.target, Some(SideLink { home })) => opened?,
+            () = self.no_retry.cancelled() => return Ok(None),
+            () = self.finish.cancelled() => return Ok(None),
+        };
+        if opened.welcome.server_id != self.server {
+            return Err(ConnectError::OtherServer {
+                url: self.target.to_string(),
+                announced: self.server,
+                found: opened.welcome.server_id,
+            });
+        }
+        let number = link.outbox.new_link();
+        let record = LinkRecord {
+            server_id: self.server,
+            url: self.target.to_string(),
+            is_home: false,
+            since: svc_clock::now(),
+        };
+        let (frames, stuck) = link.outbox.open(number, record);
+        let _registered = RegisteredSide::new(link, number, self);
+        tracing::info!(server.id = %self.server, server.url = %self.target, "side link to a server of the zone");
+        let session = Session {
+            link: Arc::clone(link),
+            number,
+            stuck,
+            finish: self.finish.clone(),
+        };
+        let end = tokio::select! {
+            end = session::run(session, opened, frames) => end,
+            never = link.registrar.keep_side_registered(number) => match never {},
+        };
+        Ok(match end {
+            session::End::Finished => None,
+            session::End::Goodbye(reason) => Some(format!("the server ended it ({reason:?})")),
+            session::End::Lost(error) => Some(error),
+        })
+    }
+}
+
+/// A side link that the rest of the agent knows. Removed when it is dropped, also after a panic.
+struct RegisteredSide<'a> {
+    link: &'a Link,
+    number: u64,
+}
+
+impl<'a> RegisteredSide<'a> {
+    fn new(link: &'a Link, number: u64, task: &SideLinkTask) -> Self {
+        link.sides.lock().push(OpenSide {
+            number,
+            server: task.server,
+            target: task.target.clone(),
+        });
+        Self { link, number }
+    }
+}
+
+impl Drop for RegisteredSide<'_> {
+    fn drop(&mut self) {
+        let mut sides = self.link.sides.lock();
+        sides.retain(|side| side.number != self.number);
+        drop(sides);
+        self.link.outbox.close(self.number);
+        self.link.registrar.routes.forget_link(self.number);
+    }
+}
+
+/// Whether the refusal can end without a change of the home or of the list.
+fn is_temporary(refusal: &svc_link::Refusal) -> bool {
+    refusal.retry && refusal.code != RefusalCode::HomeHere
+}

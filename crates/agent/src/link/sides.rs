@@ -1,0 +1,118 @@
+//! The side links: one to each announced server except the home server, within the agent's limit.
+//!
+//! The list of announced servers decides only about new attempts. A side link that is up stays until
+//! its server ends it: calls may be in flight.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use svc_core::ServerId;
+use tokio::task::{Id, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Link,
+    side::{SideEnd, SideLinkTask},
+};
+use crate::{backoff::random_within, servers::choose_sides};
+
+/// The maximum time over which agents spread their new links, whatever the server asks for.
+const SPREAD_MAX: Duration = Duration::from_secs(60);
+
+/// Keeps side links until `finish` is cancelled.
+pub async fn run(link: Arc<Link>, finish: CancellationToken) {
+    if link.policy.links_max <= 1 {
+        return;
+    }
+    let mut status = link.status.subscribe();
+    let mut announced = link.announced.subscribe();
+    let mut sides = Sides {
+        link,
+        finish: finish.clone(),
+        tasks: JoinSet::new(),
+        running: HashMap::new(),
+        refused: HashSet::new(),
+    };
+    loop {
+        let home = status.borrow_and_update().server;
+        let list = announced.borrow_and_update().clone();
+        if let Some(home) = home {
+            let spread = Duration::from_millis(list.spread_millis.into()).min(SPREAD_MAX);
+            let usable = sides.link.servers.learn(&list.servers);
+            let most = sides.link.policy.links_max - 1;
+            let wanted = choose_sides(usable, home, &sides.link.instance, most);
+            sides.follow(wanted, spread);
+        }
+        // Another home or another list can change the reason of a refusal.
+        tokio::select! {
+            Ok(()) = status.changed() => sides.refused.clear(),
+            Ok(()) = announced.changed() => sides.refused.clear(),
+            Some(ended) = sides.tasks.join_next_with_id() => match ended {
+                Ok((task, end)) => sides.note_end(task, end),
+                Err(error) => {
+                    // The next loop starts another task for the server.
+                    tracing::error!(%error, "the task of a side link failed; it is started again");
+                    sides.note_end(error.id(), SideEnd::Finished);
+                }
+            },
+            () = finish.cancelled() => break,
+        }
+    }
+    while sides.tasks.join_next().await.is_some() {}
+}
+
+struct Sides {
+    link: Arc<Link>,
+    finish: CancellationToken,
+    tasks: JoinSet<SideEnd>,
+    /// The servers with a task.
+    running: HashMap<ServerId, RunningSide>,
+    /// Servers that refused the link, until the home or the list changes.
+    refused: HashSet<ServerId>,
+}
+
+struct RunningSide {
+    task: Id,
+    /// Ends the attempts of the task, but not a link that is up.
+    no_retry: CancellationToken,
+}
+
+impl Sides {
+    /// Starts the tasks of new servers, and ends the attempts of tasks whose server is not wanted.
+    fn follow(&mut self, wanted: Vec<crate::servers::UsableServer>, spread: Duration) {
+        let ids: HashSet<_> = wanted.iter().map(|server| server.id).collect();
+        for (id, side) in &self.running {
+            if !ids.contains(id) {
+                side.no_retry.cancel();
+            }
+        }
+        for server in wanted {
+            if self.running.contains_key(&server.id) || self.refused.contains(&server.id) {
+                continue;
+            }
+            let no_retry = CancellationToken::new();
+            let task = SideLinkTask {
+                link: Arc::clone(&self.link),
+                server: server.id,
+                target: server.target,
+                no_retry: no_retry.clone(),
+                finish: self.finish.clone(),
+            };
+            let task = self.tasks.spawn(task.run(random_within(spread))).id();
+            self.running
+                .insert(server.id, RunningSide { task, no_retry });
+        }
+    }
+
+    fn note_end(&mut self, task: Id, end: SideEnd) {
+        let ended = self.running.extract_if(|_, side| side.task == task);
+        for (server, _) in ended {
+            if end == SideEnd::Refused {
+                self.refused.insert(server);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! [`Events`]: forwards events to the servers, and retries while their database is away.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use svc_client::{Error, transport::Answer};
+use svc_protocol::problem::{DATABASE_UNAVAILABLE, Problem};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::{Instant, sleep},
+};
+
+use super::{Failure, IDEMPOTENCY_KEY};
+use crate::{
+    link_status::LinkStatus,
+    policy::EmitRetry,
+    servers::{Clients, Servers},
+};
+
+const EMIT_PATH: &str = "/api/events/emit";
+
+/// Forwards events to the servers, over connections that stay open.
+pub struct Events {
+    servers: Clients,
+    link: watch::Receiver<LinkStatus>,
+    retry: EmitRetry,
+    /// Permits for events that wait for the database.
+    waiting: Semaphore,
+}
+
+impl Events {
+    pub fn new(
+        servers: Arc<Servers>,
+        agent_token: &str,
+        policy: svc_client::Policy,
+        link: watch::Receiver<LinkStatus>,
+        retry: EmitRetry,
+    ) -> Self {
+        Self {
+            servers: Clients::new(servers, agent_token, policy),
+            link,
+            waiting: Semaphore::new(retry.waiting_max),
+            retry,
+        }
+    }
+
+    /// Sends the event. While the database of the servers is away, sends the event again, with the
+    /// same key, for a limited time: servers detect duplicates by the key. `wait_max` shortens that
+    /// time. Only a limited number of events waits; the others get the answer of the server at once.
+    pub(super) async fn emit(
+        &self,
+        key: HeaderValue,
+        body: Vec<u8>,
+        wait_max: Option<Duration>,
+    ) -> Result<Answer, Failure> {
+        let mut answer = self.send(&key, &body).await;
+        let limit = wait_max.map_or(self.retry.within, |wait| wait.min(self.retry.within));
+        if !is_database_away(&answer) || limit.is_zero() {
+            return answer;
+        }
+        let is_first = self.waiting.available_permits() == self.retry.waiting_max;
+        let Ok(_waiting) = self.waiting.try_acquire() else {
+            return answer;
+        };
+        if is_first {
+            tracing::warn!(
+                "the database of the server cannot be reached; events are retried, each for up to {} s",
+                limit.as_secs_f64()
+            );
+        }
+        let deadline = Instant::now() + limit;
+        while is_retryable(&answer) {
+            if Instant::now() + self.retry.pause > deadline {
+                return Err(given_up(&key, limit));
+            }
+            sleep(self.retry.pause).await;
+            answer = self.send(&key, &body).await;
+        }
+        answer
+    }
+
+    /// Sends the event to the current server. If that server cannot be reached, sends the event to
+    /// it once more, and then to each of the other servers.
+    async fn send(&self, key: &HeaderValue, body: &[u8]) -> Result<Answer, Failure> {
+        let link = self.link.borrow().clone();
+        // With several servers, try them even without a link: the agent may be about to link to
+        // another server.
+        if link.link.is_none() && self.servers.is_single() {
+            let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
+            return Err(unavailable(
+                "not_linked",
+                format!("the agent is not linked to the server: {why}; the event was not emitted"),
+            ));
+        }
+        let servers = self.servers.in_turn();
+        let mut unreachable = None;
+        for server in servers.iter().take(1).chain(&servers) {
+            let headers = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key.clone())]);
+            let body = Some(body.to_owned());
+            let sending = server.send_raw(Method::POST, EMIT_PATH, headers, body, None);
+            match sending.await {
+                Ok(answer) => return Ok(answer),
+                Err(error @ Error::Unreachable { .. }) => {
+                    tracing::debug!(%error, "a server cannot be reached; the event is retried");
+                    unreachable.get_or_insert(error);
+                }
+                Err(error) => return Err(send_failure(error)),
+            }
+        }
+        Err(send_failure(
+            unreachable.expect("there is at least one server"),
+        ))
+    }
+}
+
+fn is_database_away(answer: &Result<Answer, Failure>) -> bool {
+    answer.as_ref().is_ok_and(|answer| {
+        answer.status == StatusCode::SERVICE_UNAVAILABLE
+            && serde_json::from_slice::<Problem>(&answer.body)
+                .is_ok_and(|problem| problem.code == DATABASE_UNAVAILABLE)
+    })
+}
+
+/// Whether to send an event again that has met a database that is away. Its servers may restart
+/// meanwhile.
+fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
+    match answer {
+        Ok(answer) => answer.status == StatusCode::SERVICE_UNAVAILABLE,
+        Err(Failure(problem)) => [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT]
+            .iter()
+            .any(|status| problem.status == status.as_u16()),
+    }
+}
+
+/// The key may be one that the agent has made, so the message names it.
+fn given_up(key: &HeaderValue, after: Duration) -> Failure {
+    let key = key.to_str().unwrap_or_default();
+    unavailable(
+        DATABASE_UNAVAILABLE,
+        format!(
+            "the database of the server could not be reached for {} s; the event may or may not be stored. To retry without a duplicate, send it with `Idempotency-Key: {key}`",
+            after.as_secs_f64()
+        ),
+    )
+}
+
+fn send_failure(error: Error) -> Failure {
+    match error {
+        Error::Timeout { .. } => Failure::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "server_timeout",
+            format!("{error}; to retry without a duplicate, send the same Idempotency-Key again"),
+        ),
+        error => unavailable("server_unreachable", error.to_string()),
+    }
+}
+
+fn unavailable(code: &str, detail: String) -> Failure {
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+}

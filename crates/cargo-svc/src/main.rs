@@ -1,0 +1,59 @@
+//! The program behind the alias `cargo svc`: announces the first build, which takes minutes, and then
+//! lets cargo build and run `svc`. It has no dependencies, so it is itself built in a second.
+
+use std::{
+    env,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+/// Builds fast; `Cargo.toml` says what it costs.
+const PROFILE: &str = "quick";
+
+fn main() -> ExitCode {
+    if let Ok(this) = env::current_exe()
+        && let Some(program) = built_program(&this)
+        && !program.exists()
+    {
+        eprintln!(
+            "This first run builds svc, which takes 5 to 10 minutes on two cores. Later runs start at once.\n\
+             It is built for a quick start and not for speed: `cargo install --locked --ignore-rust-version \
+             --path crates/svc` builds the fast one."
+        );
+    }
+    // `cargo run` names itself in this variable.
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["run", "--profile", PROFILE, "--ignore-rust-version"])
+        .args(["--package", "svc", "--"])
+        .args(env::args_os().skip(1));
+    // These describe this program. With them, cargo would build ring again after a plain `cargo build`.
+    for (name, _) in env::vars_os() {
+        let name_bytes = name.as_encoded_bytes();
+        if name_bytes.starts_with(b"CARGO_PKG_") || name_bytes.starts_with(b"CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    let error = command.exec();
+    eprintln!("cannot start cargo: {error}");
+    ExitCode::FAILURE
+}
+
+/// Where cargo puts the program, seen from `<target>/debug/cargo-svc`.
+fn built_program(this: &Path) -> Option<PathBuf> {
+    let target = this.parent()?.parent()?;
+    Some(target.join(PROFILE).join("svc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_in_the_folder_of_its_profile() {
+        let program = built_program(Path::new("/a/target/debug/cargo-svc"));
+        assert_eq!(program.as_deref(), Some(Path::new("/a/target/quick/svc")));
+    }
+}

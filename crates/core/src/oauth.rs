@@ -1,0 +1,34 @@
+//! Rules of OAuth: what an app may ask for, and where it may be answered.
+
+mod redirect;
+mod scopes;
+
+pub use redirect::{REDIRECT_URI_MAX, RedirectError, RedirectUri};
+pub use scopes::{OAuthScope, OAuthScopes};
+
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// How this server knows an app.
+    ClientKind {
+        /// A part of svc.
+        Builtin = "builtin",
+        /// The app's id is the address of a document that describes the app.
+        Metadata = "metadata",
+        /// The app registered itself. Its name is not verified.
+        Registered = "registered",
+        /// An administrator added the app.
+        Manual = "manual",
+    }
+}
+
+/// Characters of a PKCE verifier (RFC 7636).
+pub const VERIFIER_LENGTH: std::ops::RangeInclusive<usize> = 43..=128;
+
+/// Whether a text can be a PKCE verifier or challenge.
+pub fn is_verifier(text: &str) -> bool {
+    VERIFIER_LENGTH.contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+}

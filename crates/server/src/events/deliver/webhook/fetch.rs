@@ -1,0 +1,89 @@
+//! Reads a document from an address that a stranger gave, with the same guard as deliveries.
+
+use std::time::Duration;
+
+use http::{
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{ACCEPT, CONNECTION, HOST, USER_AGENT},
+};
+use svc_client::TlsSettings;
+use svc_core::UserId;
+use tokio::time::timeout;
+
+use super::{
+    Progress, Webhook, outgoing::OutgoingRequest, tls::connection_settings, url::Location,
+};
+
+/// Time limit, from the look-up of the host name to the last byte.
+const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A document and how long it may be used.
+#[derive(Debug)]
+pub struct FetchedDocument {
+    pub body: Vec<u8>,
+    /// From `Cache-Control`.
+    pub max_age: Option<Duration>,
+}
+
+impl Webhook {
+    /// Reads a document of at most `bytes_max` bytes. Redirects are not followed. Look-ups of names
+    /// are charged to no user.
+    pub async fn fetch(&self, url: &str, bytes_max: usize) -> Result<FetchedDocument, String> {
+        timeout(TIME_MAX, self.fetch_now(url, bytes_max))
+            .await
+            .unwrap_or_else(|_| {
+                let seconds = TIME_MAX.as_secs();
+                Err(format!("no complete answer within {seconds} s"))
+            })
+    }
+
+    async fn fetch_now(&self, url: &str, bytes_max: usize) -> Result<FetchedDocument, String> {
+        let location = Location::parse(url).map_err(|error| error.to_string())?;
+        let mut headers = HeaderMap::new();
+        let host = HeaderValue::from_str(&location.authority).map_err(|error| error.to_string())?;
+        headers.insert(HOST, host);
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let agent = concat!("svc/", env!("CARGO_PKG_VERSION"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+        let mut request = OutgoingRequest::new(url, &location, headers, String::new());
+        request.method = Method::GET;
+        request.proxy_authorization = self.proxy_authorization();
+        let tls = TlsSettings::default();
+        let settings = connection_settings(url, tls);
+        let Progress {
+            mut answer,
+            mut trace,
+        } = Progress::default();
+        let connecting = self.connect(UserId::NIL, (&location, tls), settings, &mut trace);
+        let mut connection = connecting.await?;
+        // One byte more than allowed shows that the document is too long.
+        let exchange = connection.exchange(&request, &mut answer, bytes_max + 1);
+        exchange.await.map_err(|error| error.why)?;
+        match answer.status {
+            Some(StatusCode::OK) => {}
+            Some(status) => return Err(format!("the answer is {}", status.as_u16())),
+            None => return Err("there is no answer".to_owned()),
+        }
+        if answer.body().len() > bytes_max {
+            return Err(format!("the document has more than {bytes_max} bytes"));
+        }
+        Ok(FetchedDocument {
+            max_age: max_age(&answer.headers),
+            body: answer.into_body(),
+        })
+    }
+}
+
+fn max_age(headers: &HeaderMap) -> Option<Duration> {
+    let control = headers.get(http::header::CACHE_CONTROL)?.to_str().ok()?;
+    let directives = control.split(',').map(str::trim);
+    if directives
+        .clone()
+        .any(|directive| ["no-store", "no-cache"].contains(&directive))
+    {
+        return Some(Duration::ZERO);
+    }
+    let mut ages = directives.filter_map(|directive| directive.strip_prefix("max-age="));
+    Some(Duration::from_secs(ages.next()?.parse().ok()?))
+}

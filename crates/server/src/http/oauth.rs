@@ -1,0 +1,46 @@
+//! OAuth over HTTP. `/authorize` is opened by browsers; `/token`, `/register`, `/revoke` and
+//! `/device_authorization` are used by apps, also by apps in a browser; `manage` is the JSON API for
+//! people. Codes and errors are those of the standards, not problems.
+
+mod authorize;
+mod error;
+mod issuer;
+pub mod manage;
+mod metadata;
+mod params;
+mod token;
+
+pub use authorize::authorize;
+pub use issuer::challenge;
+pub use metadata::{authorization_server, protected_resource};
+pub use token::{device_authorization, register, revoke, token};
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+/// Headers that let pages of any site read an answer. These routes ignore cookies.
+const ANY_SITE: [(HeaderName, &str); 4] = [
+    (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"),
+    (
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        "authorization, content-type, mcp-protocol-version",
+    ),
+    (header::ACCESS_CONTROL_MAX_AGE, "600"),
+];
+
+/// The answer to a browser that asks whether a page of another site may send a request.
+pub async fn preflight() -> Response {
+    for_any_site(StatusCode::NO_CONTENT.into_response())
+}
+
+fn for_any_site(mut response: Response) -> Response {
+    allow_any_site(response.headers_mut());
+    response
+}
+
+fn allow_any_site(headers: &mut HeaderMap) {
+    for (name, value) in ANY_SITE {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}

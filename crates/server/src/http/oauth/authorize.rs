@@ -1,0 +1,120 @@
+//! `GET /authorize`: an app sends the browser here. The browser goes on to the page where the user
+//! answers, or back to the app with an error.
+
+use axum::{
+    extract::{Extension, OriginalUri},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::{issuer::issuer, params::Params};
+use crate::{
+    app::App,
+    http::{
+        error::ApiResult,
+        listen::{Peer, client_address},
+        operations::path_not_found,
+        web::protect_page,
+    },
+    identity::Caller,
+    oauth::{Asked, OAuthError},
+};
+
+pub async fn authorize(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    caller: Option<Extension<Caller>>,
+) -> ApiResult<Response> {
+    let issuer = issuer(&app, Some(peer), &headers).ok_or_else(|| path_not_found(&uri))?;
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    let params = match Params::parse(uri.query().unwrap_or_default().as_bytes()) {
+        Ok(params) => params,
+        Err(error) => return Ok(error_page(&error)),
+    };
+    let Some(client_id) = params.get("client_id") else {
+        let text = "the parameter `client_id` is missing";
+        return Ok(error_page(&OAuthError::refused("invalid_request", text)));
+    };
+    let app_of_request = (client_id, params.get("redirect_uri"));
+    let state = params.get("state");
+    let begun = app
+        .oauth
+        .begin_question(&issuer, app_of_request, state, address);
+    let question = match begun.await {
+        Ok(question) => question,
+        Err(error) => return Ok(error_page(&error)),
+    };
+    let resources: Vec<_> = params.resources.iter().map(String::as_str).collect();
+    let get = |name| params.get(name).unwrap_or_default();
+    let asked = Asked {
+        response_type: get("response_type"),
+        challenge: get("code_challenge"),
+        challenge_method: get("code_challenge_method"),
+        scope: get("scope"),
+        resources: &resources,
+    };
+    let session = caller.and_then(|Extension(caller)| caller.session_id());
+    let target = match app.oauth.ask(&question, asked, session).await {
+        Ok(id) => format!("/connect?request={id}"),
+        Err(error) => question.refusal(&error),
+    };
+    Ok(redirect(&target))
+}
+
+fn redirect(target: &str) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    if let Ok(target) = HeaderValue::from_str(target) {
+        headers.insert(header::LOCATION, target);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    response
+}
+
+/// Shown instead of a redirect if the app or its address cannot be trusted.
+fn error_page(error: &OAuthError) -> Response {
+    let status = match error {
+        OAuthError::Refused { .. } => StatusCode::BAD_REQUEST,
+        OAuthError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+        OAuthError::Identity(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let reason = match error {
+        OAuthError::Identity(_) => "The server could not answer. Try again.".to_owned(),
+        other => escape(&other.to_string()),
+    };
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>svc: cannot connect</title></head>\
+         <body><main><h1>This app cannot be connected</h1><p>{reason}</p>\
+         <p>Nothing was shared with the app. You can close this page, or <a href=\"/\">open svc</a>.</p>\
+         </main></body></html>\n"
+    );
+    let content_type = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    let mut response = (status, content_type, page).into_response();
+    protect_page(response.headers_mut());
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn escape(text: &str) -> String {
+    text.chars().fold(String::new(), |mut escaped, character| {
+        match character {
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '&' => escaped += "&amp;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            other => escaped.push(other),
+        }
+        escaped
+    })
+}

@@ -1,0 +1,106 @@
+//! Errors of the endpoints that apps use: `{"error", "error_description"}` (RFC 6749, 5.2).
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+use super::for_any_site;
+use crate::{
+    http::error::{ApiError, protect},
+    identity::{IdentityError, whole_seconds},
+    oauth::OAuthError,
+};
+
+pub enum OAuthFailure {
+    Refused(OAuthError),
+    /// The body of the request could not be read.
+    Unreadable {
+        status: StatusCode,
+        description: String,
+    },
+}
+
+pub type OAuthResult<T> = Result<T, OAuthFailure>;
+
+impl From<OAuthError> for OAuthFailure {
+    fn from(error: OAuthError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl IntoResponse for OAuthFailure {
+    fn into_response(self) -> Response {
+        let (status, code, description, wait) = match self {
+            Self::Unreadable {
+                status,
+                description,
+            } => (status, "invalid_request", description, None),
+            Self::Refused(error) => {
+                let description = error.to_string();
+                match error {
+                    OAuthError::Refused { code, .. } => (status_of(code), code, description, None),
+                    OAuthError::TooMany { retry_after } => (
+                        StatusCode::TOO_MANY_REQUESTS,
+                        "temporarily_unavailable",
+                        description,
+                        Some(whole_seconds(retry_after)),
+                    ),
+                    OAuthError::Identity(error) => return of_identity(error),
+                }
+            }
+        };
+        answer(status, code, &description, wait)
+    }
+}
+
+/// Errors of the records behind a grant: the database is away, or a quota is used up.
+fn of_identity(error: IdentityError) -> Response {
+    let (code, description) = match &error {
+        IdentityError::Store(_) | IdentityError::Internal(_) => {
+            ("server_error", "the server could not answer; try again")
+        }
+        _ => ("access_denied", ""),
+    };
+    let shown = match description {
+        "" => error.to_string(),
+        text => text.to_owned(),
+    };
+    let error = ApiError::from(error);
+    let status = match code {
+        "access_denied" => StatusCode::BAD_REQUEST,
+        _ => StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+    };
+    answer(status, code, &shown, error.wait())
+}
+
+fn answer(status: StatusCode, code: &str, description: &str, wait: Option<u64>) -> Response {
+    // RFC 6749 allows printable ASCII without quotes and backslashes.
+    let description: String = description
+        .chars()
+        .map(|character| match character {
+            '"' | '\\' => '\'',
+            ' '..='~' => character,
+            _ => '?',
+        })
+        .collect();
+    let body = json!({"error": code, "error_description": description});
+    let mut response = for_any_site((status, axum::Json(body)).into_response());
+    let headers = response.headers_mut();
+    protect(headers);
+    if let Some(seconds) = wait {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static(r#"Basic realm="svc""#);
+        headers.insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+fn status_of(code: &str) -> StatusCode {
+    match code {
+        "invalid_client" => StatusCode::UNAUTHORIZED,
+        "access_denied" => StatusCode::FORBIDDEN,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}

@@ -1,0 +1,63 @@
+//! The address by which OAuth names this server, and the challenges of `/mcp` that lead to it.
+
+use http::{HeaderMap, Uri, header};
+
+use crate::{
+    app::App,
+    host_names::is_this_machine,
+    http::{
+        auth::is_direct_loopback,
+        error::ApiError,
+        listen::{self, Peer},
+    },
+};
+
+/// The origin of `public_url`. Without one, the address that a request from this machine uses;
+/// `None` for other requests: the `Host` of a stranger is never trusted. OAuth needs `https`, except
+/// on the own machine.
+pub fn issuer(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<String> {
+    if !app.oauth.policy().enabled {
+        return None;
+    }
+    if let Some(origin) = &app.public_origin {
+        let (scheme, authority) = origin.split_once("://")?;
+        let is_usable = scheme == "https" || is_this_machine(authority);
+        return is_usable.then(|| origin.clone());
+    }
+    let peer = peer?;
+    if !is_direct_loopback(app, Some(peer), headers) {
+        return None;
+    }
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let scheme = match listen::is_secure(peer, headers, &app.trusted_proxies) {
+        true => "https",
+        false => "http",
+    };
+    Some(format!("{scheme}://{}", host.to_ascii_lowercase()))
+}
+
+/// Adds the challenge of `/mcp` to a refusal. `error` is a code of RFC 6750; `None` if the request
+/// had no credential.
+pub fn challenge(
+    refusal: ApiError,
+    (app, peer, headers): (&App, Option<Peer>, &HeaderMap),
+    uri: &Uri,
+    error: Option<&str>,
+) -> ApiError {
+    let mut text = r#"Bearer realm="svc""#.to_owned();
+    if let Some(error) = error {
+        text += &format!(r#", error="{error}""#);
+    }
+    match issuer(app, peer, headers) {
+        Some(issuer) => {
+            let query = uri.query().filter(|query| *query == "tools=search");
+            let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+            text += &format!(
+                r#", resource_metadata="{issuer}/.well-known/oauth-protected-resource/mcp{query}", scope="mcp""#
+            );
+        }
+        None if error == Some("insufficient_scope") => text += r#", scope="mcp""#,
+        None => {}
+    }
+    refusal.challenge(text)
+}

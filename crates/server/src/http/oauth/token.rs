@@ -1,0 +1,172 @@
+//! `/token`, `/register`, `/revoke` and `/device_authorization`, for apps.
+
+use axum::{
+    extract::{Extension, Request},
+    response::{IntoResponse, Response},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::{HeaderMap, StatusCode, header};
+
+use super::{
+    error::{OAuthFailure, OAuthResult},
+    for_any_site,
+    issuer::issuer,
+    params::{Form, Params, small_body},
+};
+use crate::{
+    app::App,
+    http::{
+        error::protect,
+        listen::{Peer, client_address},
+    },
+    oauth::{CodeExchange, NewRegistration, OAuthError, Presented, Refresh},
+};
+
+const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+pub async fn token(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Form(mut params): Form,
+) -> OAuthResult<Response> {
+    let issuer = require_issuer(&app, peer, &headers)?;
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    app.oauth.count_token_request(address)?;
+    let client = presented(&headers, &mut params)?;
+    let issued = match params.require("grant_type")?.as_str() {
+        "authorization_code" => {
+            let request = CodeExchange {
+                client,
+                code: params.require("code")?,
+                verifier: params.require("code_verifier")?,
+                redirect_uri: params.take("redirect_uri"),
+                machine: params.take("machine"),
+                resources: params.resources,
+                issuer,
+            };
+            app.oauth.exchange_code(request).await?
+        }
+        "refresh_token" => {
+            let request = Refresh {
+                client,
+                token: params.require("refresh_token")?,
+                scope: params.take("scope"),
+                resources: params.resources,
+                issuer,
+            };
+            app.oauth.refresh(request).await?
+        }
+        DEVICE_GRANT => {
+            let code = params.require("device_code")?;
+            app.oauth.poll_device(&client.client_id, &code).await?
+        }
+        other => {
+            let other: String = other.chars().take(60).collect();
+            let text = format!("the grant type `{other}` is not supported");
+            return Err(OAuthError::refused("unsupported_grant_type", text).into());
+        }
+    };
+    Ok(json(StatusCode::OK, &issued))
+}
+
+pub async fn register(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    request: Request,
+) -> OAuthResult<Response> {
+    require_issuer(&app, peer, &headers)?;
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    let body = small_body(&app, request).await?;
+    let new: NewRegistration = serde_json::from_slice(&body).map_err(|error| {
+        OAuthError::refused("invalid_client_metadata", format!("in the body: {error}"))
+    })?;
+    let registered = app.oauth.register(new, address).await?;
+    Ok(json(StatusCode::CREATED, &registered))
+}
+
+/// Always 200: whoever presents a token may end it, and others learn nothing (RFC 7009).
+pub async fn revoke(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Form(mut params): Form,
+) -> OAuthResult<Response> {
+    require_issuer(&app, peer, &headers)?;
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    app.oauth.count_token_request(address)?;
+    let token = params.require("token")?;
+    app.oauth.revoke_token(&token).await?;
+    Ok(for_any_site(StatusCode::OK.into_response()))
+}
+
+pub async fn device_authorization(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Form(mut params): Form,
+) -> OAuthResult<Response> {
+    let issuer = require_issuer(&app, peer, &headers)?;
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    let client_id = params.require("client_id")?;
+    let machine = params.take("machine").unwrap_or_default();
+    let started = app
+        .oauth
+        .start_device(&issuer, (&client_id, &machine), address)
+        .await?;
+    Ok(json(StatusCode::OK, &started))
+}
+
+fn require_issuer(app: &App, peer: Peer, headers: &HeaderMap) -> Result<String, OAuthFailure> {
+    issuer(app, Some(peer), headers).ok_or_else(|| OAuthFailure::Unreadable {
+        status: StatusCode::NOT_FOUND,
+        description: "this server does not connect apps by OAuth; an administrator can set `public_url` to an https address".to_owned(),
+    })
+}
+
+/// The app of a request: `Authorization: Basic …` or parameters, never both.
+fn presented(headers: &HeaderMap, params: &mut Params) -> Result<Presented, OAuthError> {
+    let Some(basic) = headers.get(header::AUTHORIZATION) else {
+        return Ok(Presented {
+            client_id: params.require("client_id")?,
+            secret: params.take("client_secret"),
+        });
+    };
+    let invalid = || {
+        let text =
+            "the header `Authorization` must be `Basic` with the id and the secret of the app";
+        OAuthError::refused("invalid_client", text)
+    };
+    let text = basic.to_str().map_err(|_| invalid())?;
+    let (scheme, encoded) = text.split_once(' ').ok_or_else(invalid)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(invalid());
+    }
+    let decoded = STANDARD.decode(encoded.trim()).map_err(|_| invalid())?;
+    let decoded = String::from_utf8(decoded).map_err(|_| invalid())?;
+    let (id, secret) = decoded.split_once(':').ok_or_else(invalid)?;
+    // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
+    let [client_id, secret] = [id, secret].map(|part| {
+        let pair = format!("x={part}");
+        let mut pairs = form_urlencoded::parse(pair.as_bytes());
+        pairs
+            .next()
+            .map(|(_, value)| value.into_owned())
+            .unwrap_or_default()
+    });
+    if params.take("client_id").is_some_and(|id| id != client_id) {
+        return Err(invalid());
+    }
+    Ok(Presented {
+        client_id,
+        secret: (!secret.is_empty()).then_some(secret),
+    })
+}
+
+/// An answer that may hold a secret: caches must not store it.
+fn json(status: StatusCode, body: &impl serde::Serialize) -> Response {
+    let mut response = for_any_site((status, axum::Json(body)).into_response());
+    protect(response.headers_mut());
+    response
+}

@@ -1,0 +1,88 @@
+//! Limits the requests of one address that need no credential.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv4Addr},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use super::network;
+
+/// Networks that are counted one by one. Further networks share one counter.
+const NETWORKS_MAX: usize = 10_000;
+/// The counter that further networks share.
+const REST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// At most `count` requests of one network within `window`.
+pub struct AddressLimit {
+    count: u32,
+    window: Duration,
+    /// The start of each network's window, and its requests since then.
+    taken: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+}
+
+impl AddressLimit {
+    pub fn new(count: u32, window: Duration) -> Self {
+        Self {
+            count,
+            window,
+            taken: Mutex::default(),
+        }
+    }
+
+    /// Counts a request. The error is the time until the next one is accepted.
+    pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let mut taken = self.taken.lock();
+        let mut key = network(address);
+        if !taken.contains_key(&key) && taken.len() >= NETWORKS_MAX {
+            let window = self.window;
+            taken.retain(|_, (start, _)| now.saturating_duration_since(*start) < window);
+            if taken.len() >= NETWORKS_MAX {
+                key = REST;
+            }
+        }
+        let (start, count) = taken.entry(key).or_insert((now, 0));
+        let age = now.saturating_duration_since(*start);
+        if age >= self.window {
+            (*start, *count) = (now, 0);
+        }
+        if *count >= self.count {
+            return Err(self.window.saturating_sub(age));
+        }
+        *count += 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_requests_of_a_network_are_limited_and_the_number_of_networks_is() {
+        let limit = AddressLimit::new(2, Duration::from_secs(60));
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let one: IpAddr = "2001:db8::1".parse().expect("an address");
+        let same: IpAddr = "2001:db8::2".parse().expect("an address");
+        let other: IpAddr = "192.0.2.1".parse().expect("an address");
+        assert_eq!(limit.take(one, at(0)), Ok(()));
+        assert_eq!(limit.take(same, at(10)), Ok(()));
+        assert_eq!(limit.take(one, at(20)), Err(Duration::from_secs(40)));
+        assert_eq!(limit.take(other, at(20)), Ok(()));
+        assert_eq!(limit.take(one, at(60)), Ok(()));
+        for n in 0..NETWORKS_MAX as u32 {
+            let _ = limit.take(Ipv4Addr::from_bits(0x0a00_0000 + n).into(), at(61));
+        }
+        assert!(limit.taken.lock().len() <= NETWORKS_MAX + 1);
+        // The networks that came too late share a counter, and known ones keep theirs.
+        assert!(
+            limit
+                .take("198.51.100.1".parse().expect("one"), at(62))
+                .is_err()
+        );
+        assert_eq!(limit.take(one, at(62)), Ok(()));
+    }
+}

@@ -1,0 +1,294 @@
+//! Side links: links of agents whose home link is at another server of the zone.
+//!
+//! A side link carries calls, and the registration that the home server has accepted. It must never
+//! change the state of the space, its health, its log, its subscriptions or the audit.
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::{
+    CanonicalName, ServerId, SpaceId,
+    space::{State, StopReason},
+};
+use svc_link::{
+    AcceptedRegistration, Control, FEATURE_USERS, Goodbye, Hello, OutboxReader, Refusal,
+    RefusalCode, Register, SIDE_VERSION, SideLink,
+};
+use svc_protocol::agent_api::MethodServerState;
+use svc_store::spaces::SpaceRow;
+use tracing::{debug, warn};
+
+use super::{
+    Links,
+    session::{denial, draining, link_refusal},
+    tickets::AcceptedClaim,
+};
+use crate::{
+    identity::Caller,
+    lifecycle::LinkRefused,
+    live::{Availability, Link, LinkSetup, LiveSpace},
+    methods::publish::RegistrationRejected,
+};
+
+/// The minimum time that a link stays after another link of its agent has replaced it: callers that
+/// chose the old link just before still send on it.
+const REPLACED_LINGER: Duration = Duration::from_millis(250);
+const IDLE_CHECK: Duration = Duration::from_millis(10);
+
+impl Links {
+    /// Decides whether to accept a side link, and attaches it to the space.
+    pub(super) async fn admit_side(
+        self: &Arc<Self>,
+        hello: &Hello,
+        side: &SideLink,
+        caller: Caller,
+        space: SpaceId,
+    ) -> Result<(Arc<LiveSpace>, Arc<Link>, OutboxReader), Refusal> {
+        if self.shutdown.is_cancelled() {
+            return Err(draining());
+        }
+        let identity = self.lifecycle.identity_of(space).await;
+        let identity = identity.map_err(link_refusal)?;
+        let (live, _transition) = self.enter_locked(identity, space).await;
+        let checked = self.check_side(hello, &caller, space).await;
+        if let Err(refusal) = checked {
+            // A space that never had a link here was entered for this link only.
+            if live.link_number() == 0 && refusal.code != RefusalCode::HomeHere {
+                self.forget(space);
+            }
+            return Err(refusal);
+        }
+        let (link, outgoing) = Link::new(LinkSetup {
+            instance: hello.instance.clone(),
+            caller,
+            names_users: hello.has_feature(FEATURE_USERS),
+            is_side: true,
+            learns_servers: false,
+            moves_home: false,
+            user_key: self.keys.users_of(space),
+        });
+        let welcome = self.welcome(&live, SIDE_VERSION, Default::default(), None);
+        let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
+        match live.attach(Arc::clone(&link)) {
+            Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
+            // The agent has made another server its home. Calls in flight on the home link finish.
+            Some(old) if !old.is_side() => self.retire(old),
+            // The agent has given up the old link.
+            Some(old) => old.closing().end(Goodbye::Reconnect),
+            None => {}
+        }
+        // Check again: a revocation that happened before `attach` did not find this link.
+        if let Some(reason) = self.find_denial(&live) {
+            link.closing().end(reason);
+        }
+        self.expect_takeover(&live);
+        debug!(space.id = %space, space.name = %live.name, home.id = %side.home, "side link");
+        Ok((Arc::clone(&live), link, outgoing))
+    }
+
+    async fn check_side(
+        &self,
+        hello: &Hello,
+        caller: &Caller,
+        space: SpaceId,
+    ) -> Result<(), Refusal> {
+        let directory = &self.publisher.directory;
+        directory
+            .recheck(caller, svc_clock::now())
+            .map_err(denial)?;
+        let read = self.lifecycle.find_with_instance(space).await;
+        let (row, instance) = read.map_err(|error| link_refusal(LinkRefused::Store(error)))?;
+        let is_same_agent = instance.as_ref() == Some(&hello.instance);
+        check_home(row.as_ref(), is_same_agent, self.server_id)
+    }
+
+    /// Handles a control message of a side link.
+    pub(super) async fn handle_side_control(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        message: Control,
+    ) {
+        match message {
+            Control::Register(register) => self.take_over(live, link, id, *register).await,
+            Control::Unregister => {
+                let _transition = live.transition.lock().await;
+                if live.is_current(link) {
+                    self.registry.withdraw(live.id);
+                    let _ = link.control(id, &Control::Unregistered);
+                }
+            }
+            Control::MethodServer { state, .. } => {
+                let _transition = live.transition.lock().await;
+                if live.is_current(link) && live.availability() != Availability::Unlinked {
+                    live.set_availability(match state {
+                        MethodServerState::Running => Availability::Ready,
+                        MethodServerState::Restarting => Availability::Restarting,
+                    });
+                }
+            }
+            other => {
+                warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message on a side link");
+                link.closing().end(Goodbye::Protocol);
+            }
+        }
+    }
+
+    /// Takes over a registration that the agent's home server has accepted.
+    async fn take_over(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        register: Register,
+    ) {
+        let taken_over = self.try_take_over(live, link, id, register).await;
+        self.conclude(live, link, id, taken_over).await;
+    }
+
+    async fn try_take_over(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        register: Register,
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
+        let ticket = register
+            .ticket
+            .clone()
+            .ok_or(RegistrationRejected::Ticket)?;
+        let place = register.place.ok_or(RegistrationRejected::Ticket)?;
+        let checked = self.publisher.check_accepted(live, register).await?;
+        let generation = checked.generation();
+        let claim = AcceptedClaim {
+            space: live.id,
+            instance: &link.instance,
+            generation,
+            place,
+            replaces: checked.replaces(),
+            digest: checked.digest(),
+        };
+        if !self.keys.is_valid(&ticket, claim) {
+            return Err(RegistrationRejected::Ticket);
+        }
+        let _transition = live.transition.lock().await;
+        if !live.is_current(link) || link.closing().is_ended() {
+            return Ok(Vec::new());
+        }
+        if !live.may_take_over(&link.instance, generation) {
+            return Err(RegistrationRejected::Outdated);
+        }
+        self.publisher.publish(checked, |accepted| {
+            live.note_taken_over(&link.instance, generation);
+            live.set_registration_error(None);
+            // The home server has already sent the warnings.
+            let accepted = AcceptedRegistration {
+                warnings: Vec::new(),
+                ..accepted
+            };
+            let _ = link.control(id, &Control::Registered(accepted));
+            live.set_availability(Availability::Ready);
+        })
+    }
+
+    /// Lets the calls of a replaced link finish, then ends the link.
+    pub(super) fn retire(&self, old: Arc<Link>) {
+        let limit = self.policy.drain;
+        self.tasks.spawn(async move {
+            let finished = async {
+                tokio::time::sleep(REPLACED_LINGER).await;
+                while !old.is_idle() && !old.closing().is_ended() {
+                    tokio::time::sleep(IDLE_CHECK).await;
+                }
+            };
+            let _ = tokio::time::timeout(limit.max(REPLACED_LINGER), finished).await;
+            old.closing().end(Goodbye::Reconnect);
+        });
+    }
+
+    /// Removes an ended side link from its space. Its methods stay listed for the grace period.
+    pub(super) async fn part_side(self: &Arc<Self>, live: Arc<LiveSpace>, link: &Arc<Link>) {
+        let _transition = live.transition.lock().await;
+        if !live.detach(link) {
+            return; // Another link has replaced this one.
+        }
+        if link.agent_goodbye() == Some(Goodbye::AgentStopping) {
+            self.registry.withdraw(live.id);
+            self.forget(live.id);
+        } else if !self.shutdown.is_cancelled() {
+            debug!(space.id = %live.id, space.name = %live.name, "side link lost");
+            self.expect_side(&live);
+        }
+    }
+
+    /// Removes the methods of a lost side link unless a new link comes within the grace period.
+    fn expect_side(self: &Arc<Self>, live: &Arc<LiveSpace>) {
+        let (links, live, lost) = (Arc::clone(self), Arc::clone(live), live.link_number());
+        self.tasks.spawn(async move {
+            if !links.wait_grace().await {
+                return;
+            }
+            let _transition = live.transition.lock().await;
+            if live.link().is_none() && live.link_number() == lost {
+                links.registry.withdraw(live.id);
+                links.forget(live.id);
+            }
+        });
+    }
+
+    /// Removes the methods of an earlier link unless this side link brings a registration within the
+    /// grace period.
+    fn expect_takeover(self: &Arc<Self>, live: &Arc<LiveSpace>) {
+        if self.registry.count_of(live.id) == 0 {
+            return;
+        }
+        let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
+        self.tasks.spawn(async move {
+            if !links.wait_grace().await {
+                return;
+            }
+            let _transition = live.transition.lock().await;
+            let waits = live.link().is_some() && live.availability() == Availability::Unlinked;
+            if live.link_number() == expected && waits {
+                links.registry.withdraw(live.id);
+            }
+        });
+    }
+}
+
+/// Whether the agent may have a side link here: it must be the agent that has the home link of the
+/// space, and the home link must be at another server.
+fn check_home(row: Option<&SpaceRow>, is_same_agent: bool, here: ServerId) -> Result<(), Refusal> {
+    let Some(row) = row.filter(|row| row.state != State::Deleted) else {
+        return Err(link_refusal(LinkRefused::Gone));
+    };
+    if row.stop_reason == Some(StopReason::Requested) {
+        return Err(link_refusal(LinkRefused::Stopped));
+    }
+    if row.state != State::Deployed || !is_same_agent {
+        let detail = "this agent has no home link; a side link needs one";
+        return Err(Refusal::new(RefusalCode::NoHome, detail, true));
+    }
+    if row.node_id == Some(here) {
+        let detail = "the home link of the space is at this server";
+        return Err(Refusal::new(RefusalCode::HomeHere, detail, true));
+    }
+    Ok(())
+}
+
+/// The goodbye to a side link after a change of the space; `None` if the link may stay.
+pub(super) fn side_goodbye(row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
+    let Some(row) = row else {
+        return Some(Goodbye::Revoked);
+    };
+    if row.stop_reason == Some(StopReason::Requested) {
+        return Some(Goodbye::SpaceStopped);
+    }
+    if row.state != State::Deployed {
+        return Some(Goodbye::Reconnect);
+    }
+    (!is_same_agent).then_some(Goodbye::Replaced)
+}
+
+#[cfg(test)]
+mod tests;

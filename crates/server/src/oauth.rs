@@ -1,0 +1,168 @@
+//! OAuth 2.1: apps get limited tokens of a user, after the user agreed on a page of this server.
+//!
+//! Parts: `clients` knows apps (`documents` reads the description that an app publishes,
+//! `registration` takes one that an app sends). `consents` keeps what an app asks until the user
+//! answers. `exchange` turns the code of an answer into tokens, `refresh` renews them. `grants` lists
+//! and ends what users gave, `devices` logs in machines without a browser.
+//!
+//! Invariants: a token of an app always has scopes. Every secret is stored as a hash. A code or a
+//! refresh token is checked completely before it is used up. One transaction uses up a code and
+//! inserts its tokens, so a crash leaves either both or none. Grants and access tokens are records of
+//! the directory: a revocation takes effect with its commit, on every server of a zone.
+
+mod clients;
+mod consents;
+mod devices;
+mod documents;
+mod error;
+mod exchange;
+mod grants;
+mod known_apps;
+mod refresh;
+mod registration;
+mod resource;
+mod tokens;
+
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use svc_clock::Clock;
+use svc_store::{Store, StoreError, oauth as rows};
+use tokio::sync::Semaphore;
+
+pub use clients::Presented;
+pub use consents::{Asked, Question};
+pub use devices::StartedDevice;
+pub use error::OAuthError;
+pub use exchange::CodeExchange;
+pub use refresh::Refresh;
+pub use registration::{NewRegistration, Registered};
+pub use resource::{Resource, mcp_resource};
+pub use tokens::IssuedToken;
+
+use crate::{
+    events::deliver::Deliverers,
+    identity::{AffectedRecords, Identity},
+    limits::{AddressLimit, MinuteLimit},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Questions of apps from one address within a minute.
+const QUESTIONS_PER_MINUTE: u32 = 60;
+/// Apps that register themselves from one address within an hour.
+const REGISTRATIONS_PER_HOUR: u32 = 20;
+/// Requests for tokens from one address within a minute. Renewals of apps count too.
+const TOKENS_PER_MINUTE: u32 = 600;
+/// Documents of apps that are read for one address within a minute.
+const DOCUMENTS_PER_MINUTE: u32 = 30;
+/// Documents of apps that are read at the same time.
+const DOCUMENTS_AT_ONCE: usize = 8;
+/// Codes of devices that one user may try within a minute.
+const USER_CODES_PER_MINUTE: usize = 10;
+/// An app that registered itself and that nobody connects is forgotten after this time.
+const UNUSED_APP_KEPT: Duration = DAY.saturating_mul(30);
+
+/// What administrators decide.
+#[derive(Clone, Debug)]
+pub struct OAuthPolicy {
+    /// Whether apps can be connected.
+    pub enabled: bool,
+    /// Whether apps may register themselves.
+    pub registration: bool,
+    /// Hosts whose apps may be connected, with their subdomains; empty for all. Apps that register
+    /// themselves have no verified host and are then refused.
+    pub client_hosts: Vec<String>,
+    pub access_lifetime: Duration,
+    /// Lifetime of the API tokens that `svc login` gets.
+    pub login_token_lifetime: Duration,
+}
+
+impl Default for OAuthPolicy {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            registration: true,
+            client_hosts: Vec::new(),
+            access_lifetime: Duration::from_secs(60 * 60),
+            login_token_lifetime: 90 * DAY,
+        }
+    }
+}
+
+/// The service behind `/authorize`, `/token` and `/api/oauth`.
+pub struct OAuth {
+    store: Store,
+    identity: Identity,
+    /// For documents of apps.
+    deliverers: Arc<Deliverers>,
+    clock: Clock,
+    policy: OAuthPolicy,
+    questions: AddressLimit,
+    registrations: AddressLimit,
+    token_requests: AddressLimit,
+    documents: AddressLimit,
+    reading: Semaphore,
+    user_codes: MinuteLimit,
+}
+
+impl OAuth {
+    pub fn new(
+        store: Store,
+        identity: Identity,
+        deliverers: Arc<Deliverers>,
+        clock: Clock,
+        policy: OAuthPolicy,
+    ) -> Self {
+        Self {
+            store,
+            identity,
+            deliverers,
+            clock,
+            policy,
+            questions: AddressLimit::new(QUESTIONS_PER_MINUTE, MINUTE),
+            registrations: AddressLimit::new(REGISTRATIONS_PER_HOUR, MINUTE * 60),
+            token_requests: AddressLimit::new(TOKENS_PER_MINUTE, MINUTE),
+            documents: AddressLimit::new(DOCUMENTS_PER_MINUTE, MINUTE),
+            reading: Semaphore::new(DOCUMENTS_AT_ONCE),
+            user_codes: MinuteLimit::new(USER_CODES_PER_MINUTE),
+        }
+    }
+
+    pub fn policy(&self) -> &OAuthPolicy {
+        &self.policy
+    }
+
+    /// Counts a request to `/token` or `/revoke`.
+    pub fn count_token_request(&self, address: IpAddr) -> Result<(), OAuthError> {
+        take(&self.token_requests, address)
+    }
+
+    /// Removes what has expired. The server calls this at intervals.
+    pub async fn prune(&self) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        self.identity
+            .change(move |tx| {
+                rows::consents::delete_expired(tx, now)?;
+                rows::devices::delete_expired(tx, now)?;
+                rows::codes::delete_expired(tx, now.minus(exchange::USED_CODE_KEPT))?;
+                rows::clients::delete_unused(tx, now.minus(UNUSED_APP_KEPT))?;
+                let mut users = rows::grants::delete_expired(tx, now)?;
+                users.extend(rows::tokens::delete_expired(tx, now)?);
+                users.sort_unstable();
+                users.dedup();
+                Ok(((), AffectedRecords::users(users)))
+            })
+            .await
+    }
+}
+
+fn take(limit: &AddressLimit, address: IpAddr) -> Result<(), OAuthError> {
+    limit
+        .take(address, Instant::now())
+        .map_err(|retry_after| OAuthError::TooMany { retry_after })
+}

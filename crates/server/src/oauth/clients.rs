@@ -1,0 +1,348 @@
+//! Apps: who presents which `client_id`, and what administrators do with apps.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+use subtle::ConstantTimeEq;
+use svc_core::{
+    OAuthClientId, Timestamp,
+    credential::CredentialKind,
+    name::check_free_name,
+    oauth::{ClientKind, RedirectUri},
+};
+use svc_protocol::api;
+use svc_store::{
+    PageRequest, Tx, audit,
+    oauth::{self as rows, clients::ClientRow},
+};
+use uuid::Uuid;
+
+use super::{
+    OAuth,
+    documents::{host_of, usable_uris},
+    error::OAuthError,
+    known_apps::{self, KnownApp},
+};
+use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
+
+/// The most apps without a user that the server keeps, besides those of administrators. A further one
+/// replaces the oldest: a limit that refused new apps would let a stranger keep all others out.
+pub const UNUSED_MAX: u32 = 1_000;
+
+/// How an app identifies itself in a request for tokens.
+#[derive(Clone, Default)]
+pub struct Presented {
+    pub client_id: String,
+    /// Only apps that an administrator added have one.
+    pub secret: Option<String>,
+}
+
+impl OAuth {
+    /// The app with this `client_id`, for `/authorize`. Reads its document if the server does not
+    /// know it or its copy is old.
+    pub(super) async fn find_client(
+        &self,
+        client_id: &str,
+        asking: IpAddr,
+    ) -> Result<ClientRow, OAuthError> {
+        let id = client_id.to_owned();
+        let known = self
+            .store
+            .read(move |tx| rows::clients::find_presented(tx, &id))
+            .await?;
+        let client = match known {
+            Some(known) if known.kind != ClientKind::Metadata => known,
+            Some(known) if known.fresh_until > self.clock.now() => known,
+            known => self.learn_client(client_id, known, asking).await?,
+        };
+        self.check_policy(&client)?;
+        Ok(client)
+    }
+
+    /// Refuses an app that an administrator blocked or that the policy excludes.
+    pub(super) fn check_policy(&self, client: &ClientRow) -> Result<(), OAuthError> {
+        if client.blocked {
+            return Err(OAuthError::refused(
+                "unauthorized_client",
+                format!("an administrator blocked the app `{}`", client.name),
+            ));
+        }
+        if self.permits(client) {
+            return Ok(());
+        }
+        let text = "this server accepts apps of certain hosts only; ask an administrator (`oauth.client_hosts`)";
+        Err(OAuthError::refused("unauthorized_client", text))
+    }
+
+    fn permits(&self, client: &ClientRow) -> bool {
+        let hosts = &self.policy.client_hosts;
+        match client.kind {
+            ClientKind::Builtin | ClientKind::Manual => true,
+            // Those that registered before `registration` was switched off stay.
+            ClientKind::Registered => hosts.is_empty(),
+            ClientKind::Metadata => {
+                let host = host_of(&client.client_id).unwrap_or_default();
+                hosts.is_empty()
+                    || hosts
+                        .iter()
+                        .any(|allowed| host == allowed || host.ends_with(&format!(".{allowed}")))
+            }
+        }
+    }
+
+    async fn learn_client(
+        &self,
+        client_id: &str,
+        known: Option<ClientRow>,
+        asking: IpAddr,
+    ) -> Result<ClientRow, OAuthError> {
+        let now = self.clock.now();
+        let described = match known_apps::find(client_id) {
+            Some(app) if app.kind == ClientKind::Builtin => from_known(app, now),
+            copy if host_of(client_id).is_some() => {
+                match (self.read_document(client_id, asking).await, known, copy) {
+                    (Ok(document), ..) => ClientRow {
+                        name: document.name,
+                        redirect_uris: document.redirect_uris,
+                        fresh_until: document.fresh_until,
+                        ..new_client(client_id, ClientKind::Metadata, now)
+                    },
+                    // The site may be down for a while: what was read before stays valid.
+                    (Err(OAuthError::Refused { .. }), Some(known), _) => return Ok(known),
+                    (Err(OAuthError::Refused { .. }), None, Some(copy)) => from_known(copy, now),
+                    (Err(error), ..) => return Err(error),
+                }
+            }
+            _ => {
+                return Err(OAuthError::invalid_client(format!(
+                    "the app `{}` is not known here; let it register again",
+                    client_id.chars().take(100).collect::<String>()
+                )));
+            }
+        };
+        let stored = self
+            .store
+            .write(move |tx| {
+                let stored = rows::clients::put_document(tx, &described)?;
+                rows::clients::delete_oldest_unused(tx, UNUSED_MAX)?;
+                Ok(stored)
+            })
+            .await?;
+        Ok(stored)
+    }
+
+    /// The app of a request for tokens, inside its transaction. The app must be known and, if it has
+    /// a secret, present it.
+    pub(super) fn authenticate_client(
+        &self,
+        tx: &mut Tx<'_>,
+        presented: &Presented,
+    ) -> Result<ClientRow, OAuthError> {
+        let unknown = || OAuthError::invalid_client("the app is not known here");
+        let client = rows::clients::find_presented(tx, &presented.client_id)?;
+        let client = client.ok_or_else(unknown)?;
+        if let Some(expected) = &client.secret_hash {
+            let secret = presented.secret.as_deref().map(hash_secret);
+            let is_right = secret.is_some_and(|secret| bool::from(secret.ct_eq(expected)));
+            if !is_right {
+                return Err(OAuthError::invalid_client(
+                    "the secret of the app is missing or wrong",
+                ));
+            }
+        }
+        self.check_policy(&client)?;
+        Ok(client)
+    }
+
+    pub async fn list_clients(&self, page: PageRequest) -> Result<api::Apps, IdentityError> {
+        let page = self
+            .store
+            .read(move |tx| {
+                let page = rows::clients::list(tx, page)?;
+                let mut counts = Vec::new();
+                for client in &page.items {
+                    counts.push(rows::grants::count_of_client(tx, client.id)?);
+                }
+                Ok((page, counts))
+            })
+            .await?;
+        let (page, counts) = page;
+        let mut counts = counts.into_iter();
+        let page = page.map(|client| api::App {
+            grants: counts.next().unwrap_or_default(),
+            ..shown(client)
+        });
+        Ok(page.into_list())
+    }
+
+    /// Adds an app. Only this answer contains its secret.
+    pub async fn create_client(
+        &self,
+        caller: &Caller,
+        new: api::NewApp,
+    ) -> Result<api::App, IdentityError> {
+        check_free_name("app", &new.name)?;
+        let invalid = |message| IdentityError::invalid("invalid_redirect", message);
+        for uri in &new.redirect_uris {
+            RedirectUri::parse(uri).map_err(|error| {
+                invalid(format!("the redirect address `{uri}` is refused: {error}"))
+            })?;
+        }
+        let redirect_uris = usable_uris(&new.redirect_uris).map_err(invalid)?;
+        let secret = match new.confidential {
+            true => Some(Secret::new(CredentialKind::ClientSecret)?),
+            false => None,
+        };
+        let now = self.clock.now();
+        let client_id = format!("app-{}", Uuid::now_v7());
+        let client = ClientRow {
+            name: new.name,
+            redirect_uris,
+            secret_hash: secret.as_ref().map(|secret| secret.hash),
+            ..new_client(&client_id, ClientKind::Manual, now)
+        };
+        let entry = self.identity.entry(
+            caller,
+            "oauth.client_created",
+            ("oauth_client", client.id),
+            json!({"name": client.name, "redirect_uris": client.redirect_uris}),
+        );
+        let client = self
+            .identity
+            .change_as(caller, move |tx, _| {
+                rows::clients::insert(tx, &client)?;
+                audit::append(tx, &entry)?;
+                Ok::<_, IdentityError>((client, AffectedRecords::none()))
+            })
+            .await?;
+        Ok(api::App {
+            secret: secret.map(|secret| secret.text),
+            ..shown(client)
+        })
+    }
+
+    /// Blocks or unblocks an app. Blocking ends its grants.
+    pub async fn patch_client(
+        &self,
+        caller: &Caller,
+        id: OAuthClientId,
+        patch: api::AppPatch,
+    ) -> Result<api::App, IdentityError> {
+        let Some(blocked) = patch.blocked else {
+            let found = self
+                .store
+                .read(move |tx| rows::clients::find(tx, id))
+                .await?;
+            return found.map(shown).ok_or_else(|| not_found(id));
+        };
+        let action = match blocked {
+            true => "oauth.client_blocked",
+            false => "oauth.client_unblocked",
+        };
+        let mut entry = self
+            .identity
+            .entry(caller, action, ("oauth_client", id), json!({}));
+        let client = self
+            .identity
+            .change_as(caller, move |tx, _| {
+                let client = rows::clients::find(tx, id)?.ok_or_else(|| not_found(id))?;
+                rows::clients::set_blocked(tx, id, blocked)?;
+                let users = match blocked {
+                    true => rows::grants::delete_of_client(tx, id)?,
+                    false => Vec::new(),
+                };
+                entry.detail = json!({"name": client.name, "grants": users.len()});
+                audit::append(tx, &entry)?;
+                let client = ClientRow { blocked, ..client };
+                Ok::<_, IdentityError>((client, AffectedRecords::users(users)))
+            })
+            .await?;
+        Ok(shown(client))
+    }
+
+    /// Deletes an app with its grants. A blocked app cannot be deleted: with its record, the block
+    /// would be forgotten, and the app could be connected again.
+    pub async fn delete_client(
+        &self,
+        caller: &Caller,
+        id: OAuthClientId,
+    ) -> Result<(), IdentityError> {
+        let target = ("oauth_client", id);
+        let mut entry = self
+            .identity
+            .entry(caller, "oauth.client_deleted", target, json!({}));
+        self.identity
+            .change_as(caller, move |tx, _| {
+                let client = rows::clients::find(tx, id)?.ok_or_else(|| not_found(id))?;
+                if client.blocked && client.kind != ClientKind::Manual {
+                    return Err(IdentityError::conflict(
+                        "conflict",
+                        "the app is blocked, and the block would be lost; unblock it first",
+                    ));
+                }
+                let users = rows::grants::delete_of_client(tx, id)?;
+                rows::clients::delete(tx, id)?;
+                entry.detail = json!({"name": client.name, "grants": users.len()});
+                audit::append(tx, &entry)?;
+                Ok(((), AffectedRecords::users(users)))
+            })
+            .await
+    }
+}
+
+fn not_found(id: OAuthClientId) -> IdentityError {
+    IdentityError::not_found("app", id)
+}
+
+/// A record without name, addresses and secret.
+pub fn new_client(client_id: &str, kind: ClientKind, now: Timestamp) -> ClientRow {
+    ClientRow {
+        id: OAuthClientId(Uuid::now_v7()),
+        client_id: client_id.to_owned(),
+        kind,
+        name: String::new(),
+        redirect_uris: Vec::new(),
+        secret_hash: None,
+        fresh_until: now,
+        blocked: false,
+        created_at: now,
+        last_used_at: None,
+    }
+}
+
+/// The record of a known app. Its document is read again at the next use.
+fn from_known(app: &KnownApp, now: Timestamp) -> ClientRow {
+    ClientRow {
+        name: app.name.to_owned(),
+        redirect_uris: app.redirect_uris.iter().map(ToString::to_string).collect(),
+        ..new_client(app.client_id, app.kind, now)
+    }
+}
+
+/// An app as users see it.
+pub fn summary(client: &ClientRow) -> api::AppSummary {
+    let host = match client.kind {
+        ClientKind::Metadata => host_of(&client.client_id).map(str::to_owned),
+        ClientKind::Builtin | ClientKind::Registered | ClientKind::Manual => None,
+    };
+    api::AppSummary {
+        id: client.id,
+        client_id: client.client_id.clone(),
+        name: client.name.clone(),
+        kind: client.kind,
+        host,
+    }
+}
+
+fn shown(client: ClientRow) -> api::App {
+    api::App {
+        summary: summary(&client),
+        secret: None,
+        confidential: client.secret_hash.is_some(),
+        redirect_uris: client.redirect_uris,
+        blocked: client.blocked,
+        created_at: client.created_at,
+        last_used_at: client.last_used_at,
+        grants: 0,
+    }
+}

@@ -1,0 +1,233 @@
+//! Exchanges a code for the first tokens of a grant.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use svc_core::{
+    GrantId, Timestamp,
+    credential::CredentialKind,
+    oauth::{OAuthScope, RedirectUri, is_verifier},
+};
+use svc_store::{
+    Tx,
+    audit::{self, SYSTEM},
+    oauth::{self as rows, codes::CodeRow, grants::GrantRow},
+    users,
+};
+use uuid::Uuid;
+
+use super::{
+    OAuth,
+    clients::Presented,
+    consents::foreign_resource,
+    error::OAuthError,
+    resource::Resource,
+    tokens::{IssuedToken, NewPair, grant_expiry},
+};
+use crate::identity::{AffectedRecords, Secret, hash_secret};
+
+/// A used code is remembered this long after its expiry, so that a second use is noticed.
+pub const USED_CODE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Grants of one user. A further one replaces the one that was used longest ago.
+const GRANTS_PER_USER: u32 = 100;
+
+/// The parameters of the request.
+#[derive(Clone)]
+pub struct CodeExchange {
+    pub client: Presented,
+    pub code: String,
+    pub verifier: String,
+    pub redirect_uri: Option<String>,
+    pub resources: Vec<String>,
+    pub issuer: String,
+    /// The name of the token that the command line gets.
+    pub machine: Option<String>,
+}
+
+impl OAuth {
+    pub async fn exchange_code(
+        self: &std::sync::Arc<Self>,
+        request: CodeExchange,
+    ) -> Result<IssuedToken, OAuthError> {
+        if CredentialKind::recognise(&request.code) != Some(CredentialKind::AuthorizationCode) {
+            return Err(unknown_code());
+        }
+        let pair = NewPair::new()?;
+        let login_token = Secret::new(CredentialKind::ApiToken)?;
+        let (oauth, now) = (self.clone(), self.clock.now());
+        // A reuse of a code is refused, and yet the end of its grant must be committed.
+        let outcome = self.identity.change(move |tx| {
+            let code = match oauth.check_code(tx, &request, now)? {
+                Checked::Usable(code) => code,
+                Checked::Reused(code) => {
+                    let affected = oauth.end_reused(tx, &code)?;
+                    return Ok((Err(unknown_code()), affected));
+                }
+            };
+            let user = code.user_id;
+            let issued = if code.scopes.contains(OAuthScope::Cli) {
+                rows::codes::redeem(tx, &code.hash, now, None)?;
+                let name = request.machine.as_deref().unwrap_or_default();
+                oauth.issue_login_token(tx, user, name, login_token)?
+            } else {
+                let grant = oauth.insert_grant(tx, &code, now)?;
+                rows::codes::redeem(tx, &code.hash, now, Some(grant.id))?;
+                oauth.insert_pair(tx, &grant, &code.scopes, pair, now)?
+            };
+            rows::clients::set_last_used(tx, code.client_id, now)?;
+            Ok::<_, OAuthError>((Ok(issued), AffectedRecords::user(user)))
+        });
+        outcome.await?
+    }
+
+    /// Checks everything before the code is used up.
+    fn check_code(
+        &self,
+        tx: &mut Tx<'_>,
+        request: &CodeExchange,
+        now: Timestamp,
+    ) -> Result<Checked, OAuthError> {
+        let client = self.authenticate_client(tx, &request.client)?;
+        let code = rows::codes::find(tx, &hash_secret(&request.code))?
+            .filter(|code| code.client_id == client.id)
+            .ok_or_else(unknown_code)?;
+        if code.used_at.is_some() {
+            return Ok(Checked::Reused(code));
+        }
+        if code.expires_at <= now {
+            return Err(OAuthError::invalid_grant(
+                "the code has expired; connect again",
+            ));
+        }
+        let redirect_uri = request.redirect_uri.as_deref();
+        if redirect_uri.is_some_and(|uri| uri != code.redirect_uri) {
+            return Err(OAuthError::invalid_grant(
+                "`redirect_uri` is not the address that got the code",
+            ));
+        }
+        if !is_answer(&request.verifier, &code.challenge) {
+            return Err(OAuthError::invalid_grant(
+                "`code_verifier` does not fit the challenge",
+            ));
+        }
+        check_resources(&request.resources, &request.issuer, &code.resource)?;
+        let user = users::find(tx, code.user_id)?;
+        if !user.is_some_and(|user| user.active) {
+            return Err(OAuthError::invalid_grant("the user is not active"));
+        }
+        Ok(Checked::Usable(code))
+    }
+
+    fn insert_grant(
+        &self,
+        tx: &mut Tx<'_>,
+        code: &CodeRow,
+        now: Timestamp,
+    ) -> Result<GrantRow, OAuthError> {
+        let host = RedirectUri::parse(&code.redirect_uri)
+            .map(|uri| uri.shown_host().to_owned())
+            .unwrap_or_default();
+        let grant = GrantRow {
+            id: GrantId(Uuid::now_v7()),
+            user_id: code.user_id,
+            client_id: code.client_id,
+            scopes: code.scopes.clone(),
+            resource: code.resource.clone(),
+            redirect_host: host,
+            created_at: now,
+            last_used_at: Some(now),
+            expires_at: grant_expiry(now, now),
+        };
+        rows::grants::insert(tx, &grant)?;
+        rows::grants::delete_oldest_of_user(tx, code.user_id, GRANTS_PER_USER)?;
+        Ok(grant)
+    }
+
+    /// Somebody has a copy of the code: ends what was given for it.
+    fn end_reused(&self, tx: &mut Tx<'_>, code: &CodeRow) -> Result<AffectedRecords, OAuthError> {
+        if let Some(grant) = code.grant_id
+            && rows::grants::delete(tx, grant)?
+        {
+            let target = ("oauth_grant", grant);
+            let detail = json!({"user_id": code.user_id});
+            let entry = self
+                .identity
+                .entry_by(SYSTEM, "oauth.code_reused", target, detail);
+            audit::append(tx, &entry)?;
+        }
+        Ok(AffectedRecords::user(code.user_id))
+    }
+
+    /// An API token for `svc login`.
+    pub(super) fn issue_login_token(
+        &self,
+        tx: &mut Tx<'_>,
+        user: svc_core::UserId,
+        machine: &str,
+        secret: Secret,
+    ) -> Result<IssuedToken, OAuthError> {
+        let lifetime = self.policy.login_token_lifetime;
+        let token_id =
+            self.identity
+                .insert_login_token(tx, user, machine, secret.hash, lifetime)?;
+        Ok(IssuedToken {
+            access_token: secret.text,
+            token_type: "Bearer",
+            expires_in: lifetime.as_secs(),
+            refresh_token: None,
+            scope: OAuthScope::Cli.to_string(),
+            token_id: Some(token_id),
+        })
+    }
+}
+
+enum Checked {
+    Usable(CodeRow),
+    Reused(CodeRow),
+}
+
+/// Whether a PKCE verifier fits a challenge of the method `S256`.
+fn is_answer(verifier: &str, challenge: &str) -> bool {
+    let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+    is_verifier(verifier) && bool::from(digest.as_bytes().ct_eq(challenge.as_bytes()))
+}
+
+/// Checks that a request for tokens names the resource of its grant, or none.
+pub fn check_resources(
+    resources: &[String],
+    issuer: &str,
+    granted: &str,
+) -> Result<(), OAuthError> {
+    for resource in resources {
+        let found = Resource::parse(resource, issuer);
+        if found.is_none_or(|found| found.as_str() != granted) {
+            return Err(foreign_resource(resource));
+        }
+    }
+    Ok(())
+}
+
+/// The same answer for a code that never existed and one that was used.
+fn unknown_code() -> OAuthError {
+    OAuthError::invalid_grant("the code is not valid; connect again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_verifier_of_the_challenge_is_accepted() {
+        // RFC 7636, appendix B.
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+        assert!(is_answer(verifier, challenge));
+        for bad in ["", "short", &verifier[1..], challenge, &"a".repeat(129)] {
+            assert!(!is_answer(bad, challenge), "{bad}");
+        }
+        assert!(!is_answer(verifier, ""));
+    }
+}

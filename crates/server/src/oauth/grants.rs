@@ -1,0 +1,80 @@
+//! The apps that users connected.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+use svc_core::{GrantId, Permission, UserId};
+use svc_protocol::api;
+use svc_store::{PageRequest, audit, oauth as rows, users};
+
+use super::{OAuth, clients::summary};
+use crate::identity::{AffectedRecords, Caller, IdentityError};
+
+impl OAuth {
+    /// The grants of the caller or, for administrators of users, of anyone.
+    pub async fn list_grants(
+        &self,
+        caller: &Caller,
+        user: Option<UserId>,
+        page: PageRequest,
+    ) -> Result<api::Grants, IdentityError> {
+        let user = user.unwrap_or(caller.user.id);
+        check_user(caller, user)?;
+        let now = self.clock.now();
+        let reading = self.store.read(move |tx| {
+            let owner = users::find(tx, user)?;
+            let page = rows::grants::list(tx, user, now, page)?;
+            let mut clients = HashMap::new();
+            for grant in &page.items {
+                if let Some(client) = rows::clients::find(tx, grant.client_id)? {
+                    clients.insert(client.id, summary(&client));
+                }
+            }
+            Ok((owner, page, clients))
+        });
+        let (owner, mut page, clients) = reading.await?;
+        let owner = owner.ok_or_else(|| IdentityError::not_found("user", user))?;
+        page.items
+            .retain(|grant| clients.contains_key(&grant.client_id));
+        let page = page.map(|grant| api::Grant {
+            id: grant.id,
+            user_id: grant.user_id,
+            username: owner.username.clone(),
+            app: clients[&grant.client_id].clone(),
+            scopes: grant.scopes,
+            redirect_host: grant.redirect_host,
+            created_at: grant.created_at,
+            last_used_at: grant.last_used_at,
+            expires_at: grant.expires_at,
+        });
+        Ok(page.into_list())
+    }
+
+    /// Disconnects an app: its next request is refused.
+    pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), IdentityError> {
+        let mut entry =
+            self.identity
+                .entry(caller, "oauth.revoked", ("oauth_grant", id), json!({}));
+        self.identity
+            .change_as(caller, move |tx, caller| {
+                let not_found = || IdentityError::not_found("grant", id);
+                let grant = rows::grants::find(tx, id)?.ok_or_else(not_found)?;
+                check_user(caller, grant.user_id).map_err(|_| not_found())?;
+                rows::grants::delete(tx, id)?;
+                entry.detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
+                audit::append(tx, &entry)?;
+                Ok(((), AffectedRecords::user(grant.user_id)))
+            })
+            .await
+    }
+}
+
+fn check_user(caller: &Caller, user: UserId) -> Result<(), IdentityError> {
+    if user == caller.user.id || caller.may(Permission::ManageUsers) {
+        return Ok(());
+    }
+    Err(IdentityError::forbidden(
+        "permission_denied",
+        "you see your own connected apps only; for others you need the permission `manage_users`",
+    ))
+}

@@ -1,0 +1,137 @@
+//! Renews the tokens of a grant. Each refresh token is used once; a later use ends the grant, because
+//! somebody has a copy.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use svc_core::{Timestamp, credential::CredentialKind};
+use svc_store::{
+    Tx,
+    audit::{self, SYSTEM},
+    oauth::{
+        self as rows,
+        grants::GrantRow,
+        tokens::{AppTokenKind, AppTokenRow},
+    },
+    users,
+};
+
+use super::{
+    OAuth,
+    clients::Presented,
+    error::OAuthError,
+    exchange::check_resources,
+    tokens::{IssuedToken, NewPair},
+};
+use crate::identity::{AffectedRecords, hash_secret};
+
+/// A client whose answer was lost may present the same refresh token again within this time.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// The parameters of the request.
+#[derive(Clone)]
+pub struct Refresh {
+    pub client: Presented,
+    pub token: String,
+    pub scope: Option<String>,
+    pub resources: Vec<String>,
+    pub issuer: String,
+}
+
+impl OAuth {
+    pub async fn refresh(self: &Arc<Self>, request: Refresh) -> Result<IssuedToken, OAuthError> {
+        if CredentialKind::recognise(&request.token) != Some(CredentialKind::RefreshToken) {
+            return Err(unknown_token());
+        }
+        let pair = NewPair::new()?;
+        let (oauth, now) = (self.clone(), self.clock.now());
+        // A reuse is refused, and yet the end of the grant must be committed.
+        let outcome = self.identity.change(move |tx| {
+            let (token, grant) = oauth.check_refresh(tx, &request, now)?;
+            let affected = AffectedRecords::user(grant.user_id);
+            let is_reuse = |at: Timestamp| now.since(at) > GRACE;
+            if token.replaced_at.is_some_and(is_reuse) {
+                oauth.end_copied(tx, &grant)?;
+                return Ok((Err(unknown_token()), affected));
+            }
+            let scopes = match request.scope.as_deref() {
+                Some(asked) => grant.scopes.narrow(asked).ok_or_else(|| {
+                    let text = format!("the user granted `{}` only", grant.scopes);
+                    OAuthError::refused("invalid_scope", text)
+                })?,
+                None => grant.scopes.clone(),
+            };
+            rows::tokens::replace(tx, &token.hash, now)?;
+            let issued = oauth.insert_pair(tx, &grant, &scopes, pair, now)?;
+            rows::clients::set_last_used(tx, grant.client_id, now)?;
+            Ok::<_, OAuthError>((Ok(issued), affected))
+        });
+        outcome.await?
+    }
+
+    fn check_refresh(
+        &self,
+        tx: &mut Tx<'_>,
+        request: &Refresh,
+        now: Timestamp,
+    ) -> Result<(AppTokenRow, GrantRow), OAuthError> {
+        let client = self.authenticate_client(tx, &request.client)?;
+        let token = rows::tokens::find(tx, &hash_secret(&request.token))?
+            .filter(|token| token.kind == AppTokenKind::Refresh && token.expires_at > now)
+            .ok_or_else(unknown_token)?;
+        let grant = rows::grants::find(tx, token.grant_id)?
+            .filter(|grant| grant.client_id == client.id)
+            .ok_or_else(unknown_token)?;
+        let user = users::find(tx, grant.user_id)?;
+        if !user.is_some_and(|user| user.active) {
+            return Err(OAuthError::invalid_grant("the user is not active"));
+        }
+        check_resources(&request.resources, &request.issuer, &grant.resource)?;
+        Ok((token, grant))
+    }
+
+    fn end_copied(&self, tx: &mut Tx<'_>, grant: &GrantRow) -> Result<(), OAuthError> {
+        rows::grants::delete(tx, grant.id)?;
+        let detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
+        let target = ("oauth_grant", grant.id);
+        let entry = self
+            .identity
+            .entry_by(SYSTEM, "oauth.refresh_reused", target, detail);
+        Ok(audit::append(tx, &entry)?)
+    }
+
+    /// Ends a token (RFC 7009). A refresh token ends its grant. Unknown tokens are ignored.
+    pub async fn revoke_token(self: &Arc<Self>, token: &str) -> Result<(), OAuthError> {
+        let kind = CredentialKind::recognise(token);
+        if !matches!(
+            kind,
+            Some(CredentialKind::AccessToken | CredentialKind::RefreshToken)
+        ) {
+            return Ok(());
+        }
+        let (oauth, hash) = (self.clone(), hash_secret(token));
+        let change = self.identity.change(move |tx| {
+            let Some(token) = rows::tokens::find(tx, &hash)? else {
+                return Ok(((), AffectedRecords::none()));
+            };
+            match token.kind {
+                AppTokenKind::Access => rows::tokens::delete(tx, &hash)?,
+                AppTokenKind::Refresh => {
+                    rows::grants::delete(tx, token.grant_id)?;
+                    let target = ("oauth_grant", token.grant_id);
+                    let detail = json!({"user_id": token.user_id, "by": "app"});
+                    let entry = oauth
+                        .identity
+                        .entry_by(SYSTEM, "oauth.revoked", target, detail);
+                    audit::append(tx, &entry)?;
+                }
+            }
+            Ok::<_, OAuthError>(((), AffectedRecords::user(token.user_id)))
+        });
+        change.await
+    }
+}
+
+fn unknown_token() -> OAuthError {
+    OAuthError::invalid_grant("the refresh token is not valid; connect again")
+}

@@ -1,0 +1,117 @@
+//! The tokens of a grant.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use svc_core::{
+    GrantId, Id, Timestamp, TokenId, UserId, credential::CredentialKind, oauth::OAuthScopes,
+};
+use svc_store::{
+    StoreError, Tx,
+    oauth::{
+        self as rows,
+        grants::GrantRow,
+        tokens::{AppTokenKind, AppTokenRow},
+    },
+};
+use uuid::Uuid;
+
+use super::{DAY, OAuth};
+use crate::identity::{IdentityError, Secret};
+
+/// A grant that is not used ends after this time.
+const IDLE_LIFETIME: Duration = DAY.saturating_mul(30);
+/// Every grant ends after this time.
+const GRANT_LIFETIME: Duration = DAY.saturating_mul(180);
+/// Tokens of one grant, with refresh tokens that were used up. A further one replaces the oldest.
+const TOKENS_PER_GRANT: u32 = 32;
+
+/// The answer to a request for tokens.
+#[derive(Serialize)]
+pub struct IssuedToken {
+    pub(super) access_token: String,
+    pub(super) token_type: &'static str,
+    pub(super) expires_in: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refresh_token: Option<String>,
+    pub(super) scope: String,
+    /// The id of an API token, for `svc logout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) token_id: Option<TokenId>,
+}
+
+/// An access token and a refresh token. Without `Debug`: it holds secrets.
+pub(super) struct NewPair {
+    access: Secret,
+    refresh: Secret,
+}
+
+impl NewPair {
+    pub(super) fn new() -> Result<Self, IdentityError> {
+        Ok(Self {
+            access: Secret::new(CredentialKind::AccessToken)?,
+            refresh: Secret::new(CredentialKind::RefreshToken)?,
+        })
+    }
+}
+
+/// When a grant ends unless it is used.
+pub(super) fn grant_expiry(created_at: Timestamp, now: Timestamp) -> Timestamp {
+    now.plus(IDLE_LIFETIME).min(created_at.plus(GRANT_LIFETIME))
+}
+
+impl OAuth {
+    /// Inserts the tokens of a grant. `scopes` may be fewer than those of the grant.
+    pub(super) fn insert_pair(
+        &self,
+        tx: &mut Tx<'_>,
+        grant: &GrantRow,
+        scopes: &OAuthScopes,
+        pair: NewPair,
+        now: Timestamp,
+    ) -> Result<IssuedToken, StoreError> {
+        let lifetime = self.policy.access_lifetime;
+        let expires_at = grant_expiry(grant.created_at, now);
+        let access_until = now.plus(lifetime).min(expires_at);
+        let row = |kind, secret: &Secret, scopes: &OAuthScopes, expires_at| AppTokenRow {
+            kind,
+            hash: secret.hash,
+            expires_at,
+            ..new_row(grant.id, grant.user_id, scopes, now)
+        };
+        let access = row(AppTokenKind::Access, &pair.access, scopes, access_until);
+        // The refresh token keeps all scopes of the grant.
+        let refresh = row(
+            AppTokenKind::Refresh,
+            &pair.refresh,
+            &grant.scopes,
+            expires_at,
+        );
+        rows::tokens::insert(tx, &access)?;
+        rows::tokens::insert(tx, &refresh)?;
+        rows::tokens::delete_oldest_of_grant(tx, grant.id, TOKENS_PER_GRANT)?;
+        rows::grants::set_expiry(tx, grant.id, (now, expires_at))?;
+        Ok(IssuedToken {
+            access_token: pair.access.text,
+            token_type: "Bearer",
+            expires_in: access_until.since(now).as_secs(),
+            refresh_token: Some(pair.refresh.text),
+            scope: scopes.to_string(),
+            token_id: None,
+        })
+    }
+}
+
+fn new_row(grant: GrantId, user: UserId, scopes: &OAuthScopes, now: Timestamp) -> AppTokenRow {
+    AppTokenRow {
+        id: Id(Uuid::now_v7()),
+        grant_id: grant,
+        user_id: user,
+        kind: AppTokenKind::Access,
+        hash: Default::default(),
+        scopes: scopes.clone(),
+        created_at: now,
+        expires_at: now,
+        replaced_at: None,
+    }
+}

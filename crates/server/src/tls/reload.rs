@@ -1,0 +1,130 @@
+//! Reads the files of the certificate again when they change. Files that cannot be used leave the
+//! former certificate in service. Connections that exist keep the certificate they began with.
+
+use std::{error::Error, fs, os::unix::fs::MetadataExt, path::Path, sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use super::{ServedCertificate, TlsError, read};
+use crate::{metrics::Metrics, options::TlsFiles};
+
+/// Interval of looking at the files. Their notification by the system would not work on every file
+/// system, and misses links that point elsewhere.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Replaces the served certificate when its files change.
+pub struct Reloader {
+    files: TlsFiles,
+    served: Arc<ServedCertificate>,
+    /// The state of the files that were last read, whether or not they could be used.
+    read: FileStates,
+}
+
+impl Reloader {
+    /// Reads the files for the first time.
+    pub(super) fn new(files: &TlsFiles) -> Result<Self, TlsError> {
+        // Before the files are read: a later change is then noticed.
+        let states = FileStates::of(files);
+        Ok(Self {
+            served: Arc::new(ServedCertificate(RwLock::new(read(files)?))),
+            read: states,
+            files: files.clone(),
+        })
+    }
+
+    pub(super) fn served(&self) -> Arc<ServedCertificate> {
+        Arc::clone(&self.served)
+    }
+
+    pub async fn run(mut self, metrics: Arc<Metrics>, shutdown: CancellationToken) {
+        // The certificate and its key change one after the other, so changed files are read only when
+        // two looks in succession find them in the same state.
+        let mut changed = None;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = shutdown.cancelled() => return,
+            }
+            let files = self.files.clone();
+            let found = in_background(move || FileStates::of(&files)).await;
+            if found == self.read {
+                changed = None;
+            } else if changed != Some(found) {
+                changed = Some(found);
+            } else {
+                self.read = found;
+                self.reload(&metrics).await;
+            }
+        }
+    }
+
+    async fn reload(&self, metrics: &Metrics) {
+        let files = self.files.clone();
+        let reloaded: Result<Arc<CertifiedKey>, TlsError> =
+            in_background(move || read(&files)).await;
+        let cert = self.files.cert.display();
+        match reloaded {
+            Ok(certificate) => {
+                metrics.count_tls_reload(true);
+                *self.served.0.write() = certificate;
+                info!("new connections get the changed certificate of `{cert}`");
+            }
+            Err(error) => {
+                metrics.count_tls_reload(false);
+                let reason = error.source().map(|why| format!(": {why}"));
+                let reason = reason.unwrap_or_default();
+                error!("the former certificate of `{cert}` stays in use: {error}{reason}");
+            }
+        }
+    }
+}
+
+/// The files may be on a slow file system.
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work)
+        .await
+        .expect("reading files does not panic")
+}
+
+/// The states of the certificate and its key; `None` for a file that is missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FileStates {
+    cert: Option<FileState>,
+    key: Option<FileState>,
+}
+
+/// Differs after every change of a file, or of a link to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    /// Changes with the permissions too, which may be why a file could not be read.
+    changed: (i64, i64),
+}
+
+impl FileStates {
+    fn of(files: &TlsFiles) -> Self {
+        Self {
+            cert: FileState::of(&files.cert),
+            key: FileState::of(&files.key),
+        }
+    }
+}
+
+impl FileState {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}

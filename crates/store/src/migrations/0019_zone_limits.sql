@@ -1,0 +1,27 @@
+-- Limits that hold for the whole zone, and logs that any server can read.
+
+-- What the users of each server use of the limits: a JSON object. One row for each server.
+CREATE TABLE limit_use (
+    server_id TEXT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    uses TEXT NOT NULL
+);
+
+-- Failed logins. A slot is the hash of a name, an address or a pair of both, so the number of rows is
+-- limited.
+CREATE TABLE login_failures (
+    slot BIGINT PRIMARY KEY,
+    count BIGINT NOT NULL,
+    last BIGINT NOT NULL
+);
+
+-- Requests for the log of a space that is linked to another server. That server writes the lines.
+CREATE TABLE log_requests (
+    id TEXT PRIMARY KEY,
+    at BIGINT NOT NULL,
+    server_id TEXT NOT NULL,
+    space_id TEXT NOT NULL,
+    after_line BIGINT,
+    line_limit BIGINT NOT NULL,
+    lines TEXT
+);

@@ -1,0 +1,110 @@
+//! Apps.
+
+use svc_core::{OAuthClientId, Timestamp, oauth::ClientKind};
+
+use crate::{
+    conditions::Conditions,
+    error::StoreError,
+    page::{Page, PageRequest},
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClientRow {
+    pub id: OAuthClientId,
+    /// What the app presents.
+    pub client_id: String,
+    pub kind: ClientKind,
+    pub name: String,
+    pub redirect_uris: Vec<String>,
+    pub secret_hash: Option<Hash>,
+    /// When the document of an app of the kind `metadata` is read again.
+    pub fresh_until: Timestamp,
+    pub blocked: bool,
+    pub created_at: Timestamp,
+    pub last_used_at: Option<Timestamp>,
+}
+
+record! {
+    ClientRow in "oauth_clients": id, client_id, kind, name, redirect_uris, secret_hash, fresh_until,
+    blocked, created_at, last_used_at
+}
+
+pub fn insert(tx: &mut Tx<'_>, client: &ClientRow) -> Result<(), StoreError> {
+    tx.insert(client)
+}
+
+/// Inserts an app, or updates the name and the addresses of the app with the same `client_id`.
+/// Returns the stored app.
+pub fn put_document(tx: &mut Tx<'_>, client: &ClientRow) -> Result<ClientRow, StoreError> {
+    if let Some(known) = find_presented(tx, &client.client_id)? {
+        let client = ClientRow {
+            name: client.name.clone(),
+            redirect_uris: client.redirect_uris.clone(),
+            fresh_until: client.fresh_until,
+            ..known
+        };
+        tx.update(&client, "name, redirect_uris, fresh_until")?;
+        return Ok(client);
+    }
+    tx.insert(client)?;
+    Ok(client.clone())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<Option<ClientRow>, StoreError> {
+    tx.find_record("WHERE id = ?1", values![id])
+}
+
+/// The app that presents this `client_id`.
+pub fn find_presented(tx: &mut Tx<'_>, client_id: &str) -> Result<Option<ClientRow>, StoreError> {
+    tx.find_record("WHERE client_id = ?1", values![client_id])
+}
+
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<ClientRow>, StoreError> {
+    page.records(tx, Conditions::default())
+}
+
+pub fn set_blocked(tx: &mut Tx<'_>, id: OAuthClientId, blocked: bool) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE oauth_clients SET blocked = ?2 WHERE id = ?1",
+        values![id, blocked],
+    )
+}
+
+pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE oauth_clients SET last_used_at = ?2 WHERE id = ?1",
+        values![id, at],
+    )
+}
+
+pub fn delete(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<bool, StoreError> {
+    tx.changes("DELETE FROM oauth_clients WHERE id = ?1", values![id])
+}
+
+/// Apps that no administrator added and that nobody uses.
+const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
+     AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
+
+/// Deletes the unused apps that registered or were read longest ago, so that at most `keep` are left.
+pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    tx.execute(
+        &format!(
+            "DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE {UNUSED}
+             ORDER BY fresh_until DESC, id DESC LIMIT 1000 OFFSET ?1)"
+        ),
+        values![keep],
+    )
+}
+
+/// Deletes unused apps whose last use, or else creation, was before this time.
+pub fn delete_unused(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
+    tx.count_changes(
+        &format!(
+            "DELETE FROM oauth_clients WHERE {UNUSED} AND COALESCE(last_used_at, created_at) < ?1"
+        ),
+        values![before],
+    )
+}

@@ -1,0 +1,69 @@
+//! Authorization codes, stored as hashes.
+
+use svc_core::{GrantId, OAuthClientId, Timestamp, UserId, oauth::OAuthScopes};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeRow {
+    pub hash: Hash,
+    pub user_id: UserId,
+    pub client_id: OAuthClientId,
+    pub redirect_uri: String,
+    pub challenge: String,
+    pub scopes: OAuthScopes,
+    pub resource: String,
+    pub expires_at: Timestamp,
+    pub used_at: Option<Timestamp>,
+    /// The grant that the code was exchanged for.
+    pub grant_id: Option<GrantId>,
+}
+
+record! {
+    CodeRow in "oauth_codes": hash, user_id, client_id, redirect_uri, challenge, scopes, resource,
+    expires_at, used_at, grant_id
+}
+
+pub fn insert(tx: &mut Tx<'_>, code: &CodeRow) -> Result<(), StoreError> {
+    tx.insert(code)
+}
+
+pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<CodeRow>, StoreError> {
+    tx.find_record("WHERE hash = ?1", values![hash])
+}
+
+/// Marks a code as used. Returns whether it was not used before.
+pub fn redeem(
+    tx: &mut Tx<'_>,
+    hash: &Hash,
+    now: Timestamp,
+    grant: Option<GrantId>,
+) -> Result<bool, StoreError> {
+    tx.changes(
+        "UPDATE oauth_codes SET used_at = ?2, grant_id = ?3 WHERE hash = ?1 AND used_at IS NULL",
+        values![hash, now, grant],
+    )
+}
+
+/// Deletes the oldest codes of a user, so that at most `keep` are left.
+pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_codes WHERE user_id = ?1 AND expires_at <
+         (SELECT expires_at FROM oauth_codes WHERE user_id = ?1
+          ORDER BY expires_at DESC LIMIT 1 OFFSET ?2)",
+        values![user, keep],
+    )
+}
+
+/// Deletes codes that expired before this time.
+pub fn delete_expired(tx: &mut Tx<'_>, before: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_codes WHERE expires_at <= ?1",
+        values![before],
+    )
+}

@@ -1,0 +1,67 @@
+//! What apps ask, until the user answers.
+
+use svc_core::{ConsentId, OAuthClientId, SessionId, Timestamp, oauth::OAuthScopes};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConsentRow {
+    pub id: ConsentId,
+    pub client_id: OAuthClientId,
+    pub redirect_uri: String,
+    pub state: Option<String>,
+    pub challenge: String,
+    pub scopes: OAuthScopes,
+    pub resource: String,
+    pub issuer: String,
+    /// The session that saw the question first. No other may answer.
+    pub session_id: Option<SessionId>,
+    pub expires_at: Timestamp,
+}
+
+record! {
+    ConsentRow in "oauth_consents": id, client_id, redirect_uri, state, challenge, scopes, resource,
+    issuer, session_id, expires_at
+}
+
+pub fn insert(tx: &mut Tx<'_>, consent: &ConsentRow) -> Result<(), StoreError> {
+    tx.insert(consent)
+}
+
+pub fn find(tx: &mut Tx<'_>, id: ConsentId) -> Result<Option<ConsentRow>, StoreError> {
+    tx.find_record("WHERE id = ?1", values![id])
+}
+
+/// Binds the question to a session, unless it is bound to another that has not ended.
+pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE oauth_consents SET session_id = ?2 WHERE id = ?1 AND (session_id IS NULL
+         OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = oauth_consents.session_id))",
+        values![id, session],
+    )
+}
+
+/// Deletes the oldest questions, so that at most `keep` are left.
+pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_consents WHERE expires_at <
+         (SELECT expires_at FROM oauth_consents ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+        values![keep],
+    )
+}
+
+/// Returns whether it existed.
+pub fn delete(tx: &mut Tx<'_>, id: ConsentId) -> Result<bool, StoreError> {
+    tx.changes("DELETE FROM oauth_consents WHERE id = ?1", values![id])
+}
+
+pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_consents WHERE expires_at <= ?1",
+        values![now],
+    )
+}

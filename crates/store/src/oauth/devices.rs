@@ -1,0 +1,103 @@
+//! Logins of machines without a browser.
+
+use serde::{Deserialize, Serialize};
+use svc_core::{OAuthClientId, Timestamp, UserId};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceState {
+    Pending,
+    Approved,
+    Denied,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceRow {
+    /// Of the code that only the machine knows.
+    pub hash: Hash,
+    /// The code that the user types.
+    pub user_code: String,
+    pub client_id: OAuthClientId,
+    /// The name of the machine, for the token.
+    pub name: String,
+    /// The address that asked.
+    pub address: String,
+    pub state: DeviceState,
+    /// Who approved it.
+    pub user_id: Option<UserId>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub polled_at: Option<Timestamp>,
+    /// The shortest time between two polls.
+    pub poll_seconds: u32,
+}
+
+record! {
+    DeviceRow in "oauth_devices": hash, user_code, client_id, name, address, state, user_id,
+    created_at, expires_at, polled_at, poll_seconds
+}
+
+pub fn insert(tx: &mut Tx<'_>, device: &DeviceRow) -> Result<(), StoreError> {
+    tx.insert(device)
+}
+
+pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<DeviceRow>, StoreError> {
+    tx.find_record("WHERE hash = ?1", values![hash])
+}
+
+pub fn find_by_user_code(tx: &mut Tx<'_>, code: &str) -> Result<Option<DeviceRow>, StoreError> {
+    tx.find_record("WHERE user_code = ?1", values![code])
+}
+
+/// Records the user's answer. Returns whether there was none before.
+pub fn decide(
+    tx: &mut Tx<'_>,
+    hash: &Hash,
+    state: DeviceState,
+    user: UserId,
+) -> Result<bool, StoreError> {
+    tx.changes(
+        "UPDATE oauth_devices SET state = ?2, user_id = ?3 WHERE hash = ?1 AND state = 'pending'",
+        values![hash, state, user],
+    )
+}
+
+pub fn note_poll(
+    tx: &mut Tx<'_>,
+    hash: &Hash,
+    at: Timestamp,
+    poll_seconds: u32,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE oauth_devices SET polled_at = ?2, poll_seconds = ?3 WHERE hash = ?1",
+        values![hash, at, poll_seconds],
+    )
+}
+
+/// Returns whether it existed.
+pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
+    tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
+}
+
+/// Deletes the oldest logins, so that at most `keep` are left.
+pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_devices WHERE expires_at <
+         (SELECT expires_at FROM oauth_devices ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+        values![keep],
+    )
+}
+
+pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_devices WHERE expires_at <= ?1",
+        values![now],
+    )
+}

@@ -1,0 +1,89 @@
+//! Access and refresh tokens of apps, stored as hashes.
+
+use serde::{Deserialize, Serialize};
+use svc_core::{GrantId, Id, Timestamp, UserId, oauth::OAuthScopes};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AppTokenKind {
+    Access,
+    Refresh,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AppTokenRow {
+    pub id: Id,
+    pub grant_id: GrantId,
+    pub user_id: UserId,
+    pub kind: AppTokenKind,
+    pub hash: Hash,
+    pub scopes: OAuthScopes,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    /// When a refresh token was exchanged for the next one.
+    pub replaced_at: Option<Timestamp>,
+}
+
+record! {
+    AppTokenRow in "oauth_tokens": id, grant_id, user_id, kind, hash, scopes, created_at, expires_at,
+    replaced_at
+}
+
+pub fn insert(tx: &mut Tx<'_>, token: &AppTokenRow) -> Result<(), StoreError> {
+    tx.insert(token)
+}
+
+pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<AppTokenRow>, StoreError> {
+    tx.find_record("WHERE hash = ?1", values![hash])
+}
+
+/// The access tokens of one user: for the directory.
+pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<AppTokenRow>, StoreError> {
+    tx.list_records("WHERE user_id = ?1 AND kind = 'access'", values![user])
+}
+
+/// All access tokens: for the directory.
+pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<AppTokenRow>, StoreError> {
+    tx.list_records("WHERE kind = 'access'", &[])
+}
+
+/// Marks a refresh token as exchanged, unless it is already.
+pub fn replace(tx: &mut Tx<'_>, hash: &Hash, now: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE oauth_tokens SET replaced_at = ?2 WHERE hash = ?1 AND replaced_at IS NULL",
+        values![hash, now],
+    )
+}
+
+/// Deletes the oldest tokens of a grant, so that at most `keep` are left.
+pub fn delete_oldest_of_grant(
+    tx: &mut Tx<'_>,
+    grant: GrantId,
+    keep: u32,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oauth_tokens WHERE grant_id = ?1 AND id NOT IN
+         (SELECT id FROM oauth_tokens WHERE grant_id = ?1 ORDER BY id DESC LIMIT ?2)",
+        values![grant, keep],
+    )
+}
+
+/// Deletes one token.
+pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM oauth_tokens WHERE hash = ?1", values![hash])
+}
+
+/// Deletes expired tokens. Returns the users of access tokens.
+pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
+    tx.list(
+        "DELETE FROM oauth_tokens WHERE expires_at <= ?1 RETURNING user_id",
+        values![now],
+    )
+}

@@ -1,0 +1,100 @@
+//! The user's answer (groups 14, 16 and 17).
+
+use serde_json::json;
+use svc_testkit::TestServer;
+
+use super::{Flow, edit, field, fields_of, text};
+
+#[tokio::test]
+async fn only_the_browser_that_was_asked_answers_and_only_once() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let request = flow.ask(&[]).await;
+    let path = format!("/api/oauth/requests/{request}");
+    // Another session of the same user, another user, and tokens.
+    let mut other = Flow::of(&server, flow.user.clone()).await;
+    other.page("GET", &path, json!({})).await.expect(404);
+    other
+        .page("POST", &path, json!({"approve": true}))
+        .await
+        .expect(404);
+    let mallory = Flow::new(&server, "mallory").await;
+    mallory
+        .page("POST", &path, json!({"approve": true}))
+        .await
+        .expect(404);
+    let by_token = flow
+        .user
+        .post(&path, json!({"approve": true}))
+        .await
+        .expect(403);
+    assert_eq!(by_token.code(), "session_required");
+    // A page of another site.
+    let headers = [
+        ("cookie", flow.cookie.as_str()),
+        ("content-type", "application/json"),
+        ("origin", "https://evil.test"),
+        ("sec-fetch-site", "cross-site"),
+    ];
+    let body = json!({"approve": true}).to_string();
+    let foreign = flow.http().request("POST", &path, &headers, body).await;
+    assert_eq!(foreign.expect(403).code(), "foreign_origin");
+    flow.decide(&request, true).await.expect(200);
+    flow.page("POST", &path, json!({"approve": true}))
+        .await
+        .expect(404);
+    flow.page("GET", &path, json!({})).await.expect(404);
+    // A question that was begun without a session belongs to the first session that reads it.
+    let cookie = std::mem::take(&mut other.cookie);
+    let request = other.ask(&[]).await;
+    other.cookie = cookie;
+    let path = format!("/api/oauth/requests/{request}");
+    other.page("GET", &path, json!({})).await.expect(200);
+    flow.page("POST", &path, json!({"approve": true}))
+        .await
+        .expect(404);
+    // After the logout the next session that reads it may answer.
+    other
+        .page("POST", "/api/auth/logout", json!({}))
+        .await
+        .expect(204);
+    other
+        .page("POST", &path, json!({"approve": true}))
+        .await
+        .expect(401);
+    flow.decide(&request, false).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_denial_reaches_the_app_and_an_old_question_nobody() {
+    let mut server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let request = flow.ask(&[]).await;
+    let denied = flow.decide(&request, false).await.expect(200).json();
+    let told = fields_of(text(&denied, "redirect_to"));
+    assert_eq!(field(&told, "error"), "access_denied");
+    assert_eq!(field(&told, "state"), "st/ate");
+    assert_eq!(field(&told, "iss"), server.url());
+    let request = flow.ask(&[]).await;
+    edit(&mut server, "UPDATE oauth_consents SET expires_at = 1").await;
+    flow.decide(&request, true).await.expect(404);
+    flow.page("GET", "/api/oauth/requests/nonsense", json!({}))
+        .await
+        .expect(404);
+}
+
+#[tokio::test]
+async fn a_user_without_the_permission_is_told_and_cannot_agree() {
+    let server = TestServer::start().await;
+    server.role("caller", &["use_methods"]).await;
+    let ben = server.user_with("ben", &["caller"], &[]).await;
+    let flow = Flow::of(&server, ben).await;
+    let request = flow.ask(&[]).await;
+    let path = format!("/api/oauth/requests/{request}");
+    let shown = flow.page("GET", &path, json!({})).await.expect(200).json();
+    assert_eq!(shown["missing_permission"], "use_mcp");
+    let refused = flow.page("POST", &path, json!({"approve": true})).await;
+    assert_eq!(refused.expect(403).code(), "permission_denied");
+    // The answer is not used up: the user can still decline.
+    flow.decide(&request, false).await.expect(200);
+}

@@ -1,0 +1,135 @@
+//! `svc login` in a browser and with a code (group 26). The browser is played by requests; a real one
+//! is in the tests of the web interface.
+
+use serde_json::json;
+use svc_testkit::{Http, Process, TestServer, get_eventually};
+
+use super::{Flow, fields_of, text};
+use crate::SOON;
+
+/// The first line of the output of a login that starts with this.
+async fn line(login: &Process, start: &str) -> String {
+    get_eventually("svc login prints it", SOON, || async {
+        let log = login.stderr();
+        let found = log
+            .lines()
+            .map(str::trim)
+            .find(|line| line.starts_with(start));
+        found.map(str::to_owned)
+    })
+    .await
+}
+
+/// The code that a login shows.
+async fn shown_code(login: &Process) -> String {
+    get_eventually("the code", SOON, || async {
+        let log = login.stderr();
+        let is_code = |line: &&str| line.len() == 9 && line.contains('-');
+        let found = log.lines().map(str::trim).find(is_code);
+        found.map(str::to_owned)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_login_in_the_browser_makes_a_token_and_a_logout_revokes_it() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    // `true` is the browser: the address is printed too.
+    let cli = || server.anonymous_cli().env("BROWSER", "true");
+    let mut login = cli().spawn(&["login", server.url(), "--browser"]);
+    let address = line(&login, server.url()).await;
+    let (_, query) = address.split_once('?').unwrap();
+    let path = format!("/authorize?{query}");
+    let cookie = [("cookie", flow.cookie.as_str())];
+    let answer = flow
+        .http()
+        .request("GET", &path, &cookie, "")
+        .await
+        .expect(303);
+    let target = answer.header("location").unwrap();
+    let request = target.strip_prefix("/connect?request=").unwrap();
+    let shown = flow
+        .page("GET", &format!("/api/oauth/requests/{request}"), json!({}))
+        .await;
+    assert_eq!(shown.expect(200).json()["scopes"], json!(["cli"]));
+    let decided = flow.decide(request, true).await.expect(200).json();
+    let back = text(&decided, "redirect_to");
+    let (origin, rest) = back.split_at(back.find("/callback").unwrap());
+    let port = Http::to_url(origin);
+    // Strangers at the port change nothing.
+    for (path, host) in [
+        ("/favicon.ico", None),
+        ("/callback?code=x&state=wrong", None),
+        (rest, Some("evil.test")),
+    ] {
+        let headers: Vec<_> = host.map(|host| ("host", host)).into_iter().collect();
+        port.request("GET", path, &headers, "").await.expect(404);
+    }
+    let page = port.request("GET", rest, &[], "").await.expect(200);
+    assert!(page.text().contains("logged in"), "{}", page.text());
+    assert!(
+        login.wait_for_exit(SOON).await.success(),
+        "{}",
+        login.stderr()
+    );
+    let me = cli().run(&["whoami", "-o", "json"]).await.expect(0).json();
+    assert_eq!(me["username"], "ann");
+    // The code is used up.
+    let code = super::field(&fields_of(back), "code");
+    flow.exchange(&code, &[("client_id", "svc-cli")])
+        .await
+        .expect(400);
+    cli().run(&["logout"]).await.expect(0);
+    let tokens = flow.user.get("/api/tokens").await.expect(200).text();
+    assert!(!tokens.contains("cli@"), "{tokens}");
+}
+
+#[tokio::test]
+async fn a_login_with_a_code_waits_for_the_user() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let cli = || server.anonymous_cli();
+    let mut login = cli().spawn(&["login", server.url(), "--device"]);
+    line(&login, "open ").await;
+    let code = shown_code(&login).await;
+    let path = format!("/api/oauth/devices/{code}");
+    flow.page("POST", &path, json!({"approve": true}))
+        .await
+        .expect(204);
+    assert!(
+        login.wait_for_exit(SOON).await.success(),
+        "{}",
+        login.stderr()
+    );
+    let me = cli().run(&["whoami", "-o", "json"]).await.expect(0).json();
+    assert_eq!(me["username"], "ann");
+}
+
+#[tokio::test]
+async fn a_declined_login_and_a_server_without_oauth_are_explained() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let mut login = server
+        .anonymous_cli()
+        .spawn(&["login", server.url(), "--device"]);
+    let code = shown_code(&login).await;
+    let path = format!("/api/oauth/devices/{code}");
+    flow.page("POST", &path, json!({"approve": false}))
+        .await
+        .expect(204);
+    let status = login.wait_for_exit(SOON).await;
+    assert!(!status.success());
+    assert!(login.stderr().contains("declined"), "{}", login.stderr());
+
+    let off = TestServer::builder()
+        .config_table("oauth", "enabled = false")
+        .start()
+        .await;
+    let output = off
+        .anonymous_cli()
+        .run(&["login", off.url(), "--browser"])
+        .await
+        .expect(2);
+    assert!(output.stderr.contains("--username"), "{}", output.stderr);
+}

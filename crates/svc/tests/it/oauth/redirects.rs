@@ -1,0 +1,128 @@
+//! Where the browser may be sent (groups 1 to 3 and 13 of the attacks in docs/AUTH.md).
+
+use serde_json::json;
+use svc_testkit::TestServer;
+
+use super::{Flow, register, text};
+
+#[tokio::test]
+async fn an_address_that_the_app_did_not_list_gets_an_error_page_and_no_redirect() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    for address in [
+        "http://127.0.0.1:51234/callback/",
+        "http://127.0.0.1:51234/callback?x=1",
+        "http://127.0.0.1:51234/other",
+        "http://localhost.evil.test/callback",
+        "http://127.0.0.1@evil.test/callback",
+        "http://127.0.0.1:80@evil.test/callback",
+        "http://127.0.0.1:51234/%2e/callback",
+        "HTTP://127.0.0.1:51234/callback",
+        "http://localhost:51234/callback",
+        "http://[::1]:51234/callback",
+        "https://127.0.0.1:51234/callback",
+        "https://evil.test/callback",
+        "javascript:alert(1)",
+        "http://127.0.0.1:51234/callback#x",
+        "http://127.0.0.1:51234/\r\nx",
+    ] {
+        let answer = flow
+            .authorize(&[("redirect_uri", address)])
+            .await
+            .expect(400);
+        assert_eq!(answer.header("location"), None, "{address}");
+        let page = answer.text();
+        assert!(page.contains("cannot be connected"), "{page}");
+        assert!(!page.contains("<script"), "{page}");
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    }
+    for client in ["", "nobody", "<script>alert(1)</script>"] {
+        let answer = flow.authorize(&[("client_id", client)]).await.expect(400);
+        assert_eq!(answer.header("location"), None);
+        assert!(!answer.text().contains("<script"), "{}", answer.text());
+    }
+    let twice = format!("/authorize?{}&state=x", flow.query(&[]));
+    let answer = flow
+        .http()
+        .request("GET", &twice, &[], "")
+        .await
+        .expect(400);
+    assert!(answer.text().contains("given twice"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn apps_on_the_own_machine_may_use_any_port() {
+    let server = TestServer::start().await;
+    let mut flow = Flow::new(&server, "ann").await;
+    for host in ["localhost", "127.0.0.1", "[::1]"] {
+        let listed = format!("http://{host}:1234/callback");
+        let app = register(&flow.http(), json!({"redirect_uris": [listed]})).await;
+        flow.client_id = text(&app.expect(201).json(), "client_id").to_owned();
+        for port in ["", ":1", ":61234"] {
+            let address = format!("http://{host}{port}/callback");
+            flow.ask(&[("redirect_uri", &address)]).await;
+        }
+    }
+    // A client with one address may leave it out.
+    flow.ask(&[("redirect_uri", "")]).await;
+    // The known apps list their addresses without a port. Their documents cannot be read here, so the
+    // built-in copies count.
+    flow.client_id = "https://claude.ai/oauth/claude-code-client-metadata".to_owned();
+    for address in [
+        "http://localhost:50000/callback",
+        "http://127.0.0.1:60000/callback",
+    ] {
+        flow.ask(&[("redirect_uri", address)]).await;
+    }
+    let other = [("redirect_uri", "http://localhost:50000/other")];
+    flow.authorize(&other).await.expect(400);
+}
+
+#[tokio::test]
+async fn a_registration_keeps_the_usable_addresses_and_is_refused_without_one() {
+    let server = TestServer::start().await;
+    let http = server.http();
+    // Cursor registers three addresses in one request.
+    let cursor = json!({
+        "client_name": "Cursor",
+        "redirect_uris": [
+            "cursor://anysphere.cursor-mcp/oauth/callback",
+            "https://www.cursor.com/agents/mcp/oauth/callback",
+            "http://localhost:8787/callback",
+        ],
+        "application_type": "web",
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    let registered = register(&http, cursor.clone()).await.expect(201).json();
+    assert_eq!(registered["redirect_uris"], cursor["redirect_uris"]);
+    assert_eq!(registered["token_endpoint_auth_method"], "none");
+    let mixed =
+        json!({"redirect_uris": ["myapp://x", "https://app.example/cb", "data:text/html,x"]});
+    let registered = register(&http, mixed).await.expect(201).json();
+    assert_eq!(
+        registered["redirect_uris"],
+        json!(["https://app.example/cb"])
+    );
+    for bad in [
+        json!([]),
+        json!(["javascript:alert(1)"]),
+        json!(["http://app.example/cb"]),
+        json!(["https://user@app.example/cb"]),
+        json!(["https://app.example/cb#x"]),
+        json!(vec!["https://app.example/cb"; 11]),
+    ] {
+        let answer = register(&http, json!({"redirect_uris": bad}))
+            .await
+            .expect(400);
+        assert_eq!(answer.json()["error"], "invalid_redirect_uri", "{bad}");
+    }
+    for body in ["", "[]", "{\"redirect_uris\": 1}"] {
+        let headers = [("content-type", "application/json")];
+        let answer = http.request("POST", "/register", &headers, body).await;
+        assert_eq!(
+            answer.expect(400).json()["error"],
+            "invalid_client_metadata"
+        );
+    }
+}

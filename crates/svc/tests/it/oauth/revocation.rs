@@ -1,0 +1,138 @@
+//! What ends a connection (groups 19 and 20).
+
+use serde_json::json;
+use svc_testkit::TestServer;
+
+use super::{Flow, edit, form, text};
+
+#[tokio::test]
+async fn an_app_may_end_its_own_tokens() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let (access, refresh) = (
+        text(&tokens, "access_token"),
+        text(&tokens, "refresh_token"),
+    );
+    for unknown in ["nonsense", "svc_oat_0123", &flow.user.token] {
+        form(&flow.http(), "/revoke", [("token", unknown)])
+            .await
+            .expect(200);
+    }
+    flow.user.get("/api/methods").await.expect(200);
+    form(&flow.http(), "/revoke", [("token", access)])
+        .await
+        .expect(200);
+    flow.ping(access).await.expect(401);
+    let renewed = flow.refresh(refresh, &[]).await.expect(200).json();
+    let refresh = text(&renewed, "refresh_token");
+    form(&flow.http(), "/revoke", [("token", refresh)])
+        .await
+        .expect(200);
+    flow.ping(text(&renewed, "access_token")).await.expect(401);
+    flow.refresh(refresh, &[]).await.expect(400);
+    let grants = flow.user.get("/api/oauth/grants").await.expect(200).json();
+    assert_eq!(grants["grants"], json!([]));
+}
+
+#[tokio::test]
+async fn a_user_who_loses_the_permission_or_the_account_loses_the_apps() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let (access, refresh) = (
+        text(&tokens, "access_token"),
+        text(&tokens, "refresh_token"),
+    );
+    let code = flow.code(&[]).await;
+    let me = flow.user.get("/api/auth/me").await.expect(200).json();
+    let path = format!("/api/users/{}", text(&me, "id"));
+    // A missing permission is 403 without a challenge: asking the user again would not help.
+    server.role("caller", &["use_methods"]).await;
+    admin
+        .patch(&path, json!({"roles": ["caller"]}))
+        .await
+        .expect(200);
+    let denied = flow.ping(access).await.expect(403);
+    assert_eq!(denied.code(), "permission_denied");
+    assert_eq!(denied.header("www-authenticate"), None);
+    admin
+        .patch(&path, json!({"roles": ["user"]}))
+        .await
+        .expect(200);
+    flow.ping(access).await.expect(200);
+    admin
+        .patch(&path, json!({"active": false}))
+        .await
+        .expect(200);
+    flow.ping(access).await.expect(401);
+    for answer in [
+        flow.refresh(refresh, &[]).await,
+        flow.exchange(&code, &[]).await,
+    ] {
+        let answer = answer.expect(400);
+        assert_eq!(answer.json()["error"], "invalid_grant");
+        assert!(answer.text().contains("not active"), "{}", answer.text());
+    }
+    // The failed attempts used nothing up.
+    admin
+        .patch(&path, json!({"active": true}))
+        .await
+        .expect(200);
+    flow.refresh(refresh, &[]).await.expect(200);
+    admin.delete(&path).await.expect(204);
+    flow.ping(access).await.expect(401);
+    flow.refresh(refresh, &[]).await.expect(400);
+}
+
+#[tokio::test]
+async fn administrators_see_and_end_the_connections_of_others() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let me = flow.user.get("/api/auth/me").await.expect(200).json();
+    let path = format!("/api/oauth/grants?user={}", text(&me, "id"));
+    server.user("ben").await.get(&path).await.expect(403);
+    let grants = admin.get(&path).await.expect(200).json();
+    let grant = text(&grants["grants"][0], "id").to_owned();
+    admin
+        .delete(&format!("/api/oauth/grants/{grant}"))
+        .await
+        .expect(204);
+    flow.ping(text(&tokens, "access_token")).await.expect(401);
+}
+
+#[tokio::test]
+async fn the_oldest_connection_makes_room_for_the_hundred_and_first() {
+    let mut server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let first = flow.connect(&[]).await;
+    edit(
+        &mut server,
+        "UPDATE oauth_grants SET created_at = 1, last_used_at = 1;
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
+             INSERT INTO oauth_grants SELECT printf('01890a5d-ac96-774b-bcce-%012d', i), user_id,
+                 client_id, scopes, resource, redirect_host, created_at, 2, expires_at
+             FROM oauth_grants, n",
+    )
+    .await;
+    let second = flow.connect(&[]).await;
+    flow.ping(text(&first, "access_token")).await.expect(401);
+    flow.ping(text(&second, "access_token")).await.expect(200);
+    let page = flow
+        .user
+        .get("/api/oauth/grants?limit=1000")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(page["grants"].as_array().unwrap().len(), 100);
+    let page = flow
+        .user
+        .get("/api/oauth/grants?limit=10")
+        .await
+        .expect(200)
+        .json();
+    assert!(page["next_cursor"].is_string());
+}

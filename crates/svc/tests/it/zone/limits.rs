@@ -1,0 +1,125 @@
+//! Limits of a user hold for all servers of a zone together.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use svc_testkit::{SseStream, TestPostgres, TestUser, TestZone, eventually};
+
+use super::at_each;
+use crate::SOON;
+
+const PER_SECOND: u32 = 20;
+const LOAD: Duration = Duration::from_secs(10);
+
+/// Emits at about a hundred per second for a while. Returns how many were accepted.
+async fn emit_steadily(user: TestUser) -> u32 {
+    let (begun, mut accepted) = (Instant::now(), 0);
+    while begun.elapsed() < LOAD {
+        let answer = user.try_emit("steady", json!({})).await;
+        match answer.status {
+            202 => accepted += 1,
+            _ => assert_eq!(answer.expect(429).code(), "rate_limited"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    accepted
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_limit_holds_for_all_servers_together() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let limit = format!("emits_per_second = {PER_SECOND}");
+    let zone = TestZone::start_with(postgres, 2, |builder| {
+        builder.config_table("events", &limit)
+    })
+    .await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let emitting: Vec<_> = at
+        .iter()
+        .map(|user| tokio::spawn(emit_steadily(user.clone())))
+        .collect();
+    let mut accepted = 0;
+    for emitting in emitting {
+        accepted += emitting.await.unwrap();
+    }
+    // A bucket holds the tokens of one second. Without an exchange it would be twice as much. How
+    // close it comes is measured in simulated time, where no busy machine disturbs it.
+    let expected = PER_SECOND * (LOAD.as_secs() as u32 + 1);
+    println!("{accepted} accepted, {expected} expected");
+    assert!(accepted < expected + expected / 3, "{accepted}");
+    assert!(accepted > expected / 2, "{accepted}");
+}
+
+#[tokio::test]
+async fn s5_failed_logins_count_at_all_servers() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 2, |builder| builder.config("login_limit = 4")).await;
+    let ann = zone.server(0).user("ann").await;
+    at_each(&zone, &ann, 2).await;
+    let mut failures = 0;
+    let refused = loop {
+        let server = zone.server(failures % 2);
+        let answer = server.try_login("ann", "wrong-password").await;
+        if answer.status == 429 {
+            break answer;
+        }
+        answer.expect(401);
+        failures += 1;
+        // Each server by itself would allow four. On a slow machine the first waits may be over.
+        assert!(failures < 7, "{failures} attempts without a wait");
+    };
+    assert!(failures >= 4, "{failures}");
+    assert_eq!(refused.code(), "too_many_attempts");
+    assert!(refused.header("retry-after").is_some());
+    // Another user is not affected. A success resets the counter at all servers.
+    zone.server(1).user("bob").await;
+    eventually("the wait is over", SOON, || async {
+        let answer = zone.server(1).try_login("ann", &ann.password).await;
+        answer.status == 200
+    })
+    .await;
+    zone.server(0)
+        .try_login("ann", "wrong-password")
+        .await
+        .expect(401);
+}
+
+#[tokio::test]
+async fn open_streams_count_at_all_servers() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 2, |builder| {
+        builder.config_table("quotas", "streams = 3")
+    })
+    .await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let request = |user: &TestUser| {
+        let request = user.request("GET", "/api/events/stream");
+        request.body(Default::default()).unwrap()
+    };
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(SseStream::open(&at[0].http(), request(&at[0])).await);
+    }
+    eventually("the other server knows the streams", SOON, || async {
+        // A stream that opens never ends, so its answer is not waited for.
+        let asking = at[1].get("/api/events/stream");
+        let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
+        answer.is_ok_and(|answer| answer.status == 429)
+    })
+    .await;
+    drop(open);
+    eventually("a stream can be opened again", SOON, || async {
+        let asking = at[1].get("/api/events/stream");
+        let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
+        answer.is_err()
+    })
+    .await;
+}

@@ -1,0 +1,108 @@
+// OAuth with the TypeScript clients: from the address alone to a result, a renewal and the end. The
+// argument is `sdk1` or `client2`. The user's browser is played by requests with the session's cookie.
+import assert from 'node:assert/strict';
+import * as client2 from '@modelcontextprotocol/client';
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ARGUMENTS, expectEcho, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
+
+const libraries = {
+  sdk1: { Client, StreamableHTTPClientTransport, UnauthorizedError },
+  client2,
+};
+const name = process.argv[2];
+const library = libraries[name];
+const cookie = process.env.MCP_COOKIE;
+const options = { timeout: LIMIT_MS };
+
+/** A request of a page in the user's browser. */
+const page = (path, method = 'GET', body = undefined) =>
+  fetch(new URL(path, URL_OF_SERVER), {
+    method,
+    redirect: 'manual',
+    headers: { cookie, ...(body && { 'content-type': 'application/json' }) },
+    body: body && JSON.stringify(body),
+  });
+
+/** Opens the address of an app and agrees. Returns the parameters that the app gets. */
+async function agree(address) {
+  const asked = await page(address);
+  assert.equal(asked.status, 303, await asked.text());
+  const request = new URL(asked.headers.get('location'), URL_OF_SERVER).searchParams.get('request');
+  const path = `/api/oauth/requests/${request}`;
+  const question = await (await page(path)).json();
+  assert.equal(question.app.name, 'judge');
+  const decided = await page(path, 'POST', { approve: true });
+  assert.equal(decided.status, 200);
+  return new URL((await decided.json()).redirect_to).searchParams;
+}
+
+/** What the client keeps. */
+class Memory {
+  redirectUrl = 'http://127.0.0.1:51234/callback';
+  clientMetadata = {
+    client_name: 'judge',
+    redirect_uris: [this.redirectUrl],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  };
+  logins = 0;
+  clientInformation = () => this.client;
+  saveClientInformation = (client) => {
+    this.client = client;
+  };
+  tokens = () => this.saved;
+  saveTokens = (tokens) => {
+    this.saved = tokens;
+  };
+  codeVerifier = () => this.verifier;
+  saveCodeVerifier = (verifier) => {
+    this.verifier = verifier;
+  };
+  invalidateCredentials = () => {
+    this.saved = undefined;
+  };
+  redirectToAuthorization = (address) => {
+    this.logins += 1;
+    this.address = address;
+  };
+}
+
+const authProvider = new Memory();
+const newTransport = () => new library.StreamableHTTPClientTransport(URL_OF_SERVER, { authProvider });
+const newClient = () => new library.Client({ name: 'judge', version: '1.0.0' });
+const call = (client) => {
+  const params = { name: 'echo', arguments: ARGUMENTS };
+  return name === 'sdk1' ? client.callTool(params, undefined, options) : client.callTool(params, options);
+};
+
+const first = newTransport();
+await assert.rejects(newClient().connect(first, options), library.UnauthorizedError);
+const answer = await agree(authProvider.address);
+await (name === 'sdk1' ? first.finishAuth(answer.get('code')) : first.finishAuth(answer));
+const client = newClient();
+await client.connect(newTransport(), options);
+expectEcho(await call(client));
+const before = authProvider.saved;
+assert.equal(authProvider.saved.scope, 'mcp');
+
+// An access token that is no longer accepted is renewed without the user.
+await fetch(new URL('/revoke', URL_OF_SERVER), {
+  method: 'POST',
+  body: new URLSearchParams({ token: before.access_token }),
+});
+expectEcho(await call(client));
+assert.notEqual(authProvider.saved.access_token, before.access_token);
+assert.notEqual(authProvider.saved.refresh_token, before.refresh_token);
+assert.equal(authProvider.logins, 1);
+
+// After the user disconnected the app, the client asks again.
+const { grants } = await (await page('/api/oauth/grants')).json();
+const grant = grants.find((grant) => grant.app.client_id === authProvider.client.client_id);
+assert.equal((await page(`/api/oauth/grants/${grant.id}`, 'DELETE')).status, 204);
+await assert.rejects(call(client), library.UnauthorizedError);
+assert.equal(authProvider.logins, 2);
+console.log('ok');
+process.exit(0);

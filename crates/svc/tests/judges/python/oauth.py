@@ -1,0 +1,95 @@
+"""OAuth with the `mcp` package 2.x: from the address alone to a result, a renewal and the end. The
+user's browser is played by requests with the session's cookie."""
+
+import asyncio
+import os
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import httpx2
+from judging import ARGUMENTS, LIMIT_SECONDS, URL, as_json, expect
+from mcp import Client
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+
+CALLBACK = "http://127.0.0.1:51234/callback"
+COOKIE = {"cookie": os.environ["MCP_COOKIE"]}
+
+
+class Memory:
+    """What the client keeps."""
+
+    tokens = None
+    client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client_info):
+        self.client = client_info
+
+
+class Browser:
+    """Opens the address of an app and agrees."""
+
+    def __init__(self, http):
+        self.http = http
+        self.logins = 0
+
+    async def open(self, address):
+        self.logins += 1
+        self.address = address
+
+    async def answer(self):
+        asked = await self.http.get(self.address, headers=COOKIE)
+        expect(asked.status_code, 303, "the question")
+        request = parse_qs(urlsplit(asked.headers["location"]).query)["request"][0]
+        path = urljoin(URL, f"/api/oauth/requests/{request}")
+        await self.http.get(path, headers=COOKIE)
+        decided = await self.http.post(path, headers=COOKIE, json={"approve": True})
+        expect(decided.status_code, 200, "the answer")
+        fields = parse_qs(urlsplit(decided.json()["redirect_to"]).query)
+        return AuthorizationCodeResult(**{name: fields[name][0] for name in ("code", "state", "iss")})
+
+
+async def call(memory, browser):
+    """Makes one call with a new connection."""
+    metadata = OAuthClientMetadata(client_name="judge", redirect_uris=[CALLBACK])
+    auth = OAuthClientProvider(URL, metadata, memory, browser.open, browser.answer)
+    async with httpx2.AsyncClient(auth=auth, timeout=LIMIT_SECONDS) as http:
+        async with Client(streamable_http_client(URL, http_client=http)) as client:
+            echo = as_json(await client.call_tool("echo", ARGUMENTS))
+            expect(echo["structuredContent"], ARGUMENTS, "echo")
+
+
+async def main():
+    async with httpx2.AsyncClient(timeout=LIMIT_SECONDS) as http:
+        memory, browser = Memory(), Browser(http)
+        await call(memory, browser)
+        expect(memory.tokens.scope, "mcp", "the scope")
+
+        # The next connection uses the same tokens, and an expired one is renewed without the user.
+        await call(memory, browser)
+        before = memory.tokens.access_token
+        await http.post(urljoin(URL, "/revoke"), data={"token": before})
+        await call(memory, browser)
+        expect(memory.tokens.access_token != before, True, "a new token")
+
+        # After the user disconnected the app, the client has to ask again.
+        grants = (await http.get(urljoin(URL, "/api/oauth/grants"), headers=COOKIE)).json()["grants"]
+        for grant in grants:
+            ended = await http.delete(urljoin(URL, f"/api/oauth/grants/{grant['id']}"), headers=COOKIE)
+            expect(ended.status_code, 204, "the end")
+        logins = browser.logins
+        await call(memory, browser)
+        expect(browser.logins, logins + 1, "logins after the end")
+    print("ok")
+
+
+asyncio.run(asyncio.wait_for(main(), 6 * LIMIT_SECONDS))

@@ -1,0 +1,119 @@
+/** The apps that a user has connected, with "Disconnect". */
+import { api } from '../../lib/api.js';
+import { can } from '../../lib/me.js';
+import { displayName } from '../../lib/oauth.js';
+import { html, useState } from '../../lib/preact.js';
+import { useList } from '../../lib/resource.js';
+import { loadStyles } from '../../lib/styles.js';
+import { Badge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { ConfirmDialog } from '../../ui/dialog.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
+import { Pagination, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { toast } from '../../ui/toasts.js';
+import { AppCell, QuotedName } from './identity.js';
+
+await loadStyles('apps.css');
+
+/**
+ * @typedef {{id: string, user_id: string, username: string, app: import('../../lib/oauth.js').App, scopes: string[],
+ *   redirect_host: string, created_at: string, last_used_at: string | null, expires_at: string | null}} Grant
+ */
+
+/**
+ * @param {{user?: {id: string, username: string}}} props the signed-in user's own apps, or for administrators those
+ *   of `user`
+ */
+export function GrantsCard({ user }) {
+  const list = useList('/api/oauth/grants', 'grants', { query: { user: user?.id }, every: 15_000 });
+  const [ending, setEnding] = useState(/** @type {Grant | null} */ (null));
+  const disconnect = async (/** @type {Grant} */ grant) => {
+    await api.del(`/api/oauth/grants/${grant.id}`);
+    await list.reload();
+    toast(`${displayName(grant.app.name)} disconnected`);
+  };
+  return html`
+    <${Card} title="Connected apps" id="apps" flush
+      description=${user ? `Apps that act as ${user.username}.` : 'Apps that you allowed to act as you.'}>
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Connected apps" columns=${columns(setEnding)} rows=${list.items}
+            empty=${html`<${Empty} user=${user} />`} />
+          <${Pagination} list=${list} />
+        `
+      }
+    </${Card}>
+    ${
+      ending &&
+      html`
+        <${ConfirmDialog} title="Disconnect this app?" action="Disconnect" onClose=${() => setEnding(null)}
+          onConfirm=${() => disconnect(ending)}>
+          <p>
+            <strong><${QuotedName} app=${ending.app} /></strong> is rejected from its next request on. To use it again,
+            ${user ? html` <span class="mono">${user.username}</span> has` : ' you have'} to connect it again.
+          </p>
+        </${ConfirmDialog}>
+      `
+    }
+  `;
+}
+
+/** @param {(grant: Grant) => void} onDisconnect @returns {import('../../ui/table.js').Column<Grant>[]} */
+function columns(onDisconnect) {
+  return [
+    { key: 'app', label: 'App', cell: (grant) => html`<${AppCell} app=${grant.app} />` },
+    {
+      key: 'scopes',
+      label: 'Reaches',
+      cell: ({ scopes }) =>
+        html`<span class="row">${scopes.map((name) => html`<${Badge} key=${name} mono>${name}</${Badge}>`)}</span>`,
+    },
+    { key: 'redirect_host', label: 'Returned to', mono: true },
+    { key: 'created_at', label: 'Connected', cell: (grant) => html`<${Time} value=${grant.created_at} />` },
+    {
+      key: 'last_used_at',
+      label: 'Last used',
+      cell: (grant) => html`<${Time} value=${grant.last_used_at} none="never" />`,
+    },
+    {
+      key: 'expires_at',
+      label: 'Ends if unused',
+      cell: (grant) => html`<${Time} value=${grant.expires_at} none="never" />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (grant) =>
+        html`
+          <${Button} size="small" aria-label=${`Disconnect ${displayName(grant.app.name)}`}
+            onClick=${() => onDisconnect(grant)}>
+            Disconnect
+          </${Button}>
+        `,
+    },
+  ];
+}
+
+/** @param {{user?: {username: string}}} props */
+function Empty({ user }) {
+  if (user)
+    return html`
+      <${EmptyState} icon="plug" level=${3} title="No connected apps">
+        <span class="mono">${user.username}</span> has not connected an app.
+      </${EmptyState}>
+    `;
+  return html`
+    <${EmptyState} icon="plug" level=${3} title="No connected apps"
+      action=${can('use_mcp') && html`<${Button} href="/tools">How to connect an app</${Button}>`}>
+      Apps such as Claude, Cursor and VS Code need only the address of this server. They ask you here before they act as
+      you.
+    </${EmptyState}>
+  `;
+}
