@@ -159,7 +159,10 @@ fn set(document: &mut Value, place: &str, value: Option<Value>) {
         }
         Some(Value::Array(list)) => {
             // An earlier change may have made the list shorter.
-            let item = key.parse().ok().and_then(|index: usize| list.get_mut(index));
+            let item = key
+                .parse()
+                .ok()
+                .and_then(|index: usize| list.get_mut(index));
             if let (Some(item), Some(value)) = (item, value) {
                 *item = value;
             }
