@@ -112,6 +112,7 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let methods = number(args.next(), 10)?;
             zone_links::run(agents, methods).await
         }
+        "zone-agents" => zone_links::agents().await,
         "zone-host" => zone::host(&args.next().unwrap_or_default()).await,
         "one-sink-host" => one_sink::host(&args.next().unwrap_or_default()).await,
         "compare-host" => calls::compare::host().await,

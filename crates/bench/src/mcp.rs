@@ -1,6 +1,7 @@
 //! The cost of MCP compared with the plain API: `tools/call` and `POST /api/methods/call` of the same
 //! method, and `tools/list` of 1,000 tools compared with a bare axum route that returns the same
-//! bytes. The results are ratios of slices that alternate within one run.
+//! bytes; and a call with the token of a connected app compared with one with an API token. The results
+//! are ratios of slices that alternate within one run.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -24,6 +25,7 @@ const MODERN: &str = "2026-07-28";
 /// One kind of request under load.
 struct Case {
     name: &'static str,
+    user: TestUser,
     http: Http,
     path: &'static str,
     headers: Vec<(&'static str, &'static str)>,
@@ -42,8 +44,9 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
         registration = registration.with(tool.line("params_schema", schema));
     }
     let _agent = ann.space("lab").await.publish(registration).await;
+    let app = ann.connect_app().await;
     let list = list_case(&ann, "tools/list, legacy");
-    let answer = first_answer(&ann, &list).await?;
+    let answer = first_answer(&list).await?;
     let shown: Value = serde_json::from_slice(&answer)?;
     let tools = shown["result"]["tools"].as_array().map_or(0, Vec::len);
     ensure!(tools == TOOLS, "{tools} tools are listed");
@@ -53,6 +56,7 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
         call_case(&ann),
         tool_case(&ann, "tools/call, legacy", false),
         tool_case(&ann, "tools/call, modern", true),
+        tool_case(&app, "tools/call, OAuth token", true),
         Case {
             name: "bare route, same bytes",
             http: Http::to_url(&bare.url),
@@ -63,7 +67,7 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
     let mut rates = vec![Vec::new(); cases.len()];
     for _ in 0..rounds {
         for (case, rates) in cases.iter().zip(&mut rates) {
-            rates.push(slice(&ann, case).await?);
+            rates.push(slice(case).await?);
         }
     }
     report(&cases, &mut rates);
@@ -88,8 +92,12 @@ fn report(cases: &[Case], rates: &mut [Vec<f64>]) {
         medians[2] / medians[0]
     );
     println!(
+        "OAuth token / API token        {:.2}",
+        medians[3] / medians[2]
+    );
+    println!(
         "tools/list / bare axum route   {:.2}",
-        medians[4] / medians[3]
+        medians[5] / medians[4]
     );
 }
 
@@ -101,6 +109,7 @@ fn median(values: &mut [f64]) -> f64 {
 fn call_case(user: &TestUser) -> Case {
     Case {
         name: "api call",
+        user: user.clone(),
         http: user.http(),
         path: "/api/methods/call",
         headers: Vec::new(),
@@ -127,6 +136,7 @@ fn tool_case(user: &TestUser, name: &'static str, modern: bool) -> Case {
     }
     Case {
         name,
+        user: user.clone(),
         http: user.http(),
         path: "/mcp",
         headers,
@@ -138,6 +148,7 @@ fn tool_case(user: &TestUser, name: &'static str, modern: bool) -> Case {
 fn list_case(user: &TestUser, name: &'static str) -> Case {
     Case {
         name,
+        user: user.clone(),
         http: user.http(),
         path: "/mcp",
         headers: vec![("mcp-protocol-version", "2025-11-25")],
@@ -150,18 +161,18 @@ fn text(value: Value) -> Bytes {
     Bytes::from(value.to_string())
 }
 
-async fn first_answer(user: &TestUser, case: &Case) -> anyhow::Result<Bytes> {
-    let mut connection = Connection::open_to(&case.http, user).await?;
+async fn first_answer(case: &Case) -> anyhow::Result<Bytes> {
+    let mut connection = Connection::open_to(&case.http, &case.user).await?;
     connection.headers(&case.headers);
     Ok(connection.post(case.path, &case.body).await?.1)
 }
 
 /// Requests per second over a short time; every response is checked.
-async fn slice(user: &TestUser, case: &Case) -> anyhow::Result<f64> {
+async fn slice(case: &Case) -> anyhow::Result<f64> {
     let begun = Instant::now();
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..CONNECTIONS {
-        let mut connection = Connection::open_to(&case.http, user).await?;
+        let mut connection = Connection::open_to(&case.http, &case.user).await?;
         connection.headers(&case.headers);
         let (path, body, expected) = (case.path, case.body.clone(), case.expected);
         running.spawn(async move {

@@ -44,7 +44,7 @@ pub use script::TestScript;
 pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};
 pub use simulated::{SimulatedAgents, SimulatedZoneAgents};
 pub use sink::TestSink;
-pub use skip::{found_or_skipped, require};
+pub use skip::{find_browser, found_or_skipped, require};
 pub use space::{TestAgent, TestSpace};
 pub use sse::{SseMessage, SseStream};
 pub use tempfile::TempDir;

@@ -1,14 +1,21 @@
 //! Programs that a test needs besides `svc`. If one is missing, the test is skipped and prints a
 //! message.
 
-use std::process::{Command, Stdio};
+use std::{
+    env,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+/// Names of the browser's program in Debian and other systems.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Returns the value of `found`. On an error, prints `what` and the error, and returns `None`. If
 /// `variable` is set to `1`, an error fails the test instead.
 pub fn found_or_skipped<T>(found: Result<T, String>, variable: &str, what: &str) -> Option<T> {
     found
         .inspect_err(|why| {
-            let required = std::env::var(variable).is_ok_and(|set| set == "1");
+            let required = env::var(variable).is_ok_and(|set| set == "1");
             assert!(!required, "{what}: {why}");
             eprintln!("SKIPPED: {what}: {why}");
         })
@@ -26,4 +33,15 @@ pub fn require(program: &str) -> Result<(), String> {
         Ok(status) if status.success() => Ok(()),
         _ => Err(format!("`{program}` is not installed")),
     }
+}
+
+/// The program in the variable `CHROMIUM`, or the first Chromium in `PATH`.
+pub fn find_browser() -> Result<PathBuf, String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places =
+        env::split_paths(&path).flat_map(|folder| BROWSERS.map(|name| folder.join(name)));
+    env::var_os("CHROMIUM")
+        .map(PathBuf::from)
+        .or_else(|| places.find(|place| place.is_file()))
+        .ok_or_else(|| "no Chromium was found in PATH".to_owned())
 }

@@ -2,17 +2,22 @@
 //! certificate.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     convert::Infallible,
     net::SocketAddr,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
-use hyper::{body::Incoming, service::service_fn};
+use hyper::{
+    body::{Body, Frame, Incoming},
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -59,6 +64,8 @@ struct Record {
     connections: usize,
     /// Status and body by path; other paths get 200 and `ok`.
     replies: HashMap<String, (u16, String)>,
+    /// Paths whose reply never ends.
+    endless: HashSet<String>,
 }
 
 pub struct TlsReceiver {
@@ -134,6 +141,11 @@ impl TlsReceiver {
         lock(&self.record).replies.insert(path.to_owned(), reply);
     }
 
+    /// Lets a path reply with 200 and a body that goes on for ever, a byte at a time.
+    pub fn reply_endlessly(&self, path: &str) {
+        lock(&self.record).endless.insert(path.to_owned());
+    }
+
     pub fn received(&self) -> Vec<TlsReceived> {
         lock(&self.record).received.clone()
     }
@@ -170,6 +182,29 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, record: Arc<Mutex<
     }
 }
 
+/// A body of one byte every 100 ms.
+struct Endless(tokio::time::Interval);
+
+impl Endless {
+    fn new() -> Self {
+        Self(tokio::time::interval(Duration::from_millis(100)))
+    }
+}
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0
+            .poll_tick(context)
+            .map(|_| Some(Ok(Frame::data(Bytes::from_static(b" ")))))
+    }
+}
+
 async fn serve(
     stream: TcpStream,
     acceptor: TlsAcceptor,
@@ -189,6 +224,7 @@ async fn serve(
             let body = body.collect().await.map(|body| body.to_bytes());
             let mut record = lock(&record);
             let reply = record.replies.get(head.uri.path()).cloned();
+            let is_endless = record.endless.contains(head.uri.path());
             record.received.push(TlsReceived {
                 path: head.uri.path().to_owned(),
                 version: head.version,
@@ -200,7 +236,11 @@ async fn serve(
                 connection,
             });
             let (status, body) = reply.unwrap_or_else(|| (200, "ok".to_owned()));
-            let mut response = Response::new(Full::new(Bytes::from(body)));
+            let body = match is_endless {
+                true => Endless::new().boxed(),
+                false => Full::new(Bytes::from(body)).boxed(),
+            };
+            let mut response = Response::new(body);
             *response.status_mut() = StatusCode::from_u16(status).expect("a status");
             if status == 302 {
                 let elsewhere = http::HeaderValue::from_static("/elsewhere");

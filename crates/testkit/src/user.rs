@@ -228,6 +228,43 @@ impl TestUser {
     }
 
     /// Actor and action of each audit entry, newest first.
+    /// The same user with the access token of an app that they connect, for `/mcp`.
+    pub async fn connect_app(&self) -> Self {
+        // RFC 7636, appendix B.
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+        let (http, cookie) = (self.http(), self.login().await);
+        let page = [
+            ("cookie", cookie.as_str()),
+            ("content-type", "application/json"),
+        ];
+        let new = json!({"client_name": "app", "redirect_uris": ["http://127.0.0.1:9/callback"]});
+        let app = http.request("POST", "/register", &page[1..], new.to_string());
+        let app = app.await.expect(201).json();
+        let client = app["client_id"].as_str().expect("an id");
+        let path = format!(
+            "/authorize?response_type=code&client_id={client}&code_challenge={challenge}&code_challenge_method=S256"
+        );
+        let asked = http.request("GET", &path, &page[..1], "").await.expect(303);
+        let target = asked.header("location").expect("a redirect");
+        let path = target.replace("/connect?request=", "/api/oauth/requests/");
+        http.request("GET", &path, &page[..1], "").await.expect(200);
+        let decided = http.request("POST", &path, &page, r#"{"approve": true}"#);
+        let decided = decided.await.expect(200).json();
+        let target = decided["redirect_to"].as_str().expect("an address");
+        let code = target
+            .split(['?', '&'])
+            .find_map(|field| field.strip_prefix("code="));
+        let code = code.expect("a code");
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let body = format!(
+            "grant_type=authorization_code&client_id={client}&code={code}&code_verifier={verifier}"
+        );
+        let tokens = http.request("POST", "/token", &form, body);
+        let tokens = tokens.await.expect(200).json();
+        self.with_token(tokens["access_token"].as_str().expect("a token"))
+    }
+
     pub async fn audit_actions(&self) -> Vec<(String, String)> {
         let log = self.get("/api/audit?limit=200").await.expect(200).json();
         let entries = log["audit"].as_array().cloned().unwrap_or_default();

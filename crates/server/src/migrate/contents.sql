@@ -45,7 +45,7 @@ INSERT INTO oauth_clients VALUES ('c1', 'x', 'registered', 'App', '[]', NULL, 0,
 INSERT INTO oauth_grants VALUES ('gr1', 'u1', 'c1', 'mcp', 'http://a/mcp', 'a', 1, NULL, 9);
 INSERT INTO oauth_tokens VALUES ('ot1', 'gr1', 'u1', 'refresh', X'06', 'mcp', 1, 9, NULL);
 INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
-INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL);
+INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL, NULL);
 INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)

@@ -230,6 +230,7 @@ impl OAuth {
                             expires_at: now.plus(CODE_LIFETIME),
                             used_at: None,
                             grant_id: None,
+                            token_id: None,
                         },
                     )?;
                     rows::codes::delete_oldest_of_user(tx, caller.user.id, CODES_PER_USER)?;

@@ -15,7 +15,7 @@ use svc_store::{
     Tx,
     audit::{self, SYSTEM},
     oauth::{self as rows, codes::CodeRow, grants::GrantRow},
-    users,
+    tokens, users,
 };
 use uuid::Uuid;
 
@@ -69,12 +69,13 @@ impl OAuth {
             };
             let user = code.user_id;
             let issued = if code.scopes.contains(OAuthScope::Cli) {
-                rows::codes::redeem(tx, &code.hash, now, None)?;
                 let name = request.machine.as_deref().unwrap_or_default();
-                oauth.issue_login_token(tx, user, name, login_token)?
+                let issued = oauth.issue_login_token(tx, user, name, login_token)?;
+                rows::codes::redeem(tx, &code.hash, now, None, issued.token_id)?;
+                issued
             } else {
                 let grant = oauth.insert_grant(tx, &code, now)?;
-                rows::codes::redeem(tx, &code.hash, now, Some(grant.id))?;
+                rows::codes::redeem(tx, &code.hash, now, Some(grant.id), None)?;
                 oauth.insert_pair(tx, &grant, &code.scopes, pair, now)?
             };
             rows::clients::set_last_used(tx, code.client_id, now)?;
@@ -148,10 +149,15 @@ impl OAuth {
 
     /// Somebody has a copy of the code: ends what was given for it.
     fn end_reused(&self, tx: &mut Tx<'_>, code: &CodeRow) -> Result<AffectedRecords, OAuthError> {
-        if let Some(grant) = code.grant_id
-            && rows::grants::delete(tx, grant)?
-        {
-            let target = ("oauth_grant", grant);
+        let ended_grant = match code.grant_id {
+            Some(grant) if rows::grants::delete(tx, grant)? => Some(("oauth_grant", grant.0)),
+            _ => None,
+        };
+        let ended_token = match code.token_id {
+            Some(token) if !tokens::delete(tx, token)?.is_empty() => Some(("token", token.0)),
+            _ => None,
+        };
+        if let Some(target) = ended_grant.or(ended_token) {
             let detail = json!({"user_id": code.user_id});
             let entry = self
                 .identity

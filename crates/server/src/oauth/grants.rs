@@ -8,7 +8,7 @@ use svc_protocol::api;
 use svc_store::{PageRequest, audit, oauth as rows, users};
 
 use super::{OAuth, clients::summary};
-use crate::identity::{AffectedRecords, Caller, IdentityError};
+use crate::identity::{Actor, AffectedRecords, Caller, IdentityError};
 
 impl OAuth {
     /// The grants of the caller or, for administrators of users, of anyone.
@@ -60,6 +60,7 @@ impl OAuth {
                 let not_found = || IdentityError::not_found("grant", id);
                 let grant = rows::grants::find(tx, id)?.ok_or_else(not_found)?;
                 check_user(caller, grant.user_id).map_err(|_| not_found())?;
+                Actor::read(tx, caller)?.check_user(tx, grant.user_id)?;
                 rows::grants::delete(tx, id)?;
                 entry.detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
                 audit::append(tx, &entry)?;

@@ -1,5 +1,7 @@
 //! Applies successful changes to the model.
 
+mod apps;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -46,6 +48,9 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
             model.end_sessions(subject, caller.cred);
         }
         Act::EndSession { cred } | Act::DeleteToken { cred } => model.creds[cred].ended = true,
+        Act::Decide { .. } | Act::Exchange { .. } | Act::Poll { .. } => {
+            return apps::apply(model, caller, act, answer);
+        }
         Act::EndOtherSessions => model.end_sessions(subject, caller.cred),
         Act::NewUser {
             name,
@@ -232,7 +237,9 @@ fn resource(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) {
             }
         }
         Act::DeleteSink { sink } => model.sinks[sink].deleted = true,
-        _ => {}
+        act => {
+            apps::apply(model, caller, act, answer);
+        }
     }
 }
 

@@ -3,83 +3,19 @@
 //! The model must not use the rules of the product: permissions are a bit set defined here, and
 //! `rules` and `views` state again which user may do and see what.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod apps;
+mod perms;
 
-/// Every permission of the product. A test compares this list with that of the server.
-pub const PERMISSIONS: [&str; 12] = [
-    "use_spaces",
-    "manage_spaces",
-    "use_methods",
-    "use_mcp",
-    "manage_own_event_sinks",
-    "manage_global_event_sinks",
-    "manage_scripts",
-    "manage_templates",
-    "manage_users",
-    "manage_groups",
-    "manage_roles",
-    "view_audit",
-];
+pub use self::{
+    apps::{App, Device, Grant, Question},
+    perms::{PERMISSIONS, Perms},
+};
+
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Indexes of the built-in roles, which come first in every sequence.
 pub const ROLE_USER: usize = 0;
 pub const ROLE_ADMIN: usize = 1;
-
-/// A set of permissions.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Perms(pub u32);
-
-impl Perms {
-    pub const ALL: Self = Self((1 << PERMISSIONS.len()) - 1);
-
-    pub fn of(names: &[&str]) -> Self {
-        names.iter().fold(Self(0), |set, name| {
-            let at = PERMISSIONS.iter().position(|known| known == name);
-            Self(set.0 | 1 << at.unwrap_or_else(|| panic!("unknown permission `{name}`")))
-        })
-    }
-
-    pub fn names(self) -> Vec<&'static str> {
-        let held = |&(at, _): &(usize, &&str)| self.0 & (1 << at) != 0;
-        let all = PERMISSIONS.iter().enumerate();
-        all.filter(held).map(|(_, name)| *name).collect()
-    }
-
-    pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub fn without(self, other: Self) -> Self {
-        Self(self.closed().0 & !other.closed().0)
-    }
-
-    /// Adds implied permissions: managing global sinks includes managing own ones.
-    pub fn closed(self) -> Self {
-        if self.0 & Self::of(&["manage_global_event_sinks"]).0 != 0 {
-            self.union(Self::of(&["manage_own_event_sinks"]))
-        } else {
-            self
-        }
-    }
-
-    pub fn covers(self, other: Self) -> bool {
-        other.without(self).0 == 0
-    }
-
-    pub fn has(self, name: &str) -> bool {
-        self.covers(Self::of(&[name]))
-    }
-
-    pub fn has_any(self, names: &[&str]) -> bool {
-        names.is_empty() || names.iter().any(|name| self.has(name))
-    }
-}
-
-impl std::fmt::Display for Perms {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{{{}}}", self.names().join(", "))
-    }
-}
 
 pub type UserIx = usize;
 pub type CredIx = usize;
@@ -111,9 +47,46 @@ pub struct Group {
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum Kind {
-    Session { id: String },
-    Token { id: String, scopes: Vec<String> },
-    Agent { space: usize },
+    Session {
+        id: String,
+    },
+    Token {
+        id: String,
+        scopes: Vec<String>,
+    },
+    Agent {
+        space: usize,
+    },
+    /// The access token of a connected app.
+    App {
+        grant: usize,
+        scopes: Vec<String>,
+    },
+    /// What an app exchanges for its first tokens. No credential of a request.
+    Code {
+        app: usize,
+        scopes: Vec<String>,
+    },
+    /// What an app exchanges for its next tokens. No credential of a request.
+    Refresh {
+        grant: usize,
+    },
+}
+
+impl Kind {
+    /// Whether requests may carry it.
+    pub fn is_for_requests(&self) -> bool {
+        !matches!(self, Self::Code { .. } | Self::Refresh { .. })
+    }
+
+    /// Whether it reaches only what its scopes name.
+    pub fn is_scoped(&self) -> bool {
+        match self {
+            Self::Token { scopes, .. } => !scopes.is_empty(),
+            Self::App { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 pub struct Cred {
@@ -229,6 +202,10 @@ pub struct Model {
     pub templates: Vec<Template>,
     pub methods: Vec<Method>,
     pub events: Vec<Event>,
+    pub apps: Vec<App>,
+    pub questions: Vec<Question>,
+    pub grants: Vec<Grant>,
+    pub devices: Vec<Device>,
     pub controls: BTreeSet<Control>,
     /// The owner of each marker.
     pub owners: BTreeMap<String, UserIx>,
@@ -252,8 +229,10 @@ impl Model {
         let expired = cred.expires_at.is_some_and(|at| at <= self.now);
         !cred.ended
             && !expired
+            && cred.kind.is_for_requests()
             && self.works(cred.subject)
             && self.space_allows(cred)
+            && self.grant_allows(cred)
             && cred
                 .parent
                 .is_none_or(|parent| self.is_alive_itself(parent))
@@ -288,13 +267,19 @@ impl Model {
     pub fn authority(&self, person: UserIx) -> Perms {
         let mut held = Perms::default();
         for (index, cred) in self.creds.iter().enumerate() {
-            if cred.holder == person && self.is_alive(index) {
+            if cred.holder == person && (self.is_alive(index) || self.gives_token(index)) {
                 held = held.union(self.perms(cred.subject));
             }
         }
         for (index, user) in self.users.iter().enumerate() {
             if self.works(index) && user.known_by.contains(&person) {
                 held = held.union(self.perms(index));
+            }
+        }
+        for device in &self.devices {
+            let approved_by = device.approved_by.filter(|&user| self.works(user));
+            if let Some(user) = approved_by.filter(|_| device.holder == person && !device.ended) {
+                held = held.union(self.perms(user));
             }
         }
         for control in &self.controls {

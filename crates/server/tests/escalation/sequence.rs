@@ -1,5 +1,6 @@
 //! One sequence: creates users, then sends random requests and checks each answer.
 
+mod apps;
 mod credentials;
 mod population;
 
@@ -107,9 +108,8 @@ impl<'a> Sequence<'a> {
         let all: Vec<_> = (0..self.model.creds.len()).collect();
         let opens = |&cred: &CredIx| {
             let record = &self.model.creds[cred];
-            let scoped = matches!(&record.kind, Kind::Token { scopes, .. } if !scopes.is_empty());
             let is_agent = matches!(record.kind, Kind::Agent { .. });
-            !scoped
+            !record.kind.is_scoped()
                 && (for_agents || !is_agent)
                 && self.model.is_alive(cred)
                 && self.model.perms(record.subject).has_any(needs)
@@ -160,6 +160,9 @@ impl<'a> Sequence<'a> {
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
         let caller = self.caller(cred);
+        if *route == "/api/oauth/requests/{id}" {
+            self.ask(rng, &caller).await;
+        }
         let plan = generate(&mut self.draft(rng, &caller));
         match plan {
             Some(plan) => self
@@ -181,7 +184,7 @@ impl<'a> Sequence<'a> {
         let sent = format!("{path} {}", body.clone().unwrap_or_default());
         self.model.now = self.world.now();
         let before = self.authorities();
-        let anonymous = matches!(act, Act::Login { .. } | Act::Never(_));
+        let anonymous = act.is_anonymous();
         let answer = self.send(&caller, anonymous, (method, &path), body).await;
         self.log_answer(&caller, (method, route), &sent, &answer);
         let mut found = rules::judge_route(&self.model, &caller, (method, &path), &answer);
@@ -196,7 +199,8 @@ impl<'a> Sequence<'a> {
             made = effects::apply(&mut self.model, &caller, act, &answer);
             if let Some(cred) = made {
                 self.read_session_id(cred).await;
-                found.extend(self.judge_new(&caller, cred));
+                self.read_grant_id(cred).await;
+                found.extend(self.judge_new(&caller, anonymous, cred));
             }
             found.extend(self.judge_growth(&caller, &before));
         }

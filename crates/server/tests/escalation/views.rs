@@ -49,6 +49,9 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/event-sinks/{id}", |draft| sink(draft, "")),
     ("/api/event-sinks/{id}/deliveries", |draft| sink(draft, "/deliveries")),
     ("/api/audit", |_| fixed("/api/audit")),
+    ("/api/oauth/grants", grants),
+    ("/api/oauth/clients", |_| fixed("/api/oauth/clients")),
+    ("/api/oauth/requests/{id}", question),
 ];
 
 /// Reading routes without records of users (pages, health, documents), and streams, which have
@@ -65,17 +68,30 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/mcp",
     "/api/events/stream",
     "/agent/link",
-    // Connected apps are not in the model. `crates/svc/tests/it/oauth` tests them.
+    // The steps of a browser before a question; every sequence sends it.
     "/authorize",
     "/.well-known/oauth-protected-resource",
     "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-authorization-server",
     "/.well-known/oauth-authorization-server/mcp",
-    "/api/oauth/requests/{id}",
+    // Any signed-in user may type any code; guesses are limited.
     "/api/oauth/devices/{user_code}",
-    "/api/oauth/grants",
-    "/api/oauth/clients",
 ];
+
+fn grants(draft: &mut Draft<'_>) -> Option<String> {
+    let user = draft.rng.pick(&draft.model.live_users())?;
+    Some(match draft.rng.percent(50) {
+        true => format!("/api/oauth/grants?user={}", draft.model.users[user].id),
+        false => "/api/oauth/grants".to_owned(),
+    })
+}
+
+fn question(draft: &mut Draft<'_>) -> Option<String> {
+    let questions: Vec<_> = (0..draft.model.questions.len()).collect();
+    let question = draft.rng.pick(&questions)?;
+    let id = &draft.model.questions[question].id;
+    Some(format!("/api/oauth/requests/{id}"))
+}
 
 fn fixed(path: &str) -> Option<String> {
     Some(path.to_owned())
@@ -259,6 +275,11 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
         }
         "/api/tokens" => each("tokens", &|record| has_credential(model, caller, record)),
         "/api/auth/sessions" => each("sessions", &|record| has_credential(model, caller, record)),
+        "/api/oauth/grants" => {
+            each("grants", &|record| {
+                record["user_id"] == id || all("manage_users")
+            });
+        }
         "/api/auth/me" => each("", &|record| record["id"] == id),
         "/api/stats" => each("", &|_| all("view_audit")),
         _ => {}
@@ -324,7 +345,7 @@ fn has_credential(model: &Model, caller: &Caller, record: &Value) -> bool {
     model.creds.iter().any(|cred| {
         let id = match &cred.kind {
             Kind::Session { id } | Kind::Token { id, .. } => id.as_str(),
-            Kind::Agent { .. } => return false,
+            _ => return false,
         };
         cred.subject == caller.subject && record["id"] == id
     })

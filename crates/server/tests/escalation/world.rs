@@ -27,6 +27,7 @@ use tower_service::Service;
 
 use crate::model::{Cred, Kind};
 
+pub const ORIGIN: &str = "http://localhost";
 const ROOT_PASSWORD: &str = "the password of root";
 
 pub struct World {
@@ -53,6 +54,8 @@ pub struct Answer {
     pub json: Value,
     /// The session of a `Set-Cookie` header.
     pub cookie: Option<String>,
+    /// Where a redirect leads.
+    pub location: String,
 }
 
 impl Answer {
@@ -147,6 +150,7 @@ impl World {
         answer
     }
 
+    /// A text as body is sent as a form.
     pub async fn send(
         &self,
         method: &str,
@@ -169,6 +173,11 @@ impl World {
             },
         };
         let body = match body {
+            Some(Value::String(form)) => {
+                let kind = "application/x-www-form-urlencoded";
+                request = request.header(header::CONTENT_TYPE, kind);
+                Body::from(form)
+            }
             Some(body) => {
                 request = request.header(header::CONTENT_TYPE, "application/json");
                 Body::from(body.to_string())
@@ -229,6 +238,9 @@ async fn read(response: http::Response<Body>, path: &str) -> Answer {
         .filter_map(|value| value.split(';').next()?.split_once('='))
         .map(|(_, value)| value.to_owned())
         .find(|value| value.starts_with("svc_ses_"));
+    let location = parts.headers.get(header::LOCATION);
+    let location = location.and_then(|value| value.to_str().ok());
+    let location = location.unwrap_or_default().to_owned();
     let content_type = parts.headers.get(header::CONTENT_TYPE);
     let is_stream = content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
     let bytes = if is_stream && !path.starts_with("/mcp") {
@@ -245,6 +257,7 @@ async fn read(response: http::Response<Body>, path: &str) -> Answer {
         json: serde_json::from_str(&text).unwrap_or(Value::Null),
         text,
         cookie,
+        location,
     }
 }
 
@@ -271,7 +284,8 @@ fn options(folder: &Path) -> Options {
         allowed_hosts: vec![],
         allow_local_spaces: false,
         wildcard_domain: None,
-        public_url: None,
+        // The name by which OAuth knows the server.
+        public_url: Some(ORIGIN.to_owned()),
         advertise_url: None,
         admin_password: Some(ROOT_PASSWORD.to_owned()),
         agent_program: worker_program(),

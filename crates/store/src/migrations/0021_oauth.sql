@@ -47,7 +47,8 @@ CREATE INDEX oauth_grants_by_user ON oauth_grants (user_id, id);
 CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);
 CREATE INDEX oauth_grants_by_expiry ON oauth_grants (expires_at);
 
--- `grant_id`: the grant that the code was exchanged for. A second exchange ends that grant.
+-- `grant_id`, `token_id`: what the code was exchanged for, a grant or the API token of a login. A
+-- second exchange ends it.
 CREATE TABLE oauth_codes (
     hash BLOB PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -58,7 +59,8 @@ CREATE TABLE oauth_codes (
     resource TEXT NOT NULL,
     expires_at BIGINT NOT NULL,
     used_at BIGINT,
-    grant_id TEXT
+    grant_id TEXT,
+    token_id TEXT
 );
 CREATE INDEX oauth_codes_by_expiry ON oauth_codes (expires_at);
 CREATE INDEX oauth_codes_by_user ON oauth_codes (user_id);

@@ -1,6 +1,6 @@
 //! Authorization codes, stored as hashes.
 
-use svc_core::{GrantId, OAuthClientId, Timestamp, UserId, oauth::OAuthScopes};
+use svc_core::{GrantId, OAuthClientId, Timestamp, TokenId, UserId, oauth::OAuthScopes};
 
 use crate::{
     error::StoreError,
@@ -22,11 +22,13 @@ pub struct CodeRow {
     pub used_at: Option<Timestamp>,
     /// The grant that the code was exchanged for.
     pub grant_id: Option<GrantId>,
+    /// The API token of `svc login` that the code was exchanged for.
+    pub token_id: Option<TokenId>,
 }
 
 record! {
     CodeRow in "oauth_codes": hash, user_id, client_id, redirect_uri, challenge, scopes, resource,
-    expires_at, used_at, grant_id
+    expires_at, used_at, grant_id, token_id
 }
 
 pub fn insert(tx: &mut Tx<'_>, code: &CodeRow) -> Result<(), StoreError> {
@@ -37,16 +39,17 @@ pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<CodeRow>, StoreError>
     tx.find_record("WHERE hash = ?1", values![hash])
 }
 
-/// Marks a code as used. Returns whether it was not used before.
+/// Marks a code as used, and records what it was exchanged for.
 pub fn redeem(
     tx: &mut Tx<'_>,
     hash: &Hash,
     now: Timestamp,
     grant: Option<GrantId>,
-) -> Result<bool, StoreError> {
-    tx.changes(
-        "UPDATE oauth_codes SET used_at = ?2, grant_id = ?3 WHERE hash = ?1 AND used_at IS NULL",
-        values![hash, now, grant],
+    token: Option<TokenId>,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE oauth_codes SET used_at = ?2, grant_id = ?3, token_id = ?4 WHERE hash = ?1",
+        values![hash, now, grant, token],
     )
 }
 

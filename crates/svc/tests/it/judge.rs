@@ -18,7 +18,7 @@ use svc_testkit::{Process, TestServer, found_or_skipped, require};
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 
 /// A judge that takes longer counts as hung. Long, because the machine may be busy.
-const JUDGE_LIMIT: Duration = Duration::from_secs(180);
+const JUDGE_LIMIT: Duration = Duration::from_secs(600);
 
 /// A program that tests the server.
 pub enum Judge {

@@ -10,7 +10,7 @@ mod progress;
 mod scripts;
 mod search;
 mod stdio;
-mod streams;
+pub mod streams;
 mod tools;
 
 use std::fmt::Display;

@@ -1,11 +1,13 @@
 //! `/token`, `/register`, `/revoke` and `/device_authorization`, for apps.
 
+use std::net::IpAddr;
+
 use axum::{
-    extract::{Extension, Request},
+    extract::{FromRequestParts, Request},
     response::{IntoResponse, Response},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, header, request::Parts};
 
 use super::{
     error::{OAuthFailure, OAuthResult},
@@ -24,14 +26,36 @@ use crate::{
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
+/// What every request of an app has: the name of this server, and the address of the app.
+pub struct Origin {
+    issuer: String,
+    address: IpAddr,
+}
+
+impl FromRequestParts<App> for Origin {
+    type Rejection = OAuthFailure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, OAuthFailure> {
+        let peer = parts.extensions.get::<Peer>().copied();
+        let issuer = issuer(app, peer, &parts.headers);
+        let (Some(peer), Some(issuer)) = (peer, issuer) else {
+            let text = "this server does not connect apps by OAuth; an administrator can set `public_url` to an https address";
+            return Err(OAuthFailure::Unreadable {
+                status: StatusCode::NOT_FOUND,
+                description: text.to_owned(),
+            });
+        };
+        let address = client_address(peer, &parts.headers, &app.trusted_proxies);
+        Ok(Self { issuer, address })
+    }
+}
+
 pub async fn token(
     app: App,
-    Extension(peer): Extension<Peer>,
+    Origin { issuer, address }: Origin,
     headers: HeaderMap,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
-    let issuer = require_issuer(&app, peer, &headers)?;
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     app.oauth.count_token_request(address)?;
     let client = presented(&headers, &mut params)?;
     let issued = match params.require("grant_type")?.as_str() {
@@ -72,12 +96,9 @@ pub async fn token(
 
 pub async fn register(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    Origin { address, .. }: Origin,
     request: Request,
 ) -> OAuthResult<Response> {
-    require_issuer(&app, peer, &headers)?;
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     let body = small_body(&app, request).await?;
     let new: NewRegistration = serde_json::from_slice(&body).map_err(|error| {
         OAuthError::refused("invalid_client_metadata", format!("in the body: {error}"))
@@ -89,12 +110,9 @@ pub async fn register(
 /// Always 200: whoever presents a token may end it, and others learn nothing (RFC 7009).
 pub async fn revoke(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    Origin { address, .. }: Origin,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
-    require_issuer(&app, peer, &headers)?;
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     app.oauth.count_token_request(address)?;
     let token = params.require("token")?;
     app.oauth.revoke_token(&token).await?;
@@ -103,12 +121,9 @@ pub async fn revoke(
 
 pub async fn device_authorization(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    Origin { issuer, address }: Origin,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
-    let issuer = require_issuer(&app, peer, &headers)?;
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     let client_id = params.require("client_id")?;
     let machine = params.take("machine").unwrap_or_default();
     let started = app
@@ -116,13 +131,6 @@ pub async fn device_authorization(
         .start_device(&issuer, (&client_id, &machine), address)
         .await?;
     Ok(json(StatusCode::OK, &started))
-}
-
-fn require_issuer(app: &App, peer: Peer, headers: &HeaderMap) -> Result<String, OAuthFailure> {
-    issuer(app, Some(peer), headers).ok_or_else(|| OAuthFailure::Unreadable {
-        status: StatusCode::NOT_FOUND,
-        description: "this server does not connect apps by OAuth; an administrator can set `public_url` to an https address".to_owned(),
-    })
 }
 
 /// The app of a request: `Authorization: Basic …` or parameters, never both.

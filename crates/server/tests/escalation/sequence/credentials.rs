@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Failure, Sequence};
 use crate::{
-    model::{CredIx, Kind, Perms},
+    model::{CredIx, Perms},
     rng::Rng,
     rules::{self, Caller, Violation},
     views::READS,
@@ -39,13 +39,18 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// Obtaining a credential of another user requires all permissions of that user.
-    pub(super) fn judge_new(&self, caller: &Caller, cred: CredIx) -> Vec<Violation> {
+    /// Obtaining a credential of another user requires all permissions of that user. An anonymous
+    /// request presents a secret instead (a password, a code); other rules say who may have it.
+    pub(super) fn judge_new(
+        &self,
+        caller: &Caller,
+        anonymous: bool,
+        cred: CredIx,
+    ) -> Vec<Violation> {
         let record = &self.model.creds[cred];
         let mut found = Vec::new();
         let other = self.model.perms(record.subject);
-        let by_password = matches!(record.kind, Kind::Session { .. });
-        if !by_password && record.subject != caller.subject && !caller.perms.covers(other) {
+        if !anonymous && record.subject != caller.subject && !caller.perms.covers(other) {
             let text = format!(
                 "a caller with {} received {}, who holds {other}",
                 caller.perms,
@@ -72,11 +77,19 @@ impl Sequence<'_> {
     /// No answer may contain a credential, except the one that the request created.
     pub(super) fn judge_leaks(&self, made: Option<CredIx>, answer: &Answer) -> Vec<Violation> {
         let expected = made.map(|cred| self.model.creds[cred].value.as_str());
-        let kinds = ["svc_pat_", "svc_agt_", "svc_ses_", "svc_set_"];
+        let mut kinds = vec![
+            "svc_pat_", "svc_agt_", "svc_ses_", "svc_set_", "svc_oat_", "svc_oac_",
+        ];
+        if answer.path != "/token" {
+            kinds.push("svc_ort_");
+        }
+        if answer.path != "/device_authorization" {
+            kinds.push("svc_odc_");
+        }
         let texts = answer.cookie.iter().chain([&answer.text]);
         let leaks = texts.flat_map(|text| {
             kinds
-                .into_iter()
+                .iter()
                 .flat_map(move |kind| text.match_indices(kind).map(move |(at, _)| &text[at..]))
         });
         leaks
@@ -129,7 +142,7 @@ impl Sequence<'_> {
                 self.fail_on_first(self.judge_ended(cred, "/api/auth/me", &answer))?;
                 continue;
             }
-            let scoped = matches!(&self.model.creds[cred].kind, Kind::Token { scopes, .. } if !scopes.is_empty());
+            let scoped = self.model.creds[cred].kind.is_scoped();
             let held = answer.json["permissions"]
                 .as_array()
                 .cloned()

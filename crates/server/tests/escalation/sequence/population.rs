@@ -36,6 +36,7 @@ impl Sequence<'_> {
                 deleted: false,
             });
         }
+        self.add_app().await;
         let people = 4 + rng.below(3);
         for person in 0..people {
             let perms = if person == OWNER {
@@ -162,6 +163,9 @@ impl Sequence<'_> {
             }
         }
         self.publish(rng, person).await;
+        if rng.percent(40) {
+            self.connect(rng, session).await?;
+        }
         Ok(())
     }
 

@@ -86,6 +86,13 @@ async fn a_document_that_cannot_be_trusted_is_refused_and_not_remembered() {
         ),
         ("/nowhere", 200, nowhere.to_string(), "javascript:alert(1)"),
         ("/html", 200, "<html>".to_owned(), "expected value"),
+        // Nothing is unpacked, so nothing can grow.
+        (
+            "/gzip",
+            200,
+            "\u{1f}\u{8b}\u{8}".to_owned(),
+            "expected value",
+        ),
         (
             "/forbidden",
             403,
@@ -101,6 +108,10 @@ async fn a_document_that_cannot_be_trusted_is_refused_and_not_remembered() {
         assert!(page.contains(why), "{path}: {page}");
         assert_eq!(answer.header("location"), None);
     }
+    site.receiver.reply_endlessly("/endless");
+    flow.client_id = site.url("/endless");
+    let answer = flow.authorize(&[]).await.expect(400);
+    assert!(answer.text().contains("within 5 s"), "{}", answer.text());
     let paths: Vec<_> = site
         .receiver
         .received()

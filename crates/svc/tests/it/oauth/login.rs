@@ -2,7 +2,7 @@
 //! is in the tests of the web interface.
 
 use serde_json::json;
-use svc_testkit::{Http, Process, TestServer, get_eventually};
+use svc_testkit::{Http, Process, TempDir, TestAuthority, TestServer, get_eventually};
 
 use super::{Flow, fields_of, text};
 use crate::SOON;
@@ -32,7 +32,7 @@ async fn shown_code(login: &Process) -> String {
 }
 
 #[tokio::test]
-async fn a_login_in_the_browser_makes_a_token_and_a_logout_revokes_it() {
+async fn a_login_in_the_browser_makes_a_token_that_ends_if_its_code_is_used_again() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     // `true` is the browser: the address is printed too.
@@ -75,18 +75,21 @@ async fn a_login_in_the_browser_makes_a_token_and_a_logout_revokes_it() {
     );
     let me = cli().run(&["whoami", "-o", "json"]).await.expect(0).json();
     assert_eq!(me["username"], "ann");
-    // The code is used up.
+    // Somebody else has the code too: the token may be theirs.
     let code = super::field(&fields_of(back), "code");
     flow.exchange(&code, &[("client_id", "svc-cli")])
         .await
         .expect(400);
-    cli().run(&["logout"]).await.expect(0);
-    let tokens = flow.user.get("/api/tokens").await.expect(200).text();
-    assert!(!tokens.contains("cli@"), "{tokens}");
+    let whoami = cli().run(&["whoami"]).await;
+    assert_ne!(whoami.code, 0, "{}", whoami.stdout);
+    let admin = server.admin().await;
+    let audit = admin.get("/api/audit?action=oauth.code_reused");
+    let audit = audit.await.expect(200).json();
+    assert_eq!(audit["audit"][0]["target_type"], "token");
 }
 
 #[tokio::test]
-async fn a_login_with_a_code_waits_for_the_user() {
+async fn a_login_with_a_code_waits_for_the_user_and_a_logout_revokes_it() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let cli = || server.anonymous_cli();
@@ -104,6 +107,9 @@ async fn a_login_with_a_code_waits_for_the_user() {
     );
     let me = cli().run(&["whoami", "-o", "json"]).await.expect(0).json();
     assert_eq!(me["username"], "ann");
+    cli().run(&["logout"]).await.expect(0);
+    let tokens = flow.user.get("/api/tokens").await.expect(200).text();
+    assert!(!tokens.contains("cli@"), "{tokens}");
 }
 
 #[tokio::test]
@@ -132,4 +138,29 @@ async fn a_declined_login_and_a_server_without_oauth_are_explained() {
         .await
         .expect(2);
     assert!(output.stderr.contains("--username"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn a_login_accepts_an_own_certificate_authority() {
+    let authority = TestAuthority::new("private");
+    let certificate = authority.server(&["127.0.0.1"]);
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (cert, key, ca) = (path("cert.pem"), path("key.pem"), path("ca.pem"));
+    std::fs::write(&cert, &certificate.certificate).unwrap();
+    std::fs::write(&key, &certificate.key).unwrap();
+    std::fs::write(&ca, authority.pem()).unwrap();
+    let server = TestServer::builder()
+        .args(&["--tls-cert", &cert, "--tls-key", &key])
+        .start()
+        .await;
+    let login = ["login", server.url(), "--device"];
+    let unknown = server.anonymous_cli().run(&login).await;
+    assert_ne!(unknown.code, 0);
+    assert!(unknown.stderr.contains("--ca-file"), "{}", unknown.stderr);
+    let login =
+        server
+            .anonymous_cli()
+            .spawn(&["login", server.url(), "--device", "--ca-file", &ca]);
+    shown_code(&login).await;
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 use svc_testkit::TestServer;
 
 use super::{Flow, edit, form, text};
+use crate::{SOON, mcp::streams::listen};
 
 #[tokio::test]
 async fn an_app_may_end_its_own_tokens() {
@@ -84,6 +85,35 @@ async fn a_user_who_loses_the_permission_or_the_account_loses_the_apps() {
     admin.delete(&path).await.expect(204);
     flow.ping(access).await.expect(401);
     flow.refresh(refresh, &[]).await.expect(400);
+}
+
+#[tokio::test]
+async fn open_streams_of_an_app_end_with_its_connection() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let app = flow.user.with_token(text(&tokens, "access_token"));
+    let mut stream = listen(&app, "/mcp").await;
+    let grants = flow.user.get("/api/oauth/grants").await.expect(200).json();
+    let path = format!("/api/oauth/grants/{}", text(&grants["grants"][0], "id"));
+    flow.user.delete(&path).await.expect(204);
+    let last = stream.next(SOON).await.expect("the end is announced");
+    assert!(last.data.contains("complete"), "{}", last.data);
+    assert_eq!(stream.next(SOON).await, None);
+}
+
+#[tokio::test]
+async fn a_manager_of_users_ends_only_connections_of_users_with_fewer_permissions() {
+    let server = TestServer::start().await;
+    server.role("manager", &["manage_users"]).await;
+    let manager = server.user_with("mia", &["manager"], &[]).await;
+    let flow = Flow::of(&server, server.admin().await).await;
+    let tokens = flow.connect(&[]).await;
+    let grants = flow.user.get("/api/oauth/grants").await.expect(200).json();
+    let path = format!("/api/oauth/grants/{}", text(&grants["grants"][0], "id"));
+    let refused = manager.delete(&path).await.expect(403);
+    assert_eq!(refused.code(), "exceeds_own_power");
+    flow.ping(text(&tokens, "access_token")).await.expect(200);
 }
 
 #[tokio::test]

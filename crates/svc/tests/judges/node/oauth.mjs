@@ -1,10 +1,11 @@
 // OAuth with the TypeScript clients: from the address alone to a result, a renewal and the end. The
-// argument is `sdk1` or `client2`. The user's browser is played by requests with the session's cookie.
+// argument is `sdk1` or `client2`. The user agrees in a real browser.
 import assert from 'node:assert/strict';
 import * as client2 from '@modelcontextprotocol/client';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { allow } from './browser.mjs';
 import { ARGUMENTS, expectEcho, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
 const libraries = {
@@ -17,26 +18,7 @@ const cookie = process.env.MCP_COOKIE;
 const options = { timeout: LIMIT_MS };
 
 /** A request of a page in the user's browser. */
-const page = (path, method = 'GET', body = undefined) =>
-  fetch(new URL(path, URL_OF_SERVER), {
-    method,
-    redirect: 'manual',
-    headers: { cookie, ...(body && { 'content-type': 'application/json' }) },
-    body: body && JSON.stringify(body),
-  });
-
-/** Opens the address of an app and agrees. Returns the parameters that the app gets. */
-async function agree(address) {
-  const asked = await page(address);
-  assert.equal(asked.status, 303, await asked.text());
-  const request = new URL(asked.headers.get('location'), URL_OF_SERVER).searchParams.get('request');
-  const path = `/api/oauth/requests/${request}`;
-  const question = await (await page(path)).json();
-  assert.equal(question.app.name, 'judge');
-  const decided = await page(path, 'POST', { approve: true });
-  assert.equal(decided.status, 200);
-  return new URL((await decided.json()).redirect_to).searchParams;
-}
+const page = (path, method = 'GET') => fetch(new URL(path, URL_OF_SERVER), { method, headers: { cookie } });
 
 /** What the client keeps. */
 class Memory {
@@ -80,7 +62,7 @@ const call = (client) => {
 
 const first = newTransport();
 await assert.rejects(newClient().connect(first, options), library.UnauthorizedError);
-const answer = await agree(authProvider.address);
+const answer = (await allow(authProvider.address, 'judge')).searchParams;
 await (name === 'sdk1' ? first.finishAuth(answer.get('code')) : first.finishAuth(answer));
 const client = newClient();
 await client.connect(newTransport(), options);

@@ -1,5 +1,5 @@
 """OAuth with the `mcp` package 2.x: from the address alone to a result, a renewal and the end. The
-user's browser is played by requests with the session's cookie."""
+user agrees in a real browser."""
 
 import asyncio
 import os
@@ -38,23 +38,18 @@ class Memory:
 class Browser:
     """Opens the address of an app and agrees."""
 
-    def __init__(self, http):
-        self.http = http
-        self.logins = 0
+    logins = 0
 
     async def open(self, address):
         self.logins += 1
         self.address = address
 
     async def answer(self):
-        asked = await self.http.get(self.address, headers=COOKIE)
-        expect(asked.status_code, 303, "the question")
-        request = parse_qs(urlsplit(asked.headers["location"]).query)["request"][0]
-        path = urljoin(URL, f"/api/oauth/requests/{request}")
-        await self.http.get(path, headers=COOKIE)
-        decided = await self.http.post(path, headers=COOKIE, json={"approve": True})
-        expect(decided.status_code, 200, "the answer")
-        fields = parse_qs(urlsplit(decided.json()["redirect_to"]).query)
+        browser = [*os.environ["MCP_BROWSER_SCRIPT"].split("\n"), self.address, "judge"]
+        agreeing = await asyncio.create_subprocess_exec(*browser, stdout=asyncio.subprocess.PIPE)
+        output, _ = await agreeing.communicate()
+        expect(agreeing.returncode, 0, "the browser")
+        fields = parse_qs(urlsplit(output.decode().strip()).query)
         return AuthorizationCodeResult(**{name: fields[name][0] for name in ("code", "state", "iss")})
 
 
@@ -70,7 +65,7 @@ async def call(memory, browser):
 
 async def main():
     async with httpx2.AsyncClient(timeout=LIMIT_SECONDS) as http:
-        memory, browser = Memory(), Browser(http)
+        memory, browser = Memory(), Browser()
         await call(memory, browser)
         expect(memory.tokens.scope, "mcp", "the scope")
 

@@ -1,6 +1,6 @@
 """schemathesis: sends requests that fit the OpenAPI document and requests that do not, and compares
 every answer with the document. The number of requests is limited and the seed is fixed, so that a
-failure can be repeated.
+failure can be repeated. `SVC_OPENAPI_EXAMPLES=100` sends more random requests to each operation.
 
 Not tested: endless streams, which would never finish, and operations that would end the run itself.
 """
@@ -29,7 +29,7 @@ command = [
     "--header", "Authorization: Bearer " + os.environ["SVC_TOKEN"],
     "--checks", ",".join(CHECKS),
     "--phases", "examples,coverage,fuzzing",
-    "--max-examples", "15",
+    "--max-examples", os.environ.get("SVC_OPENAPI_EXAMPLES", "5"),
     "--seed", "16",
     "--request-timeout", "20",
     "--suppress-health-check", "all",

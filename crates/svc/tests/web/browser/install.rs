@@ -1,18 +1,14 @@
-//! Finds a browser, and installs the npm packages that drive it into the target folder. They are
-//! installed again only when `package.json` or its lock file changes.
+//! Installs the npm packages that drive a browser into the target folder. They are installed again
+//! only when `package.json` or its lock file changes.
 
 use std::{
-    env,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use svc_testkit::{found_or_skipped, require};
-
-/// Names of the browser's program in Debian and other systems.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+use svc_testkit::{find_browser, found_or_skipped, require};
 
 pub struct Browser {
     pub program: PathBuf,
@@ -24,22 +20,12 @@ impl Browser {
     /// Returns `None` and prints the reason if the browser or its driver is missing. With
     /// `SVC_REQUIRE_BROWSER=1`, fails the test instead.
     pub fn find() -> Option<Self> {
-        let found = find_program().and_then(|program| {
+        let found = find_browser().and_then(|program| {
             let runner = install()?;
             Ok(Self { program, runner })
         });
         found_or_skipped(found, "SVC_REQUIRE_BROWSER", "the browser tests cannot run")
     }
-}
-
-fn find_program() -> Result<PathBuf, String> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let places = env::split_paths(&path).flat_map(|folder| NAMES.map(|name| folder.join(name)));
-    let mut found = env::var_os("CHROMIUM").map(PathBuf::from).into_iter();
-    let found = found
-        .next()
-        .or_else(|| places.into_iter().find(|place| place.is_file()));
-    found.ok_or_else(|| "no Chromium was found in PATH".to_owned())
 }
 
 /// The folder `web` of this repository.

@@ -1,0 +1,35 @@
+// The browser of a user who is signed in: a real Chromium. As a program, `browser.mjs ADDRESS` connects the
+// app that sent the user to this address, and prints the address to which the browser returned.
+import { chromium } from 'playwright-core';
+import { LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
+
+const ARGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** Opens the address of an app, sees the name of the app and agrees. Returns where the browser goes then. */
+export async function allow(address, name) {
+  const browser = await chromium.launch({ executablePath: process.env.MCP_BROWSER, args: [...ARGS, '--no-first-run'] });
+  try {
+    const context = await browser.newContext();
+    const [key, value] = process.env.MCP_COOKIE.split('=');
+    await context.addCookies([{ name: key, value, url: URL_OF_SERVER.origin }]);
+    const page = await context.newPage();
+    page.setDefaultTimeout(LIMIT_MS);
+    await page.goto(address);
+    await page.getByRole('heading', { name: `Connect “${name}” to svc?` }).waitFor();
+    // The button rests for a moment, so that nobody agrees by a click that was meant for something else.
+    const button = page.locator('button:not([aria-disabled="true"])', { hasText: 'Allow' });
+    const returned = page.waitForRequest((request) => new URL(request.url()).pathname.endsWith('/callback'));
+    await button.click();
+    const request = await returned;
+    // The app answers, unless nothing listens there.
+    await request.response().catch(() => null);
+    return new URL(request.url());
+  } finally {
+    await browser.close();
+  }
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const [address, name] = process.argv.slice(2);
+  console.log((await allow(address, name)).href);
+}
