@@ -17,7 +17,10 @@ pub use routes::Routes;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf, absolute},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -79,6 +82,8 @@ pub struct Registrar {
     /// Running changes, and replaced method servers that finish their calls.
     tasks: TaskTracker,
     stopping: CancellationToken,
+    /// Whether the agent has registered its own methods file, or has none.
+    startup_done: AtomicBool,
 }
 
 #[derive(Default)]
@@ -137,6 +142,7 @@ impl Registrar {
             last_file: Mutex::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
+            startup_done: AtomicBool::new(false),
         }
     }
 
@@ -185,6 +191,15 @@ impl Registrar {
     /// The open links, the home link first.
     pub fn links(&self) -> Vec<LinkRecord> {
         self.services.outbox.links()
+    }
+
+    /// From now on, only others register methods.
+    pub fn end_startup(&self) {
+        self.startup_done.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_startup_done(&self) -> bool {
+        self.startup_done.load(Ordering::Relaxed)
     }
 
     pub fn error(&self) -> Option<String> {

@@ -66,14 +66,12 @@ impl Startup {
     }
 
     async fn publish(&mut self) {
-        let Some(file) = self.methods_file.take() else {
-            return;
-        };
-        if is_script(&file) {
-            self.run_methods_file(&file).await;
-        } else {
-            self.register_methods_file(&file).await;
+        match self.methods_file.take() {
+            Some(file) if is_script(&file) => self.run_methods_file(&file).await,
+            Some(file) => self.register_methods_file(&file).await,
+            None => {}
         }
+        self.registrar.end_startup();
     }
 
     /// Waits for a link and returns its number and space. `None` if the agent has stopped

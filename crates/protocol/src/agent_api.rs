@@ -87,6 +87,15 @@ pub struct Status {
     pub methods: Vec<String>,
     /// Why the last re-registration was refused; `None` if it was accepted.
     pub registration_error: Option<String>,
+    /// Whether the agent has registered its own methods file, or has none. An earlier registration
+    /// by somebody else would be replaced.
+    #[serde(default = "yes")]
+    pub startup_done: bool,
+}
+
+/// Agents before 0.3 do not tell.
+fn yes() -> bool {
+    true
 }
 
 /// An open link of the agent.

@@ -139,6 +139,7 @@ async fn status(State(api): Api) -> Json<Status> {
         method_server: api.registrar.method_server(),
         methods: api.registrar.methods(),
         registration_error: api.registrar.error(),
+        startup_done: api.registrar.is_startup_done(),
     })
 }
 

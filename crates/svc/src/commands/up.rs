@@ -74,7 +74,8 @@ struct UpPolicy {
 }
 
 const POLICY: UpPolicy = UpPolicy {
-    ready_within: Duration::from_secs(60),
+    // Longer than an agent waits for a startup script.
+    ready_within: Duration::from_secs(90),
     poll_interval: Duration::from_millis(50),
     restart_check_interval: Duration::from_secs(1),
 };

@@ -85,12 +85,14 @@ impl SpaceAgent {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The agent, if it is running and linked. The discovery file may belong to an earlier agent.
+    /// The agent, if it is running and linked, and has registered the file in its own folder, which
+    /// would replace the methods of another file. The discovery file may belong to an earlier agent.
     async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
         let discovery = self.find()?;
         let agent = AgentClient::new(&discovery.agent_socket);
         let status = agent.status().await.ok()?;
-        (status.linked && status.pid == discovery.pid).then_some((discovery, agent))
+        let is_ready = status.linked && status.startup_done;
+        (is_ready && status.pid == discovery.pid).then_some((discovery, agent))
     }
 
     async fn register_with(

@@ -4,7 +4,8 @@ use std::{path::Path, process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use svc_testkit::{
-    Cli, Http, Process, descendants_of, fixture, get_eventually, is_running, method, svc_program,
+    Answer, Cli, Http, Process, descendants_of, fixture, get_eventually, is_running, method,
+    svc_program,
 };
 
 /// The first start creates a database, a user, a space and its agent.
@@ -38,17 +39,19 @@ fn home() -> svc_testkit::TempDir {
     svc_testkit::TempDir::with_prefix("svc-up-").unwrap()
 }
 
-async fn call(line: &Value, body: &Value) -> Value {
+async fn send(line: &Value, method: &str, path: &str, body: &Value) -> Answer {
     let http = Http::to_url(line["url"].as_str().unwrap());
     let bearer = format!("Bearer {}", line["token"].as_str().unwrap());
     let headers = [
         ("authorization", bearer.as_str()),
         ("content-type", "application/json"),
     ];
-    http.request("POST", "/api/methods/call", &headers, body.to_string())
-        .await
-        .expect(200)
-        .json()
+    http.request(method, path, &headers, body.to_string()).await
+}
+
+async fn call(line: &Value, body: &Value) -> Value {
+    let answer = send(line, "POST", "/api/methods/call", body).await;
+    answer.expect(200).json()
 }
 
 #[tokio::test]
@@ -161,6 +164,37 @@ async fn an_own_methods_file_is_served_instead_of_the_demo() {
     assert_eq!(call(&line, &request).await["result"], json!([1]));
     let request = json!({"jsonrpc": "2.0", "method": "math.add", "params": {}, "id": 1});
     assert_eq!(call(&line, &request).await["error"]["code"], -32601);
+    assert_eq!(running.terminate().await.code(), Some(0));
+}
+
+/// The agent registers the file in its own folder after a startup script. If `svc up` did not wait, the
+/// demo would replace the methods of the other file.
+#[tokio::test]
+async fn an_own_methods_file_is_registered_after_the_agent_has_started() {
+    let home = home();
+    let mut running = up(home.path(), &[]);
+    let line = first_line(&mut running).await;
+    let source = "import time\ntime.sleep(2)\n";
+    let script = json!({"name": "slow", "kind": "startup", "owner": "user", "source": source});
+    let script = send(&line, "POST", "/api/scripts", &script)
+        .await
+        .expect(201);
+    let space = format!("/api/spaces/{}", line["space_id"].as_str().unwrap());
+    let startup = json!({"startup_script_id": script.json()["id"]});
+    send(&line, "PATCH", &space, &startup).await.expect(200);
+    assert_eq!(running.terminate().await.code(), Some(0));
+
+    let file = home.path().join("own.toml");
+    std::fs::write(&file, fixture().with(method("my.echo", "echo")).to_string()).unwrap();
+    let mut running = up(home.path(), &["--methods-file", "own.toml"]);
+    let line = first_line(&mut running).await;
+    let status = Cli::new(home.path())
+        .env("SVC_AGENT_SOCKET", line["agent_socket"].as_str().unwrap())
+        .run(&["agent", "status", "-o", "json"])
+        .await;
+    let status = status.expect(0).json();
+    assert_eq!(status["startup_done"], true);
+    assert_eq!(status["methods"], json!(["my.echo"]));
     assert_eq!(running.terminate().await.code(), Some(0));
 }
 

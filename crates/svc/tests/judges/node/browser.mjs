@@ -14,7 +14,7 @@ export async function allow(address, name) {
     await context.addCookies([{ name: key, value, url: URL_OF_SERVER.origin }]);
     const page = await context.newPage();
     page.setDefaultTimeout(LIMIT_MS);
-    await page.goto(address);
+    await page.goto(String(address));
     await page.getByRole('heading', { name: `Connect “${name}” to svc?` }).waitFor();
     // The button rests for a moment, so that nobody agrees by a click that was meant for something else.
     const button = page.locator('button:not([aria-disabled="true"])', { hasText: 'Allow' });
