@@ -46,6 +46,7 @@ resources! {
     Group "group": Groups, named by name, from api::GroupBody, by api::GroupBody;
     Role "role": Roles, named by name, from api::NewRole, by api::RolePatch;
     Token "token": Tokens, named by name, from api::NewToken, by Value;
+    OidcProvider "oidc": OidcProviders, named by name, from api::NewOidcProvider, by api::OidcProviderPatch;
     Space "space": Spaces, named by name, from api::NewSpace, by api::SpacePatch;
     Template "template": Templates, named by name, from api::NewTemplate, by Value;
     Sink "sink": Sinks, named by name, from api::NewSink, by api::SinkPatch;

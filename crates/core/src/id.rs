@@ -65,6 +65,10 @@ ids! {
     GrantId,
     /// An app's request that a user has not answered yet.
     ConsentId,
+    /// An OpenID Connect provider that users sign in with.
+    OidcProviderId,
+    /// A user's account at a provider.
+    OidcIdentityId,
     SpaceId,
     TemplateId,
     ScriptId,

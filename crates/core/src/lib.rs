@@ -16,6 +16,7 @@ pub mod login;
 pub mod name;
 pub mod number_map;
 pub mod oauth;
+pub mod oidc;
 pub mod pattern;
 pub mod permission;
 pub mod power;
@@ -33,8 +34,9 @@ pub mod token;
 pub mod visibility;
 
 pub use id::{
-    ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, RoleId, ScriptId, ServerId,
-    SessionId, SinkId, SpaceId, TemplateId, TokenId, UserId,
+    ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
+    OidcProviderId, RoleId, ScriptId, ServerId, SessionId, SinkId, SpaceId, TemplateId, TokenId,
+    UserId,
 };
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};

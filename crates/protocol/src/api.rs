@@ -8,6 +8,7 @@ mod exchanges;
 mod limits;
 mod methods;
 mod oauth;
+mod oidc;
 mod page;
 mod patch;
 mod recovery;
@@ -37,9 +38,13 @@ pub use oauth::{
     App, AppPatch, AppSummary, Consent, Decision, DecisionResult, DeviceLogin, Grant, GrantQuery,
     NewApp,
 };
+pub use oidc::{
+    ClaimMapping, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity, NewOidcProvider,
+    OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption, SignInOptions,
+};
 pub use page::{
-    Apps, Audit, Grants, Groups, Listing, PageQuery, Roles, Scripts, Sessions, Sinks, Spaces,
-    Templates, Tokens, Users,
+    Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Scripts, Sessions,
+    Sinks, Spaces, Templates, Tokens, Users,
 };
 pub use recovery::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,

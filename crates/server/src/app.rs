@@ -22,6 +22,7 @@ use crate::{
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
     metrics::Metrics,
     oauth::OAuth,
+    oidc::Oidc,
     options::{Limits, Quotas},
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
@@ -77,6 +78,8 @@ pub struct Parts {
     pub event_sinks: SinksService,
     /// Apps that users connect.
     pub oauth: Arc<OAuth>,
+    /// OpenID Connect providers that users sign in with.
+    pub oidc: Arc<Oidc>,
     /// Stored scripts; runs sink and tool scripts.
     pub scripts: Scripts,
     /// Receives every committed event: wakes deliveries and feeds streams.

@@ -18,6 +18,7 @@ pub mod methods;
 pub mod metrics;
 pub mod migrate;
 pub mod oauth;
+pub mod oidc;
 pub mod options;
 mod random_key;
 pub mod scripts;

@@ -13,6 +13,7 @@ use crate::{
     identity,
     links::LinkPolicy,
     oauth::OAuthPolicy,
+    oidc::OidcPolicy,
     scripts::ScriptOptions,
     web::Web,
 };
@@ -50,6 +51,7 @@ pub struct Options {
     pub events: EventOptions,
     pub scripts: ScriptOptions,
     pub oauth: OAuthPolicy,
+    pub oidc: OidcPolicy,
     pub limits: Limits,
     /// Quotas of each user. An administrator may override them per user.
     pub quotas: Quotas,

@@ -327,6 +327,9 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.oauth.prune().await {
             warn!("cannot remove what apps no longer use: {error}");
         }
+        if let Err(error) = app.oidc.prune().await {
+            warn!("cannot remove old sign-ins with providers: {error}");
+        }
     }));
     vec![
         watching,

@@ -37,6 +37,7 @@ pub mod login_failures;
 pub mod meta;
 mod migrations;
 pub mod oauth;
+pub mod oidc;
 mod page;
 mod postgres;
 mod record;

@@ -40,6 +40,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0019_zone_limits",
     "0020_schema_compatibility",
     "0021_oauth",
+    "0022_oidc",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only

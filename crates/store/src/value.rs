@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as JsonValue, value::RawValue};
 use svc_core::{
-    ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, Permissions, QuotaOverrides,
-    RoleId, Scopes, ScriptId, ServerId, SessionId, SinkId, SpaceId, SpaceName, TemplateId,
-    Timestamp, TokenId, UserId, UserName,
+    ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
+    OidcProviderId, Permissions, QuotaOverrides, RoleId, Scopes, ScriptId, ServerId, SessionId,
+    SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
     event::Actor,
     json_text::JsonText,
     pattern::Pattern,
@@ -225,7 +225,9 @@ as_uuid_text!(
     LaneId,
     OAuthClientId,
     GrantId,
-    ConsentId
+    ConsentId,
+    OidcProviderId,
+    OidcIdentityId
 );
 
 /// Types without fields, stored as the word that they have in JSON.

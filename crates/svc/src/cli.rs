@@ -84,6 +84,8 @@ pub enum Command {
     #[command(subcommand)]
     Role(commands::role::Command),
     #[command(subcommand)]
+    Oidc(commands::oidc::Command),
+    #[command(subcommand)]
     Template(commands::template::Command),
     Login(commands::login::Args),
     Logout(commands::logout::Args),

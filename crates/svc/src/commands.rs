@@ -18,6 +18,7 @@ pub mod mcp;
 pub mod method;
 pub mod methods;
 pub mod migrate;
+pub mod oidc;
 mod own_script;
 mod records;
 pub mod role;
@@ -128,6 +129,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::User(command) => user::run(shell, command).await,
         Command::Group(command) => group::run(shell, command).await,
         Command::Role(command) => role::run(shell, command).await,
+        Command::Oidc(command) => oidc::run(shell, command).await,
         Command::Template(command) => template::run(shell, command).await,
         Command::Login(args) => login::run(shell, args).await,
         Command::Logout(_) => logout::run(shell).await,

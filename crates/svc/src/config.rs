@@ -39,6 +39,15 @@ pub enum LogFormat {
     Json,
 }
 
+/// Who may sign in with a password.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PasswordLogin {
+    All,
+    Admins,
+    Off,
+}
+
 sections! {
     server: Server as WrittenServer {
         listen: SocketAddr = "SVC_LISTEN",
@@ -92,6 +101,10 @@ sections! {
         client_hosts: Vec<String> = "SVC_OAUTH_CLIENT_HOSTS",
         access_minutes: u32 = "SVC_OAUTH_ACCESS_MINUTES",
         login_days: u32 = "SVC_OAUTH_LOGIN_DAYS",
+    } optional {}
+    oidc: Oidc as WrittenOidc {
+        allow: Vec<String> = "SVC_OIDC_ALLOW",
+        password_login: PasswordLogin = "SVC_PASSWORD_LOGIN",
     } optional {}
     webhooks: Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,

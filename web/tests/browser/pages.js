@@ -57,6 +57,8 @@ export function places({ facts }) {
     { route: '/users/:id', path: `/users/${facts.ann_id}`, shows: heading(ann.username) },
     { route: '/apps', path: '/apps', shows: text(app) },
     { route: '/apps', name: 'apps-new', path: '/apps?new=1', shows: dialog('Return addresses') },
+    { route: '/providers', path: '/providers', shows: text('No providers yet') },
+    { route: '/providers', name: 'providers-new', path: '/providers?new=1', shows: dialog('Issuer') },
     { route: '/groups', path: '/groups', shows: text('packers') },
     { route: '/roles', path: '/roles', shows: text('auditor') },
     { route: '/audit', path: '/audit', shows: text('event_sink.created') },

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
-use svc_core::SpaceId;
+use svc_core::{OidcProviderId, SpaceId};
 use svc_protocol::{
     api::{self, Listing},
     document,
@@ -50,6 +50,11 @@ impl Client {
                 _ => return Ok(all),
             }
         }
+    }
+
+    /// Tests an OpenID Connect provider.
+    pub async fn check_oidc_provider(&self, id: OidcProviderId) -> Result<api::OidcCheck, Error> {
+        self.get(&format!("/api/oidc/providers/{id}/check")).await
     }
 
     pub async fn create<R: Resource>(&self, new: &R::New) -> Result<R, Error> {

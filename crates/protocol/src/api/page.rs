@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use svc_core::Id;
 
 use super::{
-    App, AuditEntry, Grant, Group, PAGE_MAX, Role, Script, Session, Sink, Space, Template, Token,
-    User,
+    App, AuditEntry, Grant, Group, OidcProvider, PAGE_MAX, Role, Script, Session, Sink, Space,
+    Template, Token, User,
 };
 
 /// One page of a list.
@@ -70,6 +70,7 @@ lists! {
     Audit { audit: AuditEntry } at "/api/audit";
     Grants { grants: Grant } at "/api/oauth/grants";
     Apps { apps: App } at "/api/oauth/clients";
+    OidcProviders { providers: OidcProvider } at "/api/oidc/providers";
     Sinks { event_sinks: Sink } at "/api/event-sinks";
     Scripts { scripts: Script } at "/api/scripts";
 }

@@ -1,4 +1,4 @@
-//! The session cookie and its two names.
+//! The session cookie and its two names, and the cookie of sign-ins in progress.
 //!
 //! On a secure connection the name is `__Host-svc_session`: browsers accept a cookie with this
 //! prefix only from this host, so a page on a sibling domain cannot set one. A plain `svc_session`
@@ -54,6 +54,23 @@ pub fn remove_sessions() -> Vec<HeaderValue> {
     vec![removal(PLAIN), removal(SECURE)]
 }
 
+/// The name of the cookie that ties sign-ins with a provider to a browser, on plain and on secure
+/// connections.
+const BROWSER: [&str; 2] = ["svc_pre", "__Host-svc_pre"];
+
+/// The key of the browser that a request presents; `None` if there is more than one.
+pub fn find_browser_key(headers: &HeaderMap, is_secure: bool) -> Option<&str> {
+    let wanted = BROWSER[usize::from(is_secure)];
+    let mut keys = cookies(headers).filter(|(name, _)| *name == wanted);
+    let (_, key) = keys.next()?;
+    keys.next().is_none().then_some(key)
+}
+
+/// Sets the key of a browser; with an age of 0, removes it.
+pub fn set_browser_key(key: &str, age_seconds: u64, is_secure: bool) -> HeaderValue {
+    cookie(BROWSER[usize::from(is_secure)], key, age_seconds, is_secure)
+}
+
 /// The names and values of all cookies of a request.
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     headers
@@ -72,7 +89,7 @@ fn cookie(name: &str, value: &str, age_seconds: u64, is_secure: bool) -> HeaderV
     let secure = if is_secure { "; Secure" } else { "" };
     let text =
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age_seconds}{secure}");
-    HeaderValue::from_str(&text).expect("a session's secret is hexadecimal")
+    HeaderValue::from_str(&text).expect("the secrets of cookies are hexadecimal")
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ macro_rules! handlers {
     )*};
 }
 
-handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) }
+handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E G) }
 
 /// Extractors whose input the document does not describe.
 macro_rules! internal {

@@ -16,6 +16,7 @@ use crate::{
     fair_pool::PoolError,
     identity::{IdentityError, UNAUTHORIZED, whole_seconds},
     limits::{BodiesFull, OverLimit},
+    oidc::OidcError,
     scripts::{ScriptsError, SourceRejected, Unavailable},
     spaces::SpaceError,
     stats::StatsError,
@@ -261,6 +262,22 @@ impl From<SinkError> for ApiError {
             SinkError::Store(error) => error.into(),
             SinkError::Busy(error) => error.into(),
             SinkError::Internal(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<OidcError> for ApiError {
+    fn from(error: OidcError) -> Self {
+        let detail = error.to_string();
+        match error {
+            OidcError::Refused(_) => Self::conflict("conflict", detail),
+            OidcError::Provider { .. } => {
+                Self::new(StatusCode::BAD_GATEWAY, "provider_unusable", detail)
+            }
+            OidcError::TooMany { retry_after } => {
+                IdentityError::TooManyAttempts { retry_after }.into()
+            }
+            OidcError::Identity(error) => error.into(),
         }
     }
 }

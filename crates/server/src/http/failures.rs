@@ -83,6 +83,11 @@ failures! {
     SESSION_REQUIRED = 403 "session_required", "Only a signed-in browser may answer this";
     INVALID_REDIRECT = 400 "invalid_redirect", "A redirect address of the app is not allowed";
 
+    PASSWORD_LOGIN_OFF = 403 "password_login_off", "This user signs in with a provider and not with a password";
+    LAST_IDENTITY = 409 "last_identity", "The user has no password and could not sign in again";
+    TOO_MANY_PROVIDERS = 409 "too_many_providers", "There are as many providers as a server may have";
+    PROVIDER_UNUSABLE = 502 "provider_unusable", "The provider cannot be reached or is not set up correctly";
+
     // Spaces.
     LINKED_ELSEWHERE = 409 "linked_elsewhere", "Another server of the zone holds the link";
     EXPIRING_CREDENTIAL = 403 "expiring_credential", "A credential that expires cannot create one that does not";

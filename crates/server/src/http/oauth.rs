@@ -11,8 +11,10 @@ mod params;
 mod token;
 
 pub use authorize::authorize;
-pub use issuer::challenge;
+pub use error::{OAuthFailure, OAuthResult};
+pub use issuer::{challenge, own_origin};
 pub use metadata::{authorization_server, protected_resource};
+pub use params::{Form, Params};
 pub use token::{device_authorization, register, revoke, token};
 
 use axum::response::{IntoResponse, Response};

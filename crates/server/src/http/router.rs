@@ -16,8 +16,8 @@ use svc_core::Permission::{
 use super::{
     agent_link, audit, auth,
     describe::{Describe, Operation},
-    event_sinks, events, groups, mcp, methods, oauth, openapi, operations, roles, scripts, servers,
-    sessions, setup, spaces, stats, templates, tokens, users, web,
+    event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations, roles, scripts,
+    servers, sessions, setup, spaces, stats, templates, tokens, users, web,
 };
 use crate::app::App;
 
@@ -98,6 +98,9 @@ pub fn routes() -> Vec<Route> {
         any_site(Method::OPTIONS, "/token",             oauth::preflight),
         any_site(Method::OPTIONS, "/register",          oauth::preflight),
         any_site(Method::OPTIONS, "/revoke",            oauth::preflight),
+        page("/api/auth/oidc/{name}/start",     oidc::start),
+        page("/api/auth/oidc/{name}/callback",  oidc::callback),
+        any_site(Method::POST, "/api/auth/oidc/{name}/backchannel-logout", oidc::backchannel_logout),
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
         post("/api/auth/sign-in",               Loopback,  Never,    sessions::sign_in),
@@ -108,6 +111,10 @@ pub fn routes() -> Vec<Route> {
         get("/api/auth/sessions",               Caller,    Never,    sessions::list),
         delete("/api/auth/sessions",            Caller,    Never,    sessions::delete_others),
         delete("/api/auth/sessions/{id}",       Caller,    Never,    sessions::delete),
+        get("/api/auth/oidc",                   Nothing,   AsOwner,  oidc::options),
+        post("/api/auth/oidc/{name}/link",      Caller,    Never,    oidc::link),
+        get("/api/auth/identities",             Caller,    Never,    oidc::list_identities),
+        delete("/api/auth/identities/{id}",     Caller,    Never,    oidc::delete_identity),
         get("/api/users",                       USERS,     Never,    users::list),
         post("/api/users",                      USERS,     Never,    users::create),
         get("/api/users/{id}",                  USERS,     Never,    users::get),
@@ -183,6 +190,12 @@ pub fn routes() -> Vec<Route> {
         post("/api/oauth/clients",              USERS,     Never,    oauth::manage::create_client),
         patch("/api/oauth/clients/{id}",        USERS,     Never,    oauth::manage::patch_client),
         delete("/api/oauth/clients/{id}",       USERS,     Never,    oauth::manage::delete_client),
+        get("/api/oidc/providers",              USERS,     Never,    oidc::list),
+        post("/api/oidc/providers",             USERS,     Never,    oidc::create),
+        get("/api/oidc/providers/{id}",         USERS,     Never,    oidc::get),
+        patch("/api/oidc/providers/{id}",       USERS,     Never,    oidc::patch),
+        delete("/api/oidc/providers/{id}",      USERS,     Never,    oidc::delete),
+        get("/api/oidc/providers/{id}/check",   USERS,     Never,    oidc::check),
         get("/api/audit",                       AUDIT,     AsOwner,  audit::list),
         get("/agent/link",                      Agent,     AsOwner,  agent_link::upgrade),
     ]

@@ -40,7 +40,7 @@ pub async fn sign_in(
     Ok(logged_in(&app, peer, &headers, &session))
 }
 
-fn client_details(app: &App, peer: Peer, headers: &HeaderMap) -> ClientDetails {
+pub fn client_details(app: &App, peer: Peer, headers: &HeaderMap) -> ClientDetails {
     let user_agent = headers
         .get(header::USER_AGENT)
         .and_then(|value| value.to_str().ok());

@@ -43,6 +43,8 @@ const EXEMPT: &[(&str, &str)] = &[
     ("POST", "/api/event-sinks/{id}/backtest"),
     // Refuses every token before it looks at the code.
     ("POST", "/api/oauth/devices/{user_code}"),
+    // Refuses every token before it looks at the password.
+    ("POST", "/api/auth/oidc/{name}/link"),
 ];
 
 struct Fixture {
@@ -124,6 +126,7 @@ impl Fixture {
             "/api/scripts",
             "/api/event-sinks",
             "/api/oauth/clients",
+            "/api/oidc/providers",
         ] {
             let (status, record) = self
                 .send(self.mallory(Needs::Caller), &Method::POST, path, "first")
@@ -136,6 +139,7 @@ impl Fixture {
             "/api/auth/sessions",
             "/api/oauth/requests",
             "/api/oauth/grants",
+            "/api/auth/identities",
         ] {
             self.ids.insert(path, uuid::Uuid::now_v7().to_string());
         }
@@ -235,6 +239,10 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
         ("POST", "/api/oauth/clients") => {
             json!({"name": name, "redirect_uris": ["https://example.com/callback"]})
         }
+        ("POST", "/api/oidc/providers") => json!({
+            "name": name, "issuer": format!("https://{name}.example.com"), "client_id": "svc",
+        }),
+        ("PATCH", "/api/oidc/providers/{id}") => json!({"enabled": false}),
         ("PATCH", "/api/oauth/clients/{id}") => json!({"blocked": true}),
         ("POST", "/api/oauth/requests/{id}") => json!({"approve": true}),
         ("POST", "/api/event-sinks/{id}/resend") => json!({"deliveries": [1]}),

@@ -15,6 +15,7 @@ pub struct Policy {
     /// How long audit entries are kept.
     pub audit_retention: Duration,
     pub password: PasswordPolicy,
+    pub password_login: PasswordLogin,
     pub login: LoginPolicy,
 }
 
@@ -25,9 +26,21 @@ impl Default for Policy {
             sessions_per_user: 50,
             audit_retention: 365 * DAY,
             password: PasswordPolicy::default(),
+            password_login: PasswordLogin::All,
             login: LoginPolicy::default(),
         }
     }
+}
+
+/// Who may sign in with a password, on a server with OpenID Connect providers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PasswordLogin {
+    All,
+    /// Users with the role `admin`.
+    Admins,
+    /// No user. Until an administrator has signed in with a provider it means `Admins`: otherwise a
+    /// mistake would lock everybody out.
+    Off,
 }
 
 /// The cost of argon2id; the defaults follow the advice of OWASP.

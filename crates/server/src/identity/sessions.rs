@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use serde_json::json;
-use svc_core::{SessionId, Timestamp, UserName, credential::CredentialKind};
+use svc_core::{SessionId, Timestamp, UserId, UserName, credential::CredentialKind};
 use svc_protocol::api;
 use svc_store::{
     PageRequest,
@@ -64,7 +64,8 @@ impl Identity {
             .await?;
         let stored = found
             .as_ref()
-            .filter(|user| user.active)
+            // A user without a password signs in with a provider.
+            .filter(|user| user.active && !user.password_hash.is_empty())
             .map(|user| user.password_hash.clone());
         let payer = Payer::address(client.address);
         let good = self.passwords.verify(payer, password, stored).await?;
@@ -76,6 +77,7 @@ impl Identity {
             return Err(invalid_credentials());
         };
         limit.succeed(&username, client.address).await?;
+        self.check_password_login(user.id).await?;
         self.open_session(user, client, None).await
     }
 
@@ -111,18 +113,7 @@ impl Identity {
         client: ClientDetails,
         link: Option<PresentedLink>,
     ) -> Result<NewSession, IdentityError> {
-        let secret = Secret::new(CredentialKind::Session)?;
-        let now = self.clock.now();
-        let session = SessionRow {
-            id: SessionId(Uuid::now_v7()),
-            user_id: user.id,
-            hash: secret.hash,
-            created_at: now,
-            expires_at: now.plus(self.policy.session_lifetime),
-            last_used_at: Some(now),
-            address: client.address.to_string(),
-            user_agent: client.user_agent.chars().take(USER_AGENT_MAX).collect(),
-        };
+        let (secret, session) = self.new_session(user.id, &client)?;
         let (session_id, expires_at) = (session.id, session.expires_at);
         let mut entry = self.entry_by(
             user.username.as_str(),
@@ -159,6 +150,27 @@ impl Identity {
             cookie: secret.text,
             expires_at,
         })
+    }
+
+    /// A session that is not stored yet, and the secret of its cookie.
+    pub(super) fn new_session(
+        &self,
+        user_id: UserId,
+        client: &ClientDetails,
+    ) -> Result<(Secret, SessionRow), IdentityError> {
+        let secret = Secret::new(CredentialKind::Session)?;
+        let now = self.clock.now();
+        let session = SessionRow {
+            id: SessionId(Uuid::now_v7()),
+            user_id,
+            hash: secret.hash,
+            created_at: now,
+            expires_at: now.plus(self.policy.session_lifetime),
+            last_used_at: Some(now),
+            address: client.address.to_string(),
+            user_agent: client.user_agent.chars().take(USER_AGENT_MAX).collect(),
+        };
+        Ok((secret, session))
     }
 
     /// Ends the session of the request. Does nothing for a request with a token.
@@ -240,7 +252,7 @@ impl Identity {
             .await?;
         let found = self.store.read(move |tx| users::find(tx, user)).await?;
         let before = found.ok_or_else(invalid_credentials)?.password_hash;
-        let stored = Some(before.clone());
+        let stored = Some(before.clone()).filter(|hash| !hash.is_empty());
         let payer = Payer::User(user);
         if !self
             .passwords

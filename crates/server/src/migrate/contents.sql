@@ -48,6 +48,14 @@ INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '
 INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL, NULL);
 INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);
 
+INSERT INTO oidc_providers VALUES
+    ('op1', 'corp', 'Corp', 'https://id', 'svc', X'09', '["openid"]', 1, 0, '{}', 'groups', '[]', 1);
+INSERT INTO oidc_identities VALUES ('oi1', 'op1', 'u1', 'https://id', 'sub', 'a@b', NULL, 1, 9);
+INSERT INTO oidc_memberships VALUES ('oi1', 'group', 'g1');
+INSERT INTO oidc_sessions VALUES ('s1', 'oi1', 'sid');
+INSERT INTO oidc_logins VALUES (X'0A', X'0B', 'op1', 'n', 'v', 'http://a/', '/', NULL, 9);
+INSERT INTO oidc_logout_tokens VALUES (X'0C', 9);
+
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, charged_to, seq)
     SELECT printf('e%05d', i), 'a', -i, 'u1', '', '{}',

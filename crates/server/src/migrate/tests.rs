@@ -139,6 +139,8 @@ async fn data_that_each_zone_creates_itself_is_not_copied() {
         "oauth_consents",
         "oauth_codes",
         "oauth_devices",
+        "oidc_logins",
+        "oidc_logout_tokens",
     ] {
         assert_eq!(
             sql(&format!("SELECT COUNT(*) FROM {table}")),

@@ -36,6 +36,7 @@ use crate::{
     },
     metrics::Metrics,
     oauth::OAuth,
+    oidc::Oidc,
     options::Options,
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
     spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
@@ -111,6 +112,7 @@ pub fn assemble(
         events: emitter(&base, options),
         history: history(&base),
         oauth: oauth(&base, options, deliverers.clone(), clock.clone()),
+        oidc: oidc(&base, options, deliverers.secrets.clone(), clock.clone())?,
         event_sinks: event_sinks(&base, options, deliverers),
         scripts,
         hub: base.hub,
@@ -301,6 +303,31 @@ fn oauth(base: &Base, options: &Options, deliverers: Arc<Deliverers>, clock: Clo
     ))
 }
 
+fn oidc(
+    base: &Base,
+    options: &Options,
+    secrets: Arc<SecretKey>,
+    clock: Clock,
+) -> Result<Arc<Oidc>, StartError> {
+    // Not the guard of webhooks: users choose the addresses of webhooks, and must not reach a provider
+    // in the private network.
+    let web = guarded_web(options, &options.oidc.allow)?;
+    let (store, identity) = (base.store.clone(), base.identity.clone());
+    Ok(Arc::new(Oidc::new(store, identity, secrets, web, clock)))
+}
+
+/// Sends requests to the public internet and to the hosts and networks in `allow`.
+fn guarded_web(options: &Options, allow: &[String]) -> Result<Webhook, StartError> {
+    let events = &options.events;
+    let proxy = events.webhook_proxy.as_deref();
+    let proxy = proxy
+        .map(|url| Proxy::parse(url, events.webhook_proxy_resolves))
+        .transpose()?;
+    Ok(Webhook::new(AddressGuard::new(allow)?)
+        .with_lookups(Lookups::new(events.webhook_lookups))
+        .with_proxy(proxy))
+}
+
 fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> SinksService {
     SinksService {
         store: base.store.clone(),
@@ -343,18 +370,11 @@ fn deliverers(
     scripts: Arc<ScriptRunner>,
 ) -> Result<Deliverers, StartError> {
     let events = &options.events;
-    let guard = AddressGuard::new(&events.webhook_allow)?;
-    let proxy = events.webhook_proxy.as_deref();
-    let proxy = proxy
-        .map(|url| Proxy::parse(url, events.webhook_proxy_resolves))
-        .transpose()?;
     let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
     Ok(Deliverers {
         store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
-        webhook: Webhook::new(guard)
-            .with_lookups(Lookups::new(events.webhook_lookups))
-            .with_proxy(proxy),
+        webhook: guarded_web(options, &events.webhook_allow)?,
         quotas: options.quotas,
         server_event_bytes: events.server_bytes,
         methods: MethodDelivery::new(base.registry.clone()),

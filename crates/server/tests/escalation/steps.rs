@@ -103,7 +103,13 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("OPTIONS", "/.well-known/oauth-protected-resource/mcp"),
     ("OPTIONS", "/.well-known/oauth-authorization-server"),
     ("OPTIONS", "/.well-known/oauth-authorization-server/mcp"),
-];
+    // Providers of sign-ins. `crates/svc/tests/it/oidc` tests them.
+    ("POST", "/api/auth/oidc/{name}/backchannel-logout"),
+    ("POST", "/api/auth/oidc/{name}/link"),
+    ("DELETE", "/api/auth/identities/{id}"),
+    ("POST", "/api/oidc/providers"),
+    ("PATCH", "/api/oidc/providers/{id}"),
+    ("DELETE", "/api/oidc/providers/{id}"),];
 
 fn plan(path: impl Into<String>, body: Value, act: Act) -> Option<Plan> {
     Some(Plan {

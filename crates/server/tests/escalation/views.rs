@@ -76,7 +76,14 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/.well-known/oauth-authorization-server/mcp",
     // Any signed-in user may type any code; guesses are limited.
     "/api/oauth/devices/{user_code}",
-];
+    // Providers of sign-ins. `crates/svc/tests/it/oidc` tests them.
+    "/api/auth/oidc",
+    "/api/auth/oidc/{name}/start",
+    "/api/auth/oidc/{name}/callback",
+    "/api/auth/identities",
+    "/api/oidc/providers",
+    "/api/oidc/providers/{id}",
+    "/api/oidc/providers/{id}/check",];
 
 fn grants(draft: &mut Draft<'_>) -> Option<String> {
     let user = draft.rng.pick(&draft.model.live_users())?;

@@ -43,9 +43,13 @@ pub(super) const COPIED: &[&str] = &[
     "oauth_clients",
     "oauth_grants",
     "oauth_tokens",
+    "oidc_providers",
+    "oidc_identities",
+    "oidc_memberships",
+    "oidc_sessions",
 ];
 
-/// Tables about the servers of a zone, and questions that users have not answered yet. They start
+/// Tables about the servers of a zone, and questions and sign-ins that are not answered yet. They start
 /// empty.
 pub(super) const NOT_COPIED: &[&str] = &[
     "servers",
@@ -56,6 +60,8 @@ pub(super) const NOT_COPIED: &[&str] = &[
     "oauth_consents",
     "oauth_codes",
     "oauth_devices",
+    "oidc_logins",
+    "oidc_logout_tokens",
 ];
 
 pub(super) struct Table {

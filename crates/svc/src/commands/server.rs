@@ -17,7 +17,8 @@ use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
-    StartError, TlsFiles, events::lanes::Slots, oauth::OAuthPolicy, web::Web,
+    StartError, TlsFiles, events::lanes::Slots, identity::PasswordLogin, oauth::OAuthPolicy,
+    oidc::OidcPolicy, web::Web,
 };
 use svc_store::DatabaseUrl;
 
@@ -188,9 +189,12 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         events: events(shell, config),
         scripts: scripts(&config.scripts),
         oauth: oauth(&config.oauth),
+        oidc: OidcPolicy {
+            allow: config.oidc.allow.clone(),
+        },
         limits: limits(server),
         quotas: quotas(&config.quotas),
-        policy: policy(server),
+        policy: policy(config),
         web: Web {
             files: svc_web::FILES,
             folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
@@ -344,7 +348,8 @@ fn days(days: u32) -> Duration {
     }
 }
 
-fn policy(server: &config::Server) -> Policy {
+fn policy(config: &Config) -> Policy {
+    let server = &config.server;
     let mut policy = Policy::default();
     policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
     policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
@@ -354,6 +359,11 @@ fn policy(server: &config::Server) -> Policy {
     slow_down.free = server.login_limit;
     slow_down.wait_max = Duration::from_secs(server.login_wait_max_seconds.into());
     policy.identity.audit_retention = days(server.audit_retention_days);
+    policy.identity.password_login = match config.oidc.password_login {
+        config::PasswordLogin::All => PasswordLogin::All,
+        config::PasswordLogin::Admins => PasswordLogin::Admins,
+        config::PasswordLogin::Off => PasswordLogin::Off,
+    };
     policy
 }
 

@@ -104,6 +104,19 @@ pub fn install_documents() -> Option<PathBuf> {
     )
 }
 
+/// The command that runs a script of `judges/oidc`: a provider to sign in with.
+pub fn install_provider(script: &str) -> Option<Command> {
+    let installed = install_npm("oidc", NODE).map(|folder| {
+        let mut command = Command::new(folder.join(NODE));
+        command.arg(folder.join(script));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_proxy(name)) {
+            command.env_remove(name);
+        }
+        command
+    });
+    found_or_skipped(installed, "SVC_REQUIRE_JUDGES", "a provider is missing")
+}
+
 fn install_node() -> Result<PathBuf, String> {
     install_npm("node", NODE)
 }

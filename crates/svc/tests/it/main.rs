@@ -17,6 +17,7 @@ mod judge;
 mod mcp;
 mod methods;
 mod oauth;
+mod oidc;
 mod operations;
 mod scripts;
 mod spaces;

@@ -12,6 +12,7 @@ mod first_call;
 mod flow;
 mod install;
 mod oauth;
+mod oidc;
 mod scripts;
 mod sign_in;
 mod site;

@@ -15,6 +15,7 @@ import { Form } from '../ui/form.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
+import { IdentitiesCard } from './account/identities.js';
 import { GrantsCard } from './apps/grants.js';
 
 export default function AccountPage() {
@@ -52,6 +53,7 @@ export default function AccountPage() {
           ]} />
       </${Card}>
       <${PasswordCard} />
+      <${IdentitiesCard} />
       <${GrantsCard} />
       <${SessionsCard} />
     </div>

@@ -11,6 +11,7 @@ import { Notice } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { Logo } from '../ui/icon.js';
+import { ProviderLinks } from './login/providers.js';
 
 export default function LoginPage() {
   const next = safeNext(useQuery().get('next', '/'), location.origin);
@@ -77,6 +78,7 @@ function LoginForm({ next }) {
   };
 
   return html`
+    <${ProviderLinks} next=${next} />
     <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton
       onSubmit=${submit}>
       <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username"

@@ -46,7 +46,7 @@ use self::{
 };
 pub use self::{
     connections::LaneOwner,
-    fetch::FetchedDocument,
+    fetch::{FetchRequest, FetchedAnswer, FetchedDocument},
     format::body_of,
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},

@@ -3,9 +3,9 @@
 
 use axum::{
     extract::{Extension, OriginalUri},
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 
 use super::{issuer::issuer, params::Params};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         error::ApiResult,
         listen::{Peer, client_address},
         operations::path_not_found,
-        web::protect_page,
+        plain_page::{ErrorPage, UNAVAILABLE, redirect},
     },
     identity::Caller,
     oauth::{Asked, OAuthError},
@@ -63,20 +63,6 @@ pub async fn authorize(
     Ok(redirect(&target))
 }
 
-fn redirect(target: &str) -> Response {
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    let headers = response.headers_mut();
-    if let Ok(target) = HeaderValue::from_str(target) {
-        headers.insert(header::LOCATION, target);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::REFERRER_POLICY,
-        HeaderValue::from_static("no-referrer"),
-    );
-    response
-}
-
 /// Shown instead of a redirect if the app or its address cannot be trusted.
 fn error_page(error: &OAuthError) -> Response {
     let status = match error {
@@ -85,36 +71,15 @@ fn error_page(error: &OAuthError) -> Response {
         OAuthError::Identity(_) => StatusCode::SERVICE_UNAVAILABLE,
     };
     let reason = match error {
-        OAuthError::Identity(_) => "The server could not answer. Try again.".to_owned(),
-        other => escape(&other.to_string()),
+        OAuthError::Identity(_) => UNAVAILABLE.to_owned(),
+        other => other.to_string(),
     };
-    let page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>svc: cannot connect</title></head>\
-         <body><main><h1>This app cannot be connected</h1><p>{reason}</p>\
-         <p>Nothing was shared with the app. You can close this page, or <a href=\"/\">open svc</a>.</p>\
-         </main></body></html>\n"
-    );
-    let content_type = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
-    let mut response = (status, content_type, page).into_response();
-    protect_page(response.headers_mut());
-    response
-        .headers_mut()
-        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-fn escape(text: &str) -> String {
-    text.chars().fold(String::new(), |mut escaped, character| {
-        match character {
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '&' => escaped += "&amp;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            other => escaped.push(other),
-        }
-        escaped
-    })
+    let page = ErrorPage {
+        title: "cannot connect",
+        heading: "This app cannot be connected",
+        reason: &reason,
+        note: "Nothing was shared with the app. You can close this page, or",
+        link: ("/", "open svc"),
+    };
+    page.answer(status)
 }

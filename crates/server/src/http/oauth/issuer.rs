@@ -12,13 +12,18 @@ use crate::{
     },
 };
 
-/// The origin of `public_url`. Without one, the address that a request from this machine uses;
-/// `None` for other requests: the `Host` of a stranger is never trusted. OAuth needs `https`, except
-/// on the own machine.
+/// The address of this server for OAuth, if apps can be connected.
 pub fn issuer(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<String> {
-    if !app.oauth.policy().enabled {
-        return None;
+    match app.oauth.policy().enabled {
+        true => own_origin(app, peer, headers),
+        false => None,
     }
+}
+
+/// The origin of `public_url`. Without one, the address that a request from this machine uses;
+/// `None` for other requests: the `Host` of a stranger is never trusted. It must be `https`, except
+/// on the own machine.
+pub fn own_origin(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<String> {
     if let Some(origin) = &app.public_origin {
         let (scheme, authority) = origin.split_once("://")?;
         let is_usable = scheme == "https" || is_this_machine(authority);

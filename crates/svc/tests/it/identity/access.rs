@@ -56,6 +56,9 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("OPTIONS", "/token", "oooo oo oo o o"),
     ("OPTIONS", "/register", "oooo oo oo o o"),
     ("OPTIONS", "/revoke", "oooo oo oo o o"),
+    ("GET",    "/api/auth/oidc/{name}/start",   "oooo 33 oo o o"),
+    ("GET",    "/api/auth/oidc/{name}/callback", "oooo 33 oo o o"),
+    ("POST",   "/api/auth/oidc/{name}/backchannel-logout", "oooo oo oo o o"),
     ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/login",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/sign-in",             "oooo 33 oo 3 3"), // from loopback
@@ -66,6 +69,10 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/auth/sessions",            "1111 33 oo o 3"),
     ("DELETE", "/api/auth/sessions",            "1111 33 oo 3 3"),
     ("DELETE", "/api/auth/sessions/{id}",       "1111 33 oo 3 3"),
+    ("GET",    "/api/auth/oidc",                "oooo 33 oo o o"),
+    ("POST",   "/api/auth/oidc/{name}/link",    "1111 33 oo 3 3"), // a token lacks the password here
+    ("GET",    "/api/auth/identities",          "1111 33 oo o 3"),
+    ("DELETE", "/api/auth/identities/{id}",     "1111 33 oo 3 3"),
     ("GET",    "/api/users",                    "1111 33 3o o 3"),
     ("POST",   "/api/users",                    "1111 33 3o 3 3"),
     ("GET",    "/api/users/{id}",               "1111 33 3o o 3"),
@@ -141,6 +148,12 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/api/oauth/clients",            "1111 33 3o 3 3"),
     ("PATCH",  "/api/oauth/clients/{id}",       "1111 33 3o 3 3"),
     ("DELETE", "/api/oauth/clients/{id}",       "1111 33 3o 3 3"),
+    ("GET",    "/api/oidc/providers",           "1111 33 3o o 3"),
+    ("POST",   "/api/oidc/providers",           "1111 33 3o 3 3"),
+    ("GET",    "/api/oidc/providers/{id}",      "1111 33 3o o 3"),
+    ("PATCH",  "/api/oidc/providers/{id}",      "1111 33 3o 3 3"),
+    ("DELETE", "/api/oidc/providers/{id}",      "1111 33 3o 3 3"),
+    ("GET",    "/api/oidc/providers/{id}/check", "1111 33 3o o 3"),
     ("GET",    "/api/audit",                    "1111 33 3o o o"),
     ("GET",    "/agent/link",                   "1111 33 33 3 o"),
 ];
@@ -154,6 +167,7 @@ const UNKNOWN_ID: &str = "01890000-0000-7000-8000-000000000000";
 fn concrete(path: &str) -> String {
     let path = path.replace("{id}", UNKNOWN_ID).replace("{n}", "1");
     let path = path.replace("{user_code}", "BCDFGHJK");
+    let path = path.replace("{name}", "corp");
     let path = path.replace("{*path}", "nowhere");
     if path.ends_with("/stream") {
         format!("{path}?pattern=**")

@@ -37,6 +37,7 @@ async fn s4_3_help() {
           user         Manage users
           group        Manage groups of users; a shared method can be limited to groups
           role         Manage roles: named sets of permissions
+          oidc         Manage the OpenID Connect providers that users sign in with
           template     Manage templates: settings that several spaces share
           login        Log in to a server and save it as the current context
           logout       Revoke the current context's token and all tokens created with it, and remove the

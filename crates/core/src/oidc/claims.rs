@@ -1,0 +1,168 @@
+//! Claims: what a provider says about a user.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+pub type Claims = Map<String, Value>;
+
+/// A claim with more values counts as incomplete.
+pub const CLAIM_VALUES_MAX: usize = 1_000;
+
+/// The values of a claim.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClaimValues {
+    /// The provider said nothing, or not everything. Entra leaves out a long list of groups and names
+    /// the claim in `_claim_names` instead.
+    Unknown,
+    Known(Vec<String>),
+}
+
+/// Finds a claim by its name, or else by a path such as `realm_access.roles`. A name may contain dots
+/// (`https://example.org/groups`), so the whole text is tried first.
+pub fn find_values(claims: &Claims, path: &str) -> ClaimValues {
+    let found = claims.get(path).or_else(|| {
+        let mut segments = path.split('.');
+        let first = claims.get(segments.next()?)?;
+        segments.try_fold(first, |value, segment| value.get(segment))
+    });
+    if is_left_out(claims, path) {
+        return ClaimValues::Unknown;
+    }
+    match found {
+        Some(Value::Array(values)) if values.len() <= CLAIM_VALUES_MAX => {
+            ClaimValues::Known(values.iter().filter_map(text).collect())
+        }
+        Some(value) => {
+            text(value).map_or(ClaimValues::Unknown, |one| ClaimValues::Known(vec![one]))
+        }
+        None => ClaimValues::Unknown,
+    }
+}
+
+/// Whether the provider says that it left out the claim.
+fn is_left_out(claims: &Claims, path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or_default();
+    let names = claims.get("_claim_names").and_then(Value::as_object);
+    let is_named = names.is_some_and(|names| names.contains_key(path) || names.contains_key(first));
+    is_named || (path == "groups" && claims.get("hasgroups") == Some(&Value::Bool(true)))
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is) => Some(is.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Whether each required claim has at least one of its accepted values. Returns the path of the first
+/// claim that has none.
+pub fn has_required<'a>(
+    claims: &Claims,
+    required: &'a BTreeMap<String, Vec<String>>,
+) -> Result<(), &'a str> {
+    for (path, accepted) in required {
+        let is_met = match find_values(claims, path) {
+            ClaimValues::Known(values) => values.iter().any(|value| accepted.contains(value)),
+            ClaimValues::Unknown => false,
+        };
+        if !is_met {
+            return Err(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn claims(value: Value) -> Claims {
+        value.as_object().expect("an object").clone()
+    }
+
+    #[test]
+    fn a_claim_is_found_by_its_name_or_its_path() {
+        let known = |values: &[&str]| {
+            ClaimValues::Known(values.iter().map(|&value| value.to_owned()).collect())
+        };
+        let long: Vec<_> = (0..=CLAIM_VALUES_MAX).map(|n| n.to_string()).collect();
+        for (given, path, expected) in [
+            (json!({"groups": ["a", "b"]}), "groups", known(&["a", "b"])),
+            (json!({"groups": []}), "groups", known(&[])),
+            (json!({"groups": "a"}), "groups", known(&["a"])),
+            (
+                json!({"groups": [1, true, null, {}, []]}),
+                "groups",
+                known(&["1", "true"]),
+            ),
+            (json!({"a": {"b": {"c": ["x"]}}}), "a.b.c", known(&["x"])),
+            (
+                json!({"https://x.org/g": ["x"]}),
+                "https://x.org/g",
+                known(&["x"]),
+            ),
+            (
+                json!({"a.b": "whole", "a": {"b": "path"}}),
+                "a.b",
+                known(&["whole"]),
+            ),
+            (json!({}), "groups", ClaimValues::Unknown),
+            (json!({"groups": null}), "groups", ClaimValues::Unknown),
+            (json!({"groups": {"a": 1}}), "groups", ClaimValues::Unknown),
+            (json!({"groups": long}), "groups", ClaimValues::Unknown),
+            (json!({"a": "text"}), "a.b", ClaimValues::Unknown),
+            (
+                json!({"_claim_names": {"groups": "src1"}}),
+                "groups",
+                ClaimValues::Unknown,
+            ),
+            (
+                json!({"groups": ["a"], "_claim_names": {"groups": "src1"}}),
+                "groups",
+                ClaimValues::Unknown,
+            ),
+            (
+                json!({"groups": ["a"], "hasgroups": true}),
+                "groups",
+                ClaimValues::Unknown,
+            ),
+        ] {
+            assert_eq!(
+                find_values(&claims(given.clone()), path),
+                expected,
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_required_claim_needs_one_of_its_values() {
+        let required = BTreeMap::from([
+            (
+                "groups".to_owned(),
+                vec!["staff".to_owned(), "ops".to_owned()],
+            ),
+            ("org".to_owned(), vec!["acme".to_owned()]),
+        ]);
+        let check = |given: Value| has_required(&claims(given), &required);
+        assert_eq!(
+            check(json!({"groups": ["x", "ops"], "org": "acme"})),
+            Ok(())
+        );
+        assert_eq!(
+            check(json!({"groups": ["x"], "org": "acme"})),
+            Err("groups")
+        );
+        assert_eq!(
+            check(json!({"groups": ["ops"], "org": "acme2"})),
+            Err("org")
+        );
+        assert_eq!(check(json!({"groups": ["ops"]})), Err("org"));
+        assert_eq!(has_required(&claims(json!({})), &BTreeMap::new()), Ok(()));
+    }
+}

@@ -1,0 +1,50 @@
+//! The name of a user who signs in for the first time.
+
+use crate::name::{USER_NAME_MAX, UserName};
+
+/// Makes a valid name of `preferred_username`: the part before `@`, in lower case, with a hyphen for
+/// every other character. `None` if it has no ASCII letter or digit, or any character beyond ASCII:
+/// letters that look alike must not become the same name.
+pub fn propose_user_name(preferred: &str) -> Option<UserName> {
+    let local = preferred.split('@').next().unwrap_or_default();
+    if !local.is_ascii() {
+        return None;
+    }
+    let words: Vec<_> = local
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let name = words.join("-").to_ascii_lowercase();
+    let name: String = name.chars().take(USER_NAME_MAX).collect();
+    UserName::parse(name.trim_end_matches('-')).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_providers_become_names_of_users() {
+        for (preferred, name) in [
+            ("ann", Some("ann")),
+            ("Ann.Smith@corp.example", Some("ann-smith")),
+            ("CORP\\ann", Some("corp-ann")),
+            ("ann__smith.", Some("ann-smith")),
+            (
+                "an-extremely-long-name-of-a-person",
+                Some("an-extremely-long-na"),
+            ),
+            ("aaaaaaaaaaaaaaaaaaa-b", Some("aaaaaaaaaaaaaaaaaaa")),
+            // A Cyrillic letter in place of the first one, and a full-width one.
+            ("аdmin", None),
+            ("ａdmin", None),
+            ("ünal", None),
+            ("@corp.example", None),
+            ("...", None),
+            ("", None),
+        ] {
+            let proposed = propose_user_name(preferred);
+            assert_eq!(proposed.as_deref(), name, "{preferred}");
+        }
+    }
+}

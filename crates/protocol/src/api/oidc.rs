@@ -1,0 +1,182 @@
+//! Bodies of `/api/oidc` and `/api/auth/oidc`: OpenID Connect providers that users sign in with.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserName};
+
+use super::patch::{nullable, set, yes};
+
+/// A provider, for administrators. Its client secret is never shown.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OidcProvider {
+    pub id: OidcProviderId,
+    /// A part of the addresses of the provider on this server.
+    pub name: String,
+    /// The text of the button on the sign-in page.
+    pub label: String,
+    pub issuer: String,
+    pub client_id: String,
+    pub has_secret: bool,
+    pub scopes: Vec<String>,
+    pub enabled: bool,
+    /// Whether unknown users get an account.
+    pub create_users: bool,
+    /// Accepted values by claim. Unknown users need one value of each to get an account.
+    pub required_claims: BTreeMap<String, Vec<String>>,
+    /// The claim with the groups of a user: its name, or a path such as `realm_access.roles`.
+    pub groups_claim: Option<String>,
+    pub mappings: Vec<ClaimMapping>,
+    /// Number of users who are linked to the provider.
+    pub identities: u64,
+    pub created_at: Timestamp,
+}
+
+/// A value of the groups claim, and the group or the role that it means here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimMapping {
+    pub value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({
+    "name": "corp", "label": "Corp account", "issuer": "https://id.example.com/realms/corp",
+    "client_id": "svc", "client_secret": "from the provider", "groups_claim": "groups",
+    "mappings": [{"value": "svc-admins", "role": "admin"}],
+}))]
+pub struct NewOidcProvider {
+    /// Lower-case letters, digits and single hyphens. It never changes, because the provider knows the
+    /// addresses with it.
+    #[schemars(with = "UserName")]
+    pub name: String,
+    /// The text of the button; the name if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// As the provider writes it, including a slash at the end. It never changes.
+    #[schemars(length(min = 1, max = 1024))]
+    pub issuer: String,
+    #[schemars(length(min = 1, max = 255))]
+    pub client_id: String,
+    /// Absent for a public client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+    /// `openid`, `profile` and `email` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    #[serde(default)]
+    pub create_users: bool,
+    #[serde(default)]
+    pub required_claims: BTreeMap<String, Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups_claim: Option<String>,
+    #[serde(default)]
+    pub mappings: Vec<ClaimMapping>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(example = json!({"enabled": false}))]
+pub struct OidcProviderPatch {
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub label: Option<String>,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub client_id: Option<String>,
+    /// `null` makes the client public.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<Option<String>>,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<String>")]
+    pub scopes: Option<Vec<String>>,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub enabled: Option<bool>,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub create_users: Option<bool>,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
+    pub required_claims: Option<BTreeMap<String, Vec<String>>>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    pub groups_claim: Option<Option<String>>,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<ClaimMapping>")]
+    pub mappings: Option<Vec<ClaimMapping>>,
+}
+
+/// `GET /api/oidc/providers/{id}/check`: whether the provider can be used, step by step.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OidcCheck {
+    /// Whether no step failed.
+    pub ok: bool,
+    pub steps: Vec<OidcCheckStep>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OidcCheckStep {
+    pub step: String,
+    pub ok: bool,
+    /// What was found.
+    pub detail: String,
+    /// What to do; absent if there is nothing to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// `GET /api/auth/oidc`: the providers of the sign-in page. Needs no credential.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SignInOptions {
+    pub providers: Vec<SignInOption>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SignInOption {
+    pub name: String,
+    pub label: String,
+}
+
+/// `POST /api/auth/oidc/{name}/link`
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"password": "correct horse battery"}))]
+pub struct LinkIdentity {
+    /// The user's password, given again.
+    pub password: String,
+}
+
+/// Where the browser goes to link an account.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LinkStarted {
+    pub redirect_to: String,
+}
+
+/// `GET /api/auth/identities`: the accounts at providers with which the caller signs in.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LinkedIdentities {
+    pub identities: Vec<LinkedIdentity>,
+    /// False for a user who only signs in with a provider.
+    pub has_password: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LinkedIdentity {
+    pub id: OidcIdentityId,
+    /// The label of the provider.
+    pub provider: String,
+    pub issuer: String,
+    pub email: Option<String>,
+    pub display_name: Option<String>,
+    pub created_at: Timestamp,
+    pub last_login_at: Option<Timestamp>,
+}

@@ -1,0 +1,274 @@
+//! Sign-in with OpenID Connect providers over HTTP. Browsers open `start` and `callback`; providers call
+//! `backchannel_logout`; the rest is the JSON API for people.
+
+use axum::{
+    extract::{Extension, OriginalUri, Path},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use svc_core::{OidcIdentityId, OidcProviderId};
+use svc_protocol::api::{
+    LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck, OidcProvider,
+    OidcProviderPatch, OidcProviders, SignInOptions,
+};
+use svc_store::PageRequest;
+
+use super::{
+    cookies::{find_browser_key, set_browser_key, set_session},
+    error::ApiResult,
+    extract::{Created, Json, NoContent, PathId, WithCookies},
+    listen::{Peer, client_address, is_secure},
+    oauth::{Form, OAuthFailure, OAuthResult, Params, own_origin},
+    plain_page::{ErrorPage, UNAVAILABLE, redirect},
+    sessions::client_details,
+};
+use crate::{
+    app::App,
+    identity::{Caller, IdentityError},
+    oauth::OAuthError,
+    oidc::{BrowserKey, LOGIN_LIFETIME, OidcError, ProviderAnswer, StartedLogin},
+};
+
+/// `GET /api/auth/oidc/{name}/start`: a link of the sign-in page.
+pub async fn start(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+) -> Response {
+    let request = Request::new(&app, peer, &headers);
+    let started = async {
+        let params = Params::parse(uri.query().unwrap_or_default().as_bytes())
+            .map_err(|error| OidcError::Refused(error.to_string()))?;
+        let (origin, browser) = (request.origin()?, request.browser_or_new()?);
+        let address = client_address(peer, &headers, &app.trusted_proxies);
+        let to = (name.as_str(), origin.as_str());
+        app.oidc
+            .start(to, params.get("return_to"), browser, address)
+            .await
+    };
+    match started.await {
+        Ok(started) => {
+            let mut response = redirect(&started.redirect_to);
+            let cookie = request.browser_cookie(&started);
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+            response
+        }
+        Err(error) => error_page(&error),
+    }
+}
+
+/// `GET /api/auth/oidc/{name}/callback`: the provider sends the browser here.
+pub async fn callback(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    caller: Option<Extension<Caller>>,
+    Path(name): Path<String>,
+) -> Response {
+    let request = Request::new(&app, peer, &headers);
+    let mut params = match Params::parse(uri.query().unwrap_or_default().as_bytes()) {
+        Ok(params) => params,
+        Err(error) => return error_page(&OidcError::Refused(error.to_string())),
+    };
+    let answer = ProviderAnswer {
+        state: params.take("state"),
+        code: params.take("code"),
+        issuer: params.take("iss"),
+        error: params.take("error"),
+        error_description: params.take("error_description"),
+    };
+    let caller = caller.map(|Extension(caller)| caller);
+    let client = client_details(&app, peer, &headers);
+    let browser = request.browser();
+    let finishing = app
+        .oidc
+        .finish(&name, answer, browser, caller.as_ref(), client);
+    let done = match finishing.await {
+        Ok(done) => done,
+        Err(error) => return error_page(&error),
+    };
+    let mut response = redirect(&done.return_to);
+    if let Some(session) = done.session {
+        let age = session.expires_at.since(app.clock.now()).as_secs();
+        let cookies = set_session(&headers, &session.cookie, age, request.is_secure);
+        for cookie in cookies {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+    }
+    response
+}
+
+/// `POST /api/auth/oidc/{name}/backchannel-logout`: the provider says that a user signed out there.
+pub async fn backchannel_logout(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Form(mut params): Form,
+) -> OAuthResult<Response> {
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    let token = params.require("logout_token")?;
+    let ended = app.oidc.log_out(&name, &token, address).await;
+    ended.map_err(|error| {
+        tracing::warn!(provider = %name, "a logout by the provider was refused: {error}");
+        OAuthFailure::from(match error {
+            OidcError::TooMany { retry_after } => OAuthError::TooMany { retry_after },
+            OidcError::Identity(error @ IdentityError::Store(_)) => OAuthError::Identity(error),
+            error => OAuthError::refused("invalid_request", error.to_string()),
+        })
+    })?;
+    let no_store = [(header::CACHE_CONTROL, "no-store")];
+    Ok((StatusCode::OK, no_store).into_response())
+}
+
+pub async fn options(app: App) -> ApiResult<Json<SignInOptions>> {
+    Ok(Json(app.oidc.sign_in_options().await?))
+}
+
+pub async fn link(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    caller: Caller,
+    Path(name): Path<String>,
+    Json(body): Json<LinkIdentity>,
+) -> ApiResult<WithCookies<Json<LinkStarted>>> {
+    let request = Request::new(&app, peer, &headers);
+    let (origin, browser) = (request.origin()?, request.browser_or_new()?);
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    let to = (name.as_str(), origin.as_str());
+    let starting = app
+        .oidc
+        .start_linking(&caller, to, body.password, browser, address);
+    let started = starting.await?;
+    Ok(WithCookies {
+        cookies: vec![request.browser_cookie(&started)],
+        answer: Json(LinkStarted {
+            redirect_to: started.redirect_to,
+        }),
+    })
+}
+
+pub async fn list_identities(app: App, caller: Caller) -> ApiResult<Json<LinkedIdentities>> {
+    Ok(Json(app.identity.list_identities(&caller).await?))
+}
+
+pub async fn delete_identity(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<OidcIdentityId>,
+) -> ApiResult<NoContent> {
+    app.identity.unlink_identity(&caller, id).await?;
+    Ok(NoContent)
+}
+
+pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<OidcProviders>> {
+    Ok(Json(app.oidc.list_providers(page).await?))
+}
+
+pub async fn get(app: App, PathId(id): PathId<OidcProviderId>) -> ApiResult<Json<OidcProvider>> {
+    Ok(Json(app.oidc.get_provider(id).await?))
+}
+
+pub async fn create(
+    app: App,
+    caller: Caller,
+    Json(new): Json<NewOidcProvider>,
+) -> ApiResult<Created<OidcProvider>> {
+    Ok(Created(app.oidc.create_provider(&caller, new).await?))
+}
+
+pub async fn patch(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<OidcProviderId>,
+    Json(patch): Json<OidcProviderPatch>,
+) -> ApiResult<Json<OidcProvider>> {
+    Ok(Json(app.oidc.patch_provider(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<OidcProviderId>,
+) -> ApiResult<NoContent> {
+    app.oidc.delete_provider(&caller, id).await?;
+    Ok(NoContent)
+}
+
+pub async fn check(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    PathId(id): PathId<OidcProviderId>,
+) -> ApiResult<Json<OidcCheck>> {
+    let origin = own_origin(&app, Some(peer), &headers);
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    let checking = app.oidc.check(id, origin.as_deref(), address);
+    Ok(Json(checking.await?))
+}
+
+/// The parts of a request that a sign-in needs.
+struct Request<'a> {
+    app: &'a App,
+    peer: Peer,
+    headers: &'a HeaderMap,
+    is_secure: bool,
+}
+
+impl<'a> Request<'a> {
+    fn new(app: &'a App, peer: Peer, headers: &'a HeaderMap) -> Self {
+        Self {
+            app,
+            peer,
+            headers,
+            is_secure: is_secure(peer, headers, &app.trusted_proxies),
+        }
+    }
+
+    fn origin(&self) -> Result<String, OidcError> {
+        own_origin(self.app, Some(self.peer), self.headers).ok_or_else(|| {
+            let text = "this server does not know its own https address; an administrator sets it with `public_url` (SVC_PUBLIC_URL)";
+            OidcError::Refused(text.to_owned())
+        })
+    }
+
+    fn browser(&self) -> Option<BrowserKey> {
+        find_browser_key(self.headers, self.is_secure).and_then(BrowserKey::presented)
+    }
+
+    fn browser_or_new(&self) -> Result<BrowserKey, IdentityError> {
+        BrowserKey::presented_or_new(find_browser_key(self.headers, self.is_secure))
+    }
+
+    fn browser_cookie(&self, started: &StartedLogin) -> HeaderValue {
+        let age = LOGIN_LIFETIME.as_secs();
+        set_browser_key(started.browser.as_str(), age, self.is_secure)
+    }
+}
+
+fn error_page(error: &OidcError) -> Response {
+    let (status, reason) = match error {
+        OidcError::Refused(why) => (StatusCode::BAD_REQUEST, why.clone()),
+        OidcError::Provider { .. } => (StatusCode::BAD_GATEWAY, error.to_string()),
+        OidcError::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, error.to_string()),
+        OidcError::Identity(IdentityError::Store(_) | IdentityError::Internal(_)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE.to_owned())
+        }
+        OidcError::Identity(IdentityError::Conflict { message, .. }) => {
+            (StatusCode::CONFLICT, message.clone())
+        }
+        OidcError::Identity(error) => (StatusCode::FORBIDDEN, error.to_string()),
+    };
+    let page = ErrorPage {
+        title: "cannot sign in",
+        heading: "You are not signed in",
+        reason: &reason,
+        note: "To try again, or to use a password,",
+        link: ("/login", "open the sign-in page"),
+    };
+    page.answer(status)
+}

@@ -1,0 +1,240 @@
+//! Users who sign in with a provider: finds or creates the user, and opens a session.
+//!
+//! An account at a provider is identified by its issuer and subject and by nothing else: an e-mail
+//! address or a name never links it to a user. One transaction does everything that a sign-in
+//! changes, so a crash leaves nothing half done.
+
+mod linking;
+mod mapping;
+mod provider_records;
+
+use serde_json::{Value, json};
+use svc_core::{
+    OidcIdentityId, QuotaOverrides, UserId, UserName,
+    oidc::{Claims, has_required, propose_user_name},
+    permission::ROLE_USER,
+};
+use svc_store::{
+    StoreError, Tx,
+    audit::{self, SYSTEM},
+    oidc::{
+        identities::{self, IdentityRow},
+        providers::{self, ProviderRow},
+        sessions as oidc_sessions,
+    },
+    roles, sessions,
+    users::{self, UserRow},
+};
+use uuid::Uuid;
+
+use super::{
+    Identity,
+    change::AffectedRecords,
+    error::IdentityError,
+    lapsed::remove_lapsed,
+    sessions::{ClientDetails, NewSession},
+};
+
+/// Characters kept of an e-mail address or a name, which are only shown.
+const SHOWN_MAX: usize = 200;
+
+/// What a provider says about the user who signs in, after its token was checked.
+#[derive(Clone)]
+pub struct ExternalAccount {
+    pub provider: ProviderRow,
+    pub sub: String,
+    /// The session at the provider.
+    pub sid: Option<String>,
+    pub claims: Claims,
+}
+
+impl ExternalAccount {
+    /// A claim that is shown.
+    fn shown(&self, name: &str) -> Option<String> {
+        let text = self.claims.get(name).and_then(Value::as_str)?;
+        let text: String = text
+            .chars()
+            .filter(|&character| !svc_core::text::is_unsafe(character))
+            .take(SHOWN_MAX)
+            .collect();
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn identity(&self, user_id: UserId, now: svc_core::Timestamp) -> IdentityRow {
+        IdentityRow {
+            id: OidcIdentityId(Uuid::now_v7()),
+            provider_id: self.provider.id,
+            user_id,
+            issuer: self.provider.issuer.clone(),
+            sub: self.sub.clone(),
+            email: self.shown("email"),
+            display_name: self.shown("name"),
+            created_at: now,
+            last_login_at: None,
+        }
+    }
+}
+
+impl Identity {
+    /// Opens a session for the user of an account. Creates the user if the provider may do that.
+    pub async fn log_in_external(
+        &self,
+        account: ExternalAccount,
+        client: ClientDetails,
+    ) -> Result<NewSession, IdentityError> {
+        let (secret, mut session) = self.new_session(UserId::NIL, &client)?;
+        let (session_id, expires_at) = (session.id, session.expires_at);
+        let keep = self.policy.sessions_per_user;
+        let identity = self.clone();
+        let user_id = self
+            .change(move |tx| {
+                check_provider(tx, &account)?;
+                let now = session.created_at;
+                let (user, known) = identity.find_or_create(tx, &account)?;
+                if !user.active {
+                    return Err(IdentityError::forbidden(
+                        "user_inactive",
+                        format!(
+                            "the user `{}` is deactivated; ask an administrator",
+                            user.username
+                        ),
+                    ));
+                }
+                let known = IdentityRow {
+                    email: account.shown("email"),
+                    display_name: account.shown("name"),
+                    last_login_at: Some(now),
+                    ..known
+                };
+                identities::set_login(tx, &known)?;
+                let changes = mapping::apply(tx, &account, &known)?;
+                session.user_id = user.id;
+                sessions::insert(tx, &session)?;
+                oidc_sessions::insert(tx, session.id, known.id, account.sid.as_deref())?;
+                sessions::delete_oldest_of_user(tx, user.id, keep)?;
+                let mut detail = json!({
+                    "provider": account.provider.name,
+                    "address": session.address,
+                    "user_agent": session.user_agent,
+                });
+                if let Some(changes) = changes {
+                    detail["memberships"] = changes;
+                }
+                let entry = identity.entry_by(
+                    user.username.as_str(),
+                    "login.oidc",
+                    ("session", session.id),
+                    detail,
+                );
+                audit::append(tx, &entry)?;
+                let lapsed = remove_lapsed(tx, &[user.id], now)?;
+                let affected = AffectedRecords::user(user.id).and_lapsed(lapsed);
+                Ok((user.id, affected))
+            })
+            .await?;
+        Ok(NewSession {
+            user: self.directory.find_user(user_id).ok_or_else(|| {
+                IdentityError::forbidden("user_inactive", "the user was deleted meanwhile")
+            })?,
+            session_id,
+            cookie: secret.text,
+            expires_at,
+        })
+    }
+
+    fn find_or_create(
+        &self,
+        tx: &mut Tx<'_>,
+        account: &ExternalAccount,
+    ) -> Result<(UserRow, IdentityRow), IdentityError> {
+        if let Some(known) = identities::find_subject(tx, &account.provider.issuer, &account.sub)? {
+            let user = users::find(tx, known.user_id)?.ok_or(StoreError::NoRow)?;
+            return Ok((user, known));
+        }
+        let name = check_may_create(tx, account)?;
+        let now = self.clock.now();
+        let user = UserRow {
+            id: UserId(Uuid::now_v7()),
+            username: name,
+            // No password: a sign-in with a password is refused.
+            password_hash: String::new(),
+            active: true,
+            created_at: now,
+            quotas: QuotaOverrides::new(),
+        };
+        let role = roles::find_by_name(tx, ROLE_USER)?.ok_or(StoreError::NoRow)?;
+        users::insert(tx, &user)?;
+        roles::set_of_user(tx, user.id, &[role.id])?;
+        let known = account.identity(user.id, now);
+        identities::insert(tx, &known)?;
+        let entry = self.entry_by(
+            SYSTEM,
+            "user.created",
+            ("user", user.id),
+            json!({"username": user.username, "roles": [ROLE_USER],
+                "provider": account.provider.name, "sub": account.sub}),
+        );
+        audit::append(tx, &entry)?;
+        Ok((user, known))
+    }
+}
+
+/// The provider may have been changed since the sign-in began.
+fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), IdentityError> {
+    let now = providers::find(tx, account.provider.id)?;
+    if now.is_some_and(|now| now == account.provider && now.enabled) {
+        return Ok(());
+    }
+    Err(IdentityError::conflict(
+        "provider_changed",
+        format!(
+            "the provider `{}` was changed meanwhile; sign in again",
+            account.provider.name
+        ),
+    ))
+}
+
+/// Whether an unknown account may become a user; returns the user's name.
+fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName, IdentityError> {
+    let provider = &account.provider;
+    let refused = |code, message: String| Err(IdentityError::forbidden(code, message));
+    if !provider.create_users {
+        return refused(
+            "identity_unknown",
+            format!(
+                "your account at {} is not linked to a user of this server; sign in with your password and link the account on the page “Account”, or ask an administrator",
+                provider.label
+            ),
+        );
+    }
+    if let Err(claim) = has_required(&account.claims, &provider.required_claims) {
+        return refused(
+            "identity_not_admitted",
+            format!(
+                "your account at {} may not use this server: the claim `{claim}` has none of the values that are required; ask an administrator",
+                provider.label
+            ),
+        );
+    }
+    let preferred = account.claims.get("preferred_username");
+    let preferred = preferred.and_then(Value::as_str).unwrap_or_default();
+    let Some(name) = propose_user_name(preferred) else {
+        let preferred: String = preferred.chars().take(60).collect();
+        return refused(
+            "identity_without_name",
+            format!(
+                "no user name can be made of `{preferred}`, the `preferred_username` of your account at {}; ask an administrator to create a user for you, then link the account",
+                provider.label
+            ),
+        );
+    };
+    if users::find_by_name(tx, &name)?.is_some() {
+        return refused(
+            "identity_name_taken",
+            format!(
+                "the user name `{name}` is taken by another user; if that user is you, sign in with your password and link the account on the page “Account”; otherwise ask an administrator"
+            ),
+        );
+    }
+    Ok(name)
+}

@@ -1,0 +1,233 @@
+//! Links accounts at providers with users, and ends their links and sessions.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+use svc_core::{OidcIdentityId, OidcProviderId, SessionId, oidc::LogoutSubject};
+use svc_protocol::api;
+use svc_store::{
+    Hash, Tx,
+    audit::{self, SYSTEM},
+    oidc::{
+        identities::{self, IdentityRow},
+        logouts, providers,
+        providers::ProviderRow,
+        sessions as oidc_sessions,
+    },
+    users,
+};
+
+use super::{ExternalAccount, check_provider, mapping};
+use crate::identity::{
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
+};
+
+/// Accounts that one user may link.
+const IDENTITIES_MAX: usize = 10;
+
+impl Identity {
+    /// Links an account with the caller. `session` began this and must be the caller's.
+    pub async fn link_external(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        account: ExternalAccount,
+    ) -> Result<(), IdentityError> {
+        if caller.session_id() != Some(session) {
+            return Err(IdentityError::forbidden(
+                "session_required",
+                "another session began to link this account; begin again on the page “Account”",
+            ));
+        }
+        let now = self.clock.now();
+        let mut entry = self.entry(
+            caller,
+            "identity.linked",
+            ("user", caller.user.id),
+            json!({"provider": account.provider.name, "sub": account.sub}),
+        );
+        self.change_as(caller, move |tx, caller| {
+            check_provider(tx, &account)?;
+            let user = caller.user.id;
+            if let Some(known) =
+                identities::find_subject(tx, &account.provider.issuer, &account.sub)?
+            {
+                let whose = match known.user_id == user {
+                    true => "you linked this account already",
+                    false => "this account is linked to another user of this server",
+                };
+                return Err(IdentityError::conflict("identity_linked", whose));
+            }
+            if identities::list_of_user(tx, user)?.len() >= IDENTITIES_MAX {
+                return Err(IdentityError::conflict(
+                    "too_many_identities",
+                    format!("you have linked {IDENTITIES_MAX} accounts; unlink one first"),
+                ));
+            }
+            let known = IdentityRow {
+                last_login_at: Some(now),
+                ..account.identity(user, now)
+            };
+            identities::insert(tx, &known)?;
+            if let Some(changes) = mapping::apply(tx, &account, &known)? {
+                entry.detail["memberships"] = changes;
+            }
+            audit::append(tx, &entry)?;
+            let lapsed = remove_lapsed(tx, &[user], now)?;
+            Ok(((), AffectedRecords::user(user).and_lapsed(lapsed)))
+        })
+        .await
+    }
+
+    /// Checks the password of a caller who links an account. A wrong one counts as a failed login.
+    pub async fn confirm_password(
+        &self,
+        caller: &Caller,
+        password: String,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let (user, username) = (caller.user.id, caller.user.name.as_str());
+        let limit = &self.login_limit;
+        limit.begin(username, address, self.clock.now()).await?;
+        let found = self.store.read(move |tx| users::find(tx, user)).await?;
+        let stored = found.map(|user| user.password_hash);
+        let stored = stored.filter(|hash| !hash.is_empty());
+        let payer = crate::identity::passwords::Payer::User(user);
+        if self.passwords.verify(payer, password, stored).await? {
+            limit.succeed(username, address).await?;
+            return Ok(());
+        }
+        limit.fail(username, address, self.clock.now()).await?;
+        Err(IdentityError::forbidden(
+            "wrong_password",
+            "the password is not right",
+        ))
+    }
+
+    pub async fn list_identities(
+        &self,
+        caller: &Caller,
+    ) -> Result<api::LinkedIdentities, IdentityError> {
+        let user = caller.user.id;
+        let reading = self.store.read(move |tx| {
+            let stored = users::find(tx, user)?;
+            let mut linked = Vec::new();
+            for known in identities::list_of_user(tx, user)? {
+                let provider = providers::find(tx, known.provider_id)?;
+                linked.push((known, provider));
+            }
+            Ok((stored, linked))
+        });
+        let (stored, linked) = reading.await?;
+        let shown = |(known, provider): (IdentityRow, Option<ProviderRow>)| api::LinkedIdentity {
+            id: known.id,
+            provider: provider.map(|provider| provider.label).unwrap_or_default(),
+            issuer: known.issuer,
+            email: known.email,
+            display_name: known.display_name,
+            created_at: known.created_at,
+            last_login_at: known.last_login_at,
+        };
+        Ok(api::LinkedIdentities {
+            has_password: stored.is_some_and(|user| !user.password_hash.is_empty()),
+            identities: linked.into_iter().map(shown).collect(),
+        })
+    }
+
+    /// Unlinks an account of the caller. What its provider gave is taken away, and its sessions end.
+    pub async fn unlink_identity(
+        &self,
+        caller: &Caller,
+        id: OidcIdentityId,
+    ) -> Result<(), IdentityError> {
+        let now = self.clock.now();
+        let mut entry = self.entry(
+            caller,
+            "identity.unlinked",
+            ("user", caller.user.id),
+            json!({}),
+        );
+        self.change_as(caller, move |tx, caller| {
+            let user = caller.user.id;
+            let known = identities::find(tx, id)?.filter(|known| known.user_id == user);
+            let known = known.ok_or_else(|| IdentityError::not_found("identity", id))?;
+            let stored = users::find(tx, user)?;
+            let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
+            if !has_password && identities::list_of_user(tx, user)?.len() == 1 {
+                return Err(IdentityError::conflict(
+                    "last_identity",
+                    "you have no password, so you could not sign in again; ask an administrator for a password first",
+                ));
+            }
+            entry.detail = json!({"issuer": known.issuer, "sub": known.sub});
+            remove(tx, &known)?;
+            audit::append(tx, &entry)?;
+            let lapsed = remove_lapsed(tx, &[user], now)?;
+            Ok(((), AffectedRecords::user(user).and_lapsed(lapsed)))
+        })
+        .await
+    }
+
+    /// Ends sessions that a provider opened. Returns their number.
+    pub async fn log_out_external(
+        &self,
+        provider: OidcProviderId,
+        subject: LogoutSubject,
+        (hash, expires_at): (Hash, svc_core::Timestamp),
+    ) -> Result<usize, IdentityError> {
+        let identity = self.clone();
+        self.change(move |tx| {
+            if !logouts::use_once(tx, &hash, expires_at)? {
+                return Err(IdentityError::conflict(
+                    "logout_token_used",
+                    "the token for logout was used already",
+                ));
+            }
+            let provider = providers::find(tx, provider)?
+                .ok_or_else(|| IdentityError::not_found("provider", provider))?;
+            let mut ended = 0;
+            let mut users = Vec::new();
+            for known in identities_of(tx, &provider.issuer, &subject)? {
+                let count = oidc_sessions::end(tx, known.id, subject.sid.as_deref())?;
+                let entry = identity.entry_by(
+                    SYSTEM,
+                    "logout.oidc",
+                    ("user", known.user_id),
+                    json!({"provider": provider.name, "sessions": count}),
+                );
+                audit::append(tx, &entry)?;
+                ended += count;
+                users.push(known.user_id);
+            }
+            Ok((ended, AffectedRecords::users(users)))
+        })
+        .await
+    }
+}
+
+/// The identities that a token for logout names.
+fn identities_of(
+    tx: &mut Tx<'_>,
+    issuer: &str,
+    subject: &LogoutSubject,
+) -> Result<Vec<IdentityRow>, IdentityError> {
+    let mut found = Vec::new();
+    match (&subject.sub, &subject.sid) {
+        (Some(sub), _) => found.extend(identities::find_subject(tx, issuer, sub)?),
+        (None, Some(sid)) => {
+            for id in oidc_sessions::list_identities(tx, issuer, sid)? {
+                found.extend(identities::find(tx, id)?);
+            }
+        }
+        (None, None) => {}
+    }
+    Ok(found)
+}
+
+/// Removes an identity, with its sessions and with what its provider gave.
+pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
+    mapping::withdraw_all(tx, known)?;
+    oidc_sessions::end(tx, known.id, None)?;
+    identities::delete(tx, known.id)?;
+    Ok(())
+}

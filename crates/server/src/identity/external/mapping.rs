@@ -1,0 +1,206 @@
+//! Groups and roles that a provider gives: only those that came from it are taken away again.
+
+use serde_json::{Value, json};
+use svc_core::{
+    GroupId, OidcIdentityId, Permissions, RoleId, UserId,
+    oidc::{ClaimValues, find_values},
+    permission::{ROLE_ADMIN, ROLE_USER},
+    power,
+};
+use svc_protocol::api::{ClaimMapping, Role};
+use svc_store::{
+    Tx, groups,
+    oidc::{identities::IdentityRow, memberships, providers::ProviderRow},
+    roles,
+};
+
+use super::ExternalAccount;
+use crate::identity::{
+    caller::Caller,
+    error::IdentityError,
+    membership::{resolve_groups, resolve_roles},
+    power::Actor,
+};
+
+/// Brings the groups and roles of a user into line with the provider. Returns what changed.
+pub(super) fn apply(
+    tx: &mut Tx<'_>,
+    account: &ExternalAccount,
+    known: &IdentityRow,
+) -> Result<Option<Value>, IdentityError> {
+    let holder = (known.id, known.user_id);
+    let provider = &account.provider;
+    let values = match &provider.groups_claim {
+        Some(claim) => find_values(&account.claims, claim),
+        None => ClaimValues::Known(Vec::new()),
+    };
+    let ClaimValues::Known(values) = values else {
+        tracing::warn!(
+            provider = %provider.name,
+            "the provider sent no complete groups claim; groups stay, roles beyond `user` are taken away"
+        );
+        return withdraw_powerful(tx, holder);
+    };
+    let meant = |mapping: &&ClaimMapping| values.contains(&mapping.value);
+    let meant: Vec<_> = provider.mappings.iter().filter(meant).collect();
+    let mut change = Change::default();
+    sync_groups(tx, holder, &meant, &mut change)?;
+    sync_roles(tx, holder, &meant, &mut change)?;
+    Ok(change.into_detail())
+}
+
+type Holder = (OidcIdentityId, UserId);
+
+#[derive(Default)]
+struct Change {
+    added: Vec<String>,
+    removed: Vec<String>,
+}
+
+impl Change {
+    fn into_detail(self) -> Option<Value> {
+        let is_empty = self.added.is_empty() && self.removed.is_empty();
+        (!is_empty).then(|| json!({"added": self.added, "removed": self.removed}))
+    }
+}
+
+fn sync_groups(
+    tx: &mut Tx<'_>,
+    holder: Holder,
+    meant: &[&ClaimMapping],
+    change: &mut Change,
+) -> Result<(), IdentityError> {
+    let mut wanted: Vec<GroupId> = Vec::new();
+    for name in meant.iter().filter_map(|mapping| mapping.group.as_ref()) {
+        // A group that was deleted since is left out.
+        if let Some(group) = groups::find_by_name(tx, name)? {
+            if !groups::is_member(tx, group.id, holder.1)? {
+                change.added.push(format!("group {}", group.name));
+            }
+            memberships::join_group(tx, holder, group.id)?;
+            wanted.push(group.id);
+        }
+    }
+    for group in memberships::list_groups(tx, holder.0)? {
+        if !wanted.contains(&group) {
+            let name = groups::find(tx, group)?.map(|group| group.name);
+            change
+                .removed
+                .push(format!("group {}", name.unwrap_or_default()));
+            memberships::leave_group(tx, holder, group)?;
+        }
+    }
+    Ok(())
+}
+
+fn sync_roles(
+    tx: &mut Tx<'_>,
+    holder: Holder,
+    meant: &[&ClaimMapping],
+    change: &mut Change,
+) -> Result<(), IdentityError> {
+    let mut wanted: Vec<RoleId> = Vec::new();
+    for name in meant.iter().filter_map(|mapping| mapping.role.as_ref()) {
+        if let Some(role) = roles::find_by_name(tx, name)? {
+            if !roles::list_holders(tx, role.id)?.contains(&holder.1) {
+                change.added.push(format!("role {}", role.name));
+            }
+            memberships::give_role(tx, holder, role.id)?;
+            wanted.push(role.id);
+        }
+    }
+    for id in memberships::list_roles(tx, holder.0)? {
+        if let Some(role) = roles::find(tx, id)?
+            && !wanted.contains(&id)
+        {
+            take_role(tx, holder, &role, change)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes away the provider's roles that have more permissions than the role `user`.
+fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, IdentityError> {
+    let mut change = Change::default();
+    for id in memberships::list_roles(tx, holder.0)? {
+        if let Some(role) = roles::find(tx, id)?
+            && power::check(Permissions::of_role_user(), role.permissions).is_err()
+        {
+            take_role(tx, holder, &role, &mut change)?;
+        }
+    }
+    Ok(change.into_detail())
+}
+
+/// The last administrator keeps the role: otherwise a mistake at the provider would lock everybody out.
+fn take_role(
+    tx: &mut Tx<'_>,
+    holder: Holder,
+    role: &Role,
+    change: &mut Change,
+) -> Result<(), IdentityError> {
+    let is_last = role.name == ROLE_ADMIN
+        && roles::count_other_active_holders(tx, ROLE_ADMIN, holder.1)? == 0;
+    if is_last {
+        tracing::warn!("the last administrator keeps the role that the provider took away");
+        return Ok(());
+    }
+    change.removed.push(format!("role {}", role.name));
+    memberships::take_role(tx, holder, role.id)?;
+    Ok(())
+}
+
+/// Takes away what the provider gave, before the identity is deleted.
+pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
+    let holder = (known.id, known.user_id);
+    let mut change = Change::default();
+    sync_groups(tx, holder, &[], &mut change)?;
+    sync_roles(tx, holder, &[], &mut change)
+}
+
+/// Checks that the caller may give everything that users of this provider get: whoever changes a
+/// provider changes what its users may do.
+pub(super) fn check_may_give(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    provider: &ProviderRow,
+) -> Result<(), IdentityError> {
+    let actor = Actor::read(tx, caller)?;
+    if provider.create_users {
+        resolve_roles(tx, &actor, &[ROLE_USER.to_owned()])?;
+    }
+    for mapping in &provider.mappings {
+        if let Some(role) = &mapping.role {
+            resolve_roles(tx, &actor, std::slice::from_ref(role))?;
+        }
+        if let Some(group) = &mapping.group {
+            for (id, name) in resolve_groups(tx, std::slice::from_ref(group))? {
+                actor.check_group(tx, id, &name)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the caller may take away what this provider gave. Groups and roles that were deleted
+/// since do not count.
+pub(super) fn check_may_take(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    provider: &ProviderRow,
+) -> Result<(), IdentityError> {
+    let actor = Actor::read(tx, caller)?;
+    for mapping in &provider.mappings {
+        if let Some(name) = &mapping.role
+            && let Some(role) = roles::find_by_name(tx, name)?
+        {
+            actor.check_role(&role.name, role.permissions)?;
+        }
+        if let Some(name) = &mapping.group
+            && let Some(group) = groups::find_by_name(tx, name)?
+        {
+            actor.check_group(tx, group.id, &group.name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! The records of providers: who may change them, and what their deletion ends.
+
+use serde_json::json;
+use svc_core::{OidcProviderId, UserId};
+use svc_store::{
+    Tx, audit,
+    oidc::{
+        identities,
+        providers::{self, ProviderRow},
+    },
+};
+
+use super::{linking::remove, mapping};
+use crate::identity::{
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
+};
+
+/// Removes a provider with its identities. Returns their users.
+fn remove_provider(
+    tx: &mut Tx<'_>,
+    provider: OidcProviderId,
+) -> Result<Vec<UserId>, IdentityError> {
+    let mut users = Vec::new();
+    for known in identities::list_of_provider(tx, provider)? {
+        remove(tx, &known)?;
+        users.push(known.user_id);
+    }
+    providers::delete(tx, provider)?;
+    Ok(users)
+}
+
+impl Identity {
+    /// Creates or replaces a provider. `before` is the provider as the caller saw it.
+    pub async fn save_provider(
+        &self,
+        caller: &Caller,
+        before: Option<ProviderRow>,
+        after: ProviderRow,
+    ) -> Result<ProviderRow, IdentityError> {
+        let action = match before {
+            Some(_) => "oidc.provider_updated",
+            None => "oidc.provider_created",
+        };
+        let entry = self.entry(
+            caller,
+            action,
+            ("oidc_provider", after.id),
+            json!({"name": after.name, "issuer": after.issuer, "client_id": after.client_id,
+                "enabled": after.enabled, "create_users": after.create_users,
+                "required_claims": after.required_claims, "groups_claim": after.groups_claim,
+                "mappings": after.mappings}),
+        );
+        self.change_as(caller, move |tx, caller| {
+            mapping::check_may_give(tx, caller, &after)?;
+            match before {
+                Some(before) => {
+                    mapping::check_may_take(tx, caller, &before)?;
+                    if providers::find(tx, before.id)?.as_ref() != Some(&before) {
+                        return Err(IdentityError::conflict(
+                            "conflict",
+                            "the provider was changed meanwhile; read it again",
+                        ));
+                    }
+                    providers::update(tx, &after)?;
+                }
+                None => insert_provider(tx, &after)?,
+            }
+            audit::append(tx, &entry)?;
+            Ok((after, AffectedRecords::none()))
+        })
+        .await
+    }
+
+    /// Deletes a provider. Sessions that it opened end, and users lose what it gave.
+    pub async fn delete_provider(
+        &self,
+        caller: &Caller,
+        id: OidcProviderId,
+    ) -> Result<(), IdentityError> {
+        let mut entry = self.entry(
+            caller,
+            "oidc.provider_deleted",
+            ("oidc_provider", id),
+            json!({}),
+        );
+        self.change_as(caller, move |tx, caller| {
+            let provider =
+                providers::find(tx, id)?.ok_or_else(|| IdentityError::not_found("provider", id))?;
+            mapping::check_may_take(tx, caller, &provider)?;
+            let users = remove_provider(tx, id)?;
+            entry.detail = json!({"name": provider.name, "users": users.len()});
+            audit::append(tx, &entry)?;
+            let lapsed = remove_lapsed(tx, &users, entry.at)?;
+            Ok(((), AffectedRecords::users(users).and_lapsed(lapsed)))
+        })
+        .await
+    }
+}
+
+/// Providers that a server may have.
+const PROVIDERS_MAX: u64 = 20;
+
+fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), IdentityError> {
+    if providers::count(tx)? >= PROVIDERS_MAX {
+        return Err(IdentityError::conflict(
+            "too_many_providers",
+            format!("there are {PROVIDERS_MAX} providers already; delete one first"),
+        ));
+    }
+    if providers::find_by_name(tx, &provider.name)?.is_some() {
+        return Err(IdentityError::conflict(
+            "name_taken",
+            format!("another provider has the name `{}`", provider.name),
+        ));
+    }
+    if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
+        return Err(IdentityError::conflict(
+            "name_taken",
+            format!(
+                "the provider `{}` has the issuer `{}` already; change that provider instead",
+                other.name, other.issuer
+            ),
+        ));
+    }
+    Ok(providers::insert(tx, provider)?)
+}

@@ -1,0 +1,123 @@
+//! Sign-in with OpenID Connect providers. This server is a client of the provider; it never passes a
+//! token of the provider on, and stores none.
+//!
+//! Parts: `providers` manages providers, `endpoints` reads their addresses and keys, `jose` verifies
+//! signatures. `start` sends a browser to the provider, `finish` takes its answer, `logout` ends
+//! sessions when the provider says so, `check` tests a provider step by step.
+//!
+//! Invariants: a sign-in counts once, in the browser that began it. `identity` alone decides which user
+//! an account belongs to. All requests to providers pass the guard of webhooks, with an allow list of
+//! their own, and are bounded in time, size and number.
+
+mod check;
+mod endpoints;
+mod error;
+mod finish;
+mod jose;
+mod logout;
+mod providers;
+mod requests;
+mod start;
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use svc_clock::Clock;
+use svc_core::OidcProviderId;
+use svc_store::{Store, StoreError, oidc as rows};
+use tokio::sync::Semaphore;
+
+pub use error::OidcError;
+pub use finish::{ProviderAnswer, SignedIn};
+pub use start::{BrowserKey, LOGIN_LIFETIME, StartedLogin};
+
+use crate::{
+    events::{deliver::webhook::Webhook, secrets::SecretKey},
+    identity::Identity,
+    limits::AddressLimit,
+};
+use endpoints::Known;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Sign-ins that one address may begin within a minute.
+const STARTS_PER_MINUTE: u32 = 30;
+/// Answers of providers that one address may bring within a minute.
+const ANSWERS_PER_MINUTE: u32 = 30;
+/// Tokens for logout from one address within a minute.
+const LOGOUTS_PER_MINUTE: u32 = 600;
+/// Checks of providers from one address within a minute.
+const CHECKS_PER_MINUTE: u32 = 10;
+/// Requests to providers at the same time.
+const REQUESTS_AT_ONCE: usize = 16;
+
+/// What administrators of the machine decide.
+#[derive(Clone, Debug, Default)]
+pub struct OidcPolicy {
+    /// Hosts and networks of providers that are not globally routable.
+    pub allow: Vec<String>,
+}
+
+/// The service behind `/api/oidc` and `/api/auth/oidc`.
+pub struct Oidc {
+    store: Store,
+    identity: Identity,
+    secrets: Arc<SecretKey>,
+    /// Sends the requests to providers.
+    web: Webhook,
+    clock: Clock,
+    requests: Semaphore,
+    starts: AddressLimit,
+    answers: AddressLimit,
+    logouts: AddressLimit,
+    checks: AddressLimit,
+    /// Addresses and keys of providers, for a while.
+    known: Mutex<HashMap<OidcProviderId, Known>>,
+}
+
+impl Oidc {
+    pub fn new(
+        store: Store,
+        identity: Identity,
+        secrets: Arc<SecretKey>,
+        web: Webhook,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            store,
+            identity,
+            secrets,
+            web,
+            clock,
+            requests: Semaphore::new(REQUESTS_AT_ONCE),
+            starts: AddressLimit::new(STARTS_PER_MINUTE, MINUTE),
+            answers: AddressLimit::new(ANSWERS_PER_MINUTE, MINUTE),
+            logouts: AddressLimit::new(LOGOUTS_PER_MINUTE, MINUTE),
+            checks: AddressLimit::new(CHECKS_PER_MINUTE, MINUTE),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Removes what has expired. The server calls this at intervals.
+    pub async fn prune(&self) -> Result<(), StoreError> {
+        self.known.lock().retain(|_, known| known.is_fresh());
+        let now = self.clock.now();
+        self.store
+            .write(move |tx| {
+                rows::logins::delete_expired(tx, now)?;
+                rows::logouts::delete_expired(tx, now)
+            })
+            .await
+    }
+}
+
+fn take(limit: &AddressLimit, address: IpAddr) -> Result<(), OidcError> {
+    limit
+        .take(address, Instant::now())
+        .map_err(|retry_after| OidcError::TooMany { retry_after })
+}

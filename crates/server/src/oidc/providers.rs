@@ -1,0 +1,282 @@
+//! Providers, as administrators manage them.
+
+use std::collections::BTreeMap;
+
+use svc_core::{OidcProviderId, UserName, name::check_free_name};
+use svc_protocol::api;
+use svc_store::{
+    PageRequest,
+    oidc::{self as rows, providers::ProviderRow},
+};
+use uuid::Uuid;
+
+use super::{Oidc, OidcError, endpoints::unusable, requests::check_address};
+use crate::identity::{Caller, IdentityError};
+
+/// Bytes of a client id or a client secret.
+const CLIENT_MAX: usize = 1_024;
+const ISSUER_MAX: usize = 1_024;
+const SCOPES_MAX: usize = 20;
+const MAPPINGS_MAX: usize = 200;
+/// Claims that may be required, and accepted values of one of them.
+const REQUIRED_MAX: usize = 20;
+/// Bytes of the name, path or value of a claim.
+const CLAIM_MAX: usize = 255;
+
+impl Oidc {
+    pub async fn list_providers(
+        &self,
+        page: PageRequest,
+    ) -> Result<api::OidcProviders, IdentityError> {
+        let reading = self.store.read(move |tx| {
+            let page = rows::providers::list(tx, page)?;
+            let mut counts = Vec::new();
+            for provider in &page.items {
+                counts.push(rows::identities::count_of_provider(tx, provider.id)?);
+            }
+            Ok((page, counts))
+        });
+        let (page, counts) = reading.await?;
+        let mut counts = counts.into_iter();
+        let page = page.map(|provider| shown(provider, counts.next().unwrap_or_default()));
+        Ok(page.into_list())
+    }
+
+    pub async fn get_provider(
+        &self,
+        id: OidcProviderId,
+    ) -> Result<api::OidcProvider, IdentityError> {
+        let provider = self.provider(id).await?;
+        let count = self
+            .store
+            .read(move |tx| rows::identities::count_of_provider(tx, id))
+            .await?;
+        Ok(shown(provider, count))
+    }
+
+    pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow, IdentityError> {
+        let found = self
+            .store
+            .read(move |tx| rows::providers::find(tx, id))
+            .await?;
+        found.ok_or_else(|| IdentityError::not_found("provider", id))
+    }
+
+    pub async fn create_provider(
+        &self,
+        caller: &Caller,
+        new: api::NewOidcProvider,
+    ) -> Result<api::OidcProvider, IdentityError> {
+        // The rule of user names: the name is a part of addresses.
+        let name = UserName::parse(&new.name).map_err(|error| {
+            let message = error.to_string().replace("user name", "provider name");
+            IdentityError::invalid("invalid_name", message)
+        })?;
+        check_length("issuer", &new.issuer, ISSUER_MAX)?;
+        check_address(&new.issuer)
+            .and_then(|()| match new.issuer.contains('?') {
+                true => Err("an issuer has no query".to_owned()),
+                false => Ok(()),
+            })
+            .map_err(|why| invalid(format!("the issuer is not valid: {why}")))?;
+        let id = OidcProviderId(Uuid::now_v7());
+        let provider = ProviderRow {
+            id,
+            label: new.label.unwrap_or_else(|| name.to_string()),
+            name: name.to_string(),
+            issuer: new.issuer,
+            client_id: new.client_id,
+            sealed_secret: self.seal(id, new.client_secret)?,
+            scopes: new.scopes.unwrap_or_else(default_scopes),
+            enabled: new.enabled,
+            create_users: new.create_users,
+            required_claims: new.required_claims,
+            groups_claim: new.groups_claim,
+            mappings: new.mappings,
+            created_at: self.clock.now(),
+        };
+        check(&provider)?;
+        let saved = self.identity.save_provider(caller, None, provider).await?;
+        Ok(shown(saved, 0))
+    }
+
+    pub async fn patch_provider(
+        &self,
+        caller: &Caller,
+        id: OidcProviderId,
+        patch: api::OidcProviderPatch,
+    ) -> Result<api::OidcProvider, IdentityError> {
+        let before = self.provider(id).await?;
+        let sealed_secret = match patch.client_secret {
+            Some(secret) => self.seal(id, secret)?,
+            None => before.sealed_secret.clone(),
+        };
+        let kept = before.clone();
+        let provider = ProviderRow {
+            sealed_secret,
+            label: patch.label.unwrap_or(kept.label),
+            client_id: patch.client_id.unwrap_or(kept.client_id),
+            scopes: patch.scopes.unwrap_or(kept.scopes),
+            enabled: patch.enabled.unwrap_or(kept.enabled),
+            create_users: patch.create_users.unwrap_or(kept.create_users),
+            required_claims: patch.required_claims.unwrap_or(kept.required_claims),
+            groups_claim: patch.groups_claim.unwrap_or(kept.groups_claim),
+            mappings: patch.mappings.unwrap_or(kept.mappings),
+            ..kept
+        };
+        check(&provider)?;
+        let saving = self.identity.save_provider(caller, Some(before), provider);
+        saving.await?;
+        self.forget(id);
+        self.get_provider(id).await
+    }
+
+    pub async fn delete_provider(
+        &self,
+        caller: &Caller,
+        id: OidcProviderId,
+    ) -> Result<(), IdentityError> {
+        self.identity.delete_provider(caller, id).await?;
+        self.forget(id);
+        Ok(())
+    }
+
+    fn seal(
+        &self,
+        id: OidcProviderId,
+        secret: Option<String>,
+    ) -> Result<Option<Vec<u8>>, IdentityError> {
+        let Some(secret) = secret.filter(|secret| !secret.is_empty()) else {
+            return Ok(None);
+        };
+        check_length("client secret", &secret, CLIENT_MAX)?;
+        Ok(Some(
+            self.secrets.encrypt(secret.as_bytes(), id.0.as_bytes()),
+        ))
+    }
+
+    pub(super) fn client_secret(
+        &self,
+        provider: &ProviderRow,
+    ) -> Result<Option<String>, OidcError> {
+        let Some(sealed) = &provider.sealed_secret else {
+            return Ok(None);
+        };
+        let secret = self.secrets.decrypt(sealed, provider.id.0.as_bytes());
+        let secret = secret
+            .map_err(|error| unusable(provider, format!("{error}; set its client secret again")))?;
+        Ok(Some(String::from_utf8_lossy(&secret).into_owned()))
+    }
+}
+
+fn default_scopes() -> Vec<String> {
+    ["openid", "profile", "email"].map(str::to_owned).to_vec()
+}
+
+fn shown(provider: ProviderRow, identities: u64) -> api::OidcProvider {
+    api::OidcProvider {
+        id: provider.id,
+        name: provider.name,
+        label: provider.label,
+        issuer: provider.issuer,
+        client_id: provider.client_id,
+        has_secret: provider.sealed_secret.is_some(),
+        scopes: provider.scopes,
+        enabled: provider.enabled,
+        create_users: provider.create_users,
+        required_claims: provider.required_claims,
+        groups_claim: provider.groups_claim,
+        mappings: provider.mappings,
+        identities,
+        created_at: provider.created_at,
+    }
+}
+
+/// Checks the fields that can be changed.
+fn check(provider: &ProviderRow) -> Result<(), IdentityError> {
+    check_free_name("label", &provider.label)?;
+    check_length("client id", &provider.client_id, CLIENT_MAX)?;
+    let is_scope = |scope: &String| {
+        !scope.is_empty()
+            && scope.len() <= CLAIM_MAX
+            && scope
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+    };
+    if provider.scopes.len() > SCOPES_MAX || !provider.scopes.iter().all(is_scope) {
+        return Err(invalid(format!(
+            "`scopes` has at most {SCOPES_MAX} words without blanks"
+        )));
+    }
+    if !provider.scopes.iter().any(|scope| scope == "openid") {
+        return Err(invalid("`scopes` must contain `openid`"));
+    }
+    check_required(&provider.required_claims)?;
+    if provider.create_users && provider.required_claims.is_empty() {
+        return Err(invalid(
+            "with `create_users`, `required_claims` must say which accounts get a user, such as {\"groups\": [\"staff\"]}; to admit every account of the provider, require its issuer as the claim `iss`",
+        ));
+    }
+    if let Some(claim) = &provider.groups_claim {
+        check_length("`groups_claim`", claim, CLAIM_MAX)?;
+    }
+    check_mappings(provider)
+}
+
+fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<(), IdentityError> {
+    if required.len() > REQUIRED_MAX {
+        return Err(invalid(format!(
+            "`required_claims` has at most {REQUIRED_MAX} claims"
+        )));
+    }
+    for (claim, values) in required {
+        check_length("name of a required claim", claim, CLAIM_MAX)?;
+        if values.is_empty() || values.len() > REQUIRED_MAX {
+            return Err(invalid(format!(
+                "the required claim `{claim}` needs 1 to {REQUIRED_MAX} accepted values"
+            )));
+        }
+        for value in values {
+            check_length("value of a required claim", value, CLAIM_MAX)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_mappings(provider: &ProviderRow) -> Result<(), IdentityError> {
+    let mappings = &provider.mappings;
+    if mappings.len() > MAPPINGS_MAX {
+        return Err(invalid(format!(
+            "`mappings` has at most {MAPPINGS_MAX} entries"
+        )));
+    }
+    if !mappings.is_empty() && provider.groups_claim.is_none() {
+        return Err(invalid(
+            "`mappings` need `groups_claim`, the claim whose values they map",
+        ));
+    }
+    for mapping in mappings {
+        check_length("value of a mapping", &mapping.value, CLAIM_MAX)?;
+        if mapping.group.is_some() == mapping.role.is_some() {
+            return Err(invalid(format!(
+                "the mapping of `{}` needs either `group` or `role`",
+                mapping.value
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_length(what: &str, text: &str, max: usize) -> Result<(), IdentityError> {
+    match text.len() {
+        1.. if text.len() <= max => Ok(()),
+        0 => Err(invalid(format!("the {what} is empty"))),
+        length => Err(invalid(format!(
+            "the {what} has {length} bytes; at most {max} are allowed"
+        ))),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> IdentityError {
+    IdentityError::invalid("invalid", message)
+}

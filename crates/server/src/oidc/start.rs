@@ -1,0 +1,201 @@
+//! Sends a browser to a provider.
+
+use std::{fmt::Write, net::IpAddr, time::Duration};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+use svc_core::{SessionId, oidc::is_local_path};
+use svc_protocol::api;
+use svc_store::oidc::{self as rows, logins::LoginRow, providers::ProviderRow};
+
+use super::{Oidc, OidcError, take};
+use crate::identity::{Caller, IdentityError, hash_secret};
+
+/// Time to sign in at the provider.
+pub const LOGIN_LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// Sign-ins in progress that the server keeps. A further one replaces the oldest.
+const LOGINS_MAX: u32 = 10_000;
+const RANDOM_BYTES: usize = 32;
+
+/// The value of the cookie that ties sign-ins to a browser. Without `Debug`: it is a secret.
+pub struct BrowserKey(String);
+
+impl BrowserKey {
+    /// The key that a request presents, or a new one. Several sign-ins of a browser share one, so that
+    /// two tabs do not disturb each other.
+    pub fn presented_or_new(presented: Option<&str>) -> Result<Self, IdentityError> {
+        match presented.and_then(Self::presented) {
+            Some(key) => Ok(key),
+            None => Ok(Self(random_text()?)),
+        }
+    }
+
+    /// The key that a request presents, if it can be one.
+    pub fn presented(text: &str) -> Option<Self> {
+        let is_key = text.len() == 2 * RANDOM_BYTES
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_key.then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A sign-in that began: where the browser goes, and its cookie.
+pub struct StartedLogin {
+    pub redirect_to: String,
+    pub browser: BrowserKey,
+}
+
+impl Oidc {
+    /// Begins to sign in. `origin` is the address of this server.
+    pub async fn start(
+        &self,
+        (name, origin): (&str, &str),
+        return_to: Option<&str>,
+        browser: BrowserKey,
+        address: IpAddr,
+    ) -> Result<StartedLogin, OidcError> {
+        take(&self.starts, address)?;
+        let return_to = return_to.unwrap_or("/");
+        if !is_local_path(return_to) {
+            return Err(OidcError::refused(
+                "the address to return to must be a path of this server, such as `/account`",
+            ));
+        }
+        self.begin((name, origin), return_to, browser, None).await
+    }
+
+    /// Begins to link an account with the user of a session, after the password was given again.
+    pub async fn start_linking(
+        &self,
+        caller: &Caller,
+        (name, origin): (&str, &str),
+        password: String,
+        browser: BrowserKey,
+        address: IpAddr,
+    ) -> Result<StartedLogin, OidcError> {
+        take(&self.starts, address)?;
+        let session = caller.session_id().ok_or_else(|| {
+            IdentityError::forbidden(
+                "session_required",
+                "only a signed-in browser can link an account; open the page “Account”",
+            )
+        })?;
+        self.identity
+            .confirm_password(caller, password, address)
+            .await?;
+        self.begin(
+            (name, origin),
+            "/account#identities",
+            browser,
+            Some(session),
+        )
+        .await
+    }
+
+    async fn begin(
+        &self,
+        (name, origin): (&str, &str),
+        return_to: &str,
+        browser: BrowserKey,
+        link_session_id: Option<SessionId>,
+    ) -> Result<StartedLogin, OidcError> {
+        let provider = self.find_enabled(name).await?;
+        let metadata = self.metadata(&provider).await?;
+        let (state, nonce, verifier) = (random_text()?, random_text()?, random_text()?);
+        let login = LoginRow {
+            state_hash: hash_secret(&state),
+            browser_hash: hash_secret(browser.as_str()),
+            provider_id: provider.id,
+            nonce,
+            verifier,
+            redirect_uri: format!("{origin}/api/auth/oidc/{}/callback", provider.name),
+            return_to: return_to.to_owned(),
+            link_session_id,
+            expires_at: self.clock.now().plus(LOGIN_LIFETIME),
+        };
+        let endpoint = &metadata.authorization_endpoint;
+        let redirect_to = address_at_provider(endpoint, &provider, &login, &state);
+        self.store
+            .write(move |tx| {
+                rows::logins::insert(tx, &login)?;
+                rows::logins::delete_oldest(tx, LOGINS_MAX)
+            })
+            .await?;
+        Ok(StartedLogin {
+            redirect_to,
+            browser,
+        })
+    }
+
+    pub(super) async fn find_enabled(&self, name: &str) -> Result<ProviderRow, OidcError> {
+        let wanted = name.to_owned();
+        let found = self
+            .store
+            .read(move |tx| rows::providers::find_by_name(tx, &wanted))
+            .await?;
+        found.filter(|provider| provider.enabled).ok_or_else(|| {
+            let name: String = name.chars().take(60).collect();
+            OidcError::refused(format!(
+                "the provider `{name}` does not exist or is switched off"
+            ))
+        })
+    }
+
+    /// The buttons of the sign-in page.
+    pub async fn sign_in_options(&self) -> Result<api::SignInOptions, IdentityError> {
+        let enabled = self.store.read(rows::providers::list_enabled).await?;
+        let option = |provider: ProviderRow| api::SignInOption {
+            name: provider.name,
+            label: provider.label,
+        };
+        Ok(api::SignInOptions {
+            providers: enabled.into_iter().map(option).collect(),
+        })
+    }
+}
+
+/// Where the browser goes: the endpoint of the provider, with the request.
+fn address_at_provider(
+    endpoint: &str,
+    provider: &ProviderRow,
+    login: &LoginRow,
+    state: &str,
+) -> String {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&login.verifier));
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs([
+        ("response_type", "code"),
+        ("client_id", provider.client_id.as_str()),
+        ("redirect_uri", login.redirect_uri.as_str()),
+        ("scope", provider.scopes.join(" ").as_str()),
+        ("state", state),
+        ("nonce", login.nonce.as_str()),
+        ("code_challenge", challenge.as_str()),
+        ("code_challenge_method", "S256"),
+    ]);
+    if login.link_session_id.is_some() {
+        // The provider must not link whichever account happens to be signed in there.
+        query.append_pair("prompt", "login");
+    }
+    let separator = match endpoint.contains('?') {
+        true => '&',
+        false => '?',
+    };
+    format!("{endpoint}{separator}{}", query.finish())
+}
+
+/// 256 random bits. In hex, they are also a valid PKCE verifier.
+fn random_text() -> Result<String, IdentityError> {
+    let mut bytes = [0; RANDOM_BYTES];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| IdentityError::Internal(format!("no random bytes: {error}")))?;
+    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}

@@ -1,0 +1,68 @@
+//! Sign-ins that the provider has not answered yet.
+
+use svc_core::{OidcProviderId, SessionId, Timestamp};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoginRow {
+    pub state_hash: Hash,
+    /// The cookie of the browser that began.
+    pub browser_hash: Hash,
+    pub provider_id: OidcProviderId,
+    pub nonce: String,
+    pub verifier: String,
+    pub redirect_uri: String,
+    pub return_to: String,
+    /// The session of the user who links the account, instead of signing in.
+    pub link_session_id: Option<SessionId>,
+    pub expires_at: Timestamp,
+}
+
+record! {
+    LoginRow in "oidc_logins": state_hash, browser_hash, provider_id, nonce, verifier, redirect_uri,
+    return_to, link_session_id, expires_at
+}
+
+pub fn insert(tx: &mut Tx<'_>, login: &LoginRow) -> Result<(), StoreError> {
+    tx.insert(login)
+}
+
+/// Removes and returns a sign-in of a browser, so that an answer counts once. The sign-in of another
+/// browser stays: a stranger who learned `state` cannot end it.
+pub fn take(
+    tx: &mut Tx<'_>,
+    state_hash: &Hash,
+    browser_hash: &Hash,
+) -> Result<Option<LoginRow>, StoreError> {
+    let found = tx.find_record(
+        "WHERE state_hash = ?1 AND browser_hash = ?2",
+        values![state_hash, browser_hash],
+    )?;
+    let is_first = tx.changes(
+        "DELETE FROM oidc_logins WHERE state_hash = ?1 AND browser_hash = ?2",
+        values![state_hash, browser_hash],
+    )?;
+    Ok(found.filter(|_| is_first))
+}
+
+/// Deletes the oldest sign-ins, so that at most `keep` are left.
+pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oidc_logins WHERE expires_at <
+         (SELECT expires_at FROM oidc_logins ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+        values![keep],
+    )
+}
+
+pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oidc_logins WHERE expires_at <= ?1",
+        values![now],
+    )
+}

@@ -1,0 +1,88 @@
+//! Providers that users sign in with.
+
+use std::collections::BTreeMap;
+
+use svc_core::{OidcProviderId, Timestamp};
+use svc_protocol::api::ClaimMapping;
+
+use crate::{
+    conditions::Conditions,
+    error::StoreError,
+    page::{Page, PageRequest},
+    record::record,
+    sql::{Tx, values},
+    value::as_json,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProviderRow {
+    pub id: OidcProviderId,
+    /// A part of addresses.
+    pub name: String,
+    /// The text of the button.
+    pub label: String,
+    pub issuer: String,
+    pub client_id: String,
+    /// The client secret, encrypted for this record.
+    pub sealed_secret: Option<Vec<u8>>,
+    pub scopes: Vec<String>,
+    pub enabled: bool,
+    /// Whether unknown users get an account.
+    pub create_users: bool,
+    /// Accepted values by claim, for new users.
+    pub required_claims: BTreeMap<String, Vec<String>>,
+    pub groups_claim: Option<String>,
+    pub mappings: Vec<ClaimMapping>,
+    pub created_at: Timestamp,
+}
+
+record! {
+    ProviderRow in "oidc_providers": id, name, label, issuer, client_id, sealed_secret, scopes, enabled,
+    create_users, required_claims, groups_claim, mappings, created_at
+}
+
+as_json!(BTreeMap<String, Vec<String>>, Vec<ClaimMapping>);
+
+pub fn insert(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), StoreError> {
+    tx.insert(provider)
+}
+
+/// Writes everything that can be changed: not the id, the name and the issuer.
+pub fn update(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), StoreError> {
+    tx.update(
+        provider,
+        "label, client_id, sealed_secret, scopes, enabled, create_users, required_claims,
+         groups_claim, mappings",
+    )
+    .map(drop)
+}
+
+pub fn find(tx: &mut Tx<'_>, id: OidcProviderId) -> Result<Option<ProviderRow>, StoreError> {
+    tx.find_record("WHERE id = ?1", values![id])
+}
+
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<ProviderRow>, StoreError> {
+    tx.find_record("WHERE name = ?1", values![name])
+}
+
+pub fn find_by_issuer(tx: &mut Tx<'_>, issuer: &str) -> Result<Option<ProviderRow>, StoreError> {
+    tx.find_record("WHERE issuer = ?1", values![issuer])
+}
+
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<ProviderRow>, StoreError> {
+    page.records(tx, Conditions::default())
+}
+
+/// The providers of the sign-in page.
+pub fn list_enabled(tx: &mut Tx<'_>) -> Result<Vec<ProviderRow>, StoreError> {
+    tx.list_records("WHERE enabled = 1 ORDER BY label, name", &[])
+}
+
+pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    tx.get("SELECT COUNT(*) FROM oidc_providers", &[])
+}
+
+/// Deletes a provider with its identities.
+pub fn delete(tx: &mut Tx<'_>, id: OidcProviderId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM oidc_providers WHERE id = ?1", values![id])
+}

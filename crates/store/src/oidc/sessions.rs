@@ -1,0 +1,54 @@
+//! Sessions that a provider opened.
+
+use svc_core::{OidcIdentityId, SessionId};
+
+use crate::{
+    error::StoreError,
+    sql::{Tx, values},
+};
+
+pub fn insert(
+    tx: &mut Tx<'_>,
+    session: SessionId,
+    identity: OidcIdentityId,
+    sid: Option<&str>,
+) -> Result<(), StoreError> {
+    let sid = sid.map(str::to_owned);
+    tx.execute(
+        "INSERT INTO oidc_sessions (session_id, identity_id, sid) VALUES (?1, ?2, ?3)",
+        values![session, identity, &sid],
+    )
+}
+
+/// Ends the sessions of an identity: all, or those of one session at the provider. Returns their number.
+pub fn end(
+    tx: &mut Tx<'_>,
+    identity: OidcIdentityId,
+    sid: Option<&str>,
+) -> Result<usize, StoreError> {
+    match sid {
+        None => tx.count_changes(
+            "DELETE FROM sessions WHERE id IN
+             (SELECT session_id FROM oidc_sessions WHERE identity_id = ?1)",
+            values![identity],
+        ),
+        Some(sid) => tx.count_changes(
+            "DELETE FROM sessions WHERE id IN
+             (SELECT session_id FROM oidc_sessions WHERE identity_id = ?1 AND sid = ?2)",
+            values![identity, sid],
+        ),
+    }
+}
+
+/// The identities with a session `sid` at an issuer.
+pub fn list_identities(
+    tx: &mut Tx<'_>,
+    issuer: &str,
+    sid: &str,
+) -> Result<Vec<OidcIdentityId>, StoreError> {
+    tx.list(
+        "SELECT DISTINCT s.identity_id FROM oidc_sessions s
+         JOIN oidc_identities i ON i.id = s.identity_id WHERE i.issuer = ?1 AND s.sid = ?2",
+        values![issuer, sid],
+    )
+}

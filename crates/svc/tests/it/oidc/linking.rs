@@ -1,0 +1,149 @@
+//! Which user an account belongs to: never by e-mail or name, only by a link that its user made.
+
+use serde_json::json;
+
+use super::{Browser, Site, at_provider, expect_refused};
+
+/// A browser in which a local user is signed in, and the user's password.
+async fn signed_in(site: &Site, name: &str) -> (Browser, String) {
+    let user = site.server.user(name).await;
+    let cookie = user.login().await;
+    let (key, value) = cookie.split_once('=').unwrap();
+    let mut browser = site.browser();
+    browser.cookies.insert(key.to_owned(), value.to_owned());
+    (browser, user.password.clone())
+}
+
+const LINK: &str = "/api/auth/oidc/corp/link";
+
+#[tokio::test]
+async fn an_account_with_the_name_or_the_address_of_a_user_is_not_that_user() {
+    let Some(site) = Site::start(json!({"open": true})).await else {
+        return;
+    };
+    let claims = json!({"preferred_username": "admin", "email": "admin@corp.example",
+        "email_verified": true, "groups": ["admins"]});
+    site.account("mallory", claims).await;
+    let (browser, answer) = site.sign_in("mallory").await;
+    expect_refused(&browser, &answer, "`admin` is taken");
+    for (preferred, why) in [
+        // A Cyrillic letter in place of the first one.
+        ("\u{430}dmin", "no user name can be made"),
+        ("Admin@corp.example", "`admin` is taken"),
+        ("...", "no user name can be made"),
+    ] {
+        site.account("mallory", json!({ "preferred_username": preferred }))
+            .await;
+        let (browser, answer) = site.sign_in("mallory").await;
+        expect_refused(&browser, &answer, why);
+    }
+}
+
+#[tokio::test]
+async fn a_user_links_an_account_with_the_password_and_unlinks_it() {
+    let Some(site) = Site::start(json!({})).await else {
+        return;
+    };
+    let (mut ann, password) = signed_in(&site, "ann").await;
+    let wrong = ann
+        .send("POST", LINK, json!({"password": "not this one"}))
+        .await;
+    assert_eq!(wrong.expect(403).code(), "wrong_password");
+    let started = ann
+        .send("POST", LINK, json!({ "password": password }))
+        .await;
+    let url = started.expect(200).json()["redirect_to"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(url.contains("prompt=login"), "{url}");
+    let callback = at_provider(&site, &url, "ann-at-corp").await;
+    // Another browser, and the same browser without the session, cannot complete it.
+    let mut other = site.browser();
+    let answer = other.get(&callback).await;
+    expect_refused(&other, &answer, "did not begin in this browser");
+    let done = ann.get(&callback).await.expect(303);
+    assert_eq!(done.header("location"), Some("/account#identities"));
+    let (mut browser, _) = site.sign_in("ann-at-corp").await;
+    assert_eq!(site.me(&mut browser).await["username"], "ann");
+
+    // The same account cannot be linked to a second user.
+    let (mut ben, password) = signed_in(&site, "ben").await;
+    let started = ben
+        .send("POST", LINK, json!({ "password": password }))
+        .await;
+    let url = started.expect(200).json()["redirect_to"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let callback = at_provider(&site, &url, "ann-at-corp").await;
+    let answer = ben.get(&callback).await.expect(409);
+    assert!(
+        answer.text().contains("linked to another user"),
+        "{}",
+        answer.text()
+    );
+
+    let linked = ann.get("/api/auth/identities").await.expect(200).json();
+    assert_eq!(linked["has_password"], true);
+    let id = linked["identities"][0]["id"].as_str().unwrap();
+    let path = format!("/api/auth/identities/{id}");
+    ben.send("DELETE", &path, json!({})).await.expect(404);
+    ann.send("DELETE", &path, json!({})).await.expect(204);
+    browser.get("/api/auth/me").await.expect(401);
+    let (browser, answer) = site.sign_in("ann-at-corp").await;
+    expect_refused(&browser, &answer, "not linked");
+    let actions = site.admin.audit_actions().await;
+    for action in ["identity.linked", "identity.unlinked"] {
+        assert!(actions.iter().any(|(_, found)| found == action), "{action}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_another_session_began_is_refused() {
+    let Some(site) = Site::start(json!({})).await else {
+        return;
+    };
+    let (mut ann, password) = signed_in(&site, "ann").await;
+    let started = ann
+        .send("POST", LINK, json!({ "password": password }))
+        .await;
+    let url = started.expect(200).json()["redirect_to"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let callback = at_provider(&site, &url, "x").await;
+    // Ben signs in in the same browser, which would get the account of Ann.
+    let ben = site.server.user("ben").await;
+    let cookie = ben.login().await;
+    let (_, value) = cookie.split_once('=').unwrap();
+    ann.cookies
+        .insert("svc_session".to_owned(), value.to_owned());
+    let answer = ann.get(&callback).await.expect(403);
+    assert!(
+        answer.text().contains("another session"),
+        "{}",
+        answer.text()
+    );
+    let linked = ann.get("/api/auth/identities").await.expect(200).json();
+    assert_eq!(linked["identities"], json!([]));
+}
+
+#[tokio::test]
+async fn a_user_without_a_password_keeps_the_last_account() {
+    let Some(site) = Site::start(json!({"open": true})).await else {
+        return;
+    };
+    let (mut ann, _) = site.sign_in("ann").await;
+    let linked = ann.get("/api/auth/identities").await.expect(200).json();
+    let id = linked["identities"][0]["id"].as_str().unwrap();
+    let refused = ann
+        .send("DELETE", &format!("/api/auth/identities/{id}"), json!({}))
+        .await;
+    assert_eq!(refused.expect(409).code(), "last_identity");
+    let refused = ann.send("POST", LINK, json!({"password": ""})).await;
+    assert_eq!(refused.expect(403).code(), "wrong_password");
+    // A token of the user can do neither.
+    let refused = site.admin.post(LINK, json!({"password": "x"})).await;
+    assert_eq!(refused.expect(403).code(), "session_required");
+}

@@ -1,0 +1,164 @@
+//! Groups and roles that a provider gives and takes away.
+
+use serde_json::{Value, json};
+
+use super::{Site, merge};
+
+async fn site(settings: Value) -> Option<Site> {
+    let mut all = json!({"open": true});
+    merge(&mut all, settings);
+    Site::start(all).await
+}
+
+/// The groups and roles of a user, sorted.
+async fn held(site: &Site, name: &str) -> (Vec<String>, Vec<String>) {
+    let user = site.user(name).await.unwrap();
+    let list = |field: &str| {
+        let items = user[field].as_array().unwrap().iter();
+        let mut items: Vec<_> = items
+            .map(|item| item.as_str().unwrap().to_owned())
+            .collect();
+        items.sort();
+        items
+    };
+    (list("groups"), list("roles"))
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+fn mappings() -> Value {
+    json!({"groups_claim": "groups", "mappings": [
+        {"value": "ops", "group": "operators"}, {"value": "qa", "group": "testers"},
+        {"value": "admins", "role": "admin"},
+    ]})
+}
+
+#[tokio::test]
+async fn memberships_follow_the_provider_and_others_stay() {
+    let Some(site) = site(json!({})).await else {
+        return;
+    };
+    site.server.groups(&["operators", "testers", "local"]).await;
+    site.patch(mappings()).await.expect(200);
+    site.account("ann", json!({"groups": ["ops", "admins", "unknown"]}))
+        .await;
+    let (mut browser, _) = site.sign_in("ann").await;
+    assert_eq!(
+        held(&site, "ann").await,
+        (names(&["operators"]), names(&["admin", "user"]))
+    );
+    browser.get("/api/users").await.expect(200);
+    // An administrator adds a group here, and one that the provider will give too.
+    let id = site.user("ann").await.unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let groups = json!({"groups": ["operators", "testers", "local"]});
+    site.admin
+        .patch(&format!("/api/users/{id}"), groups)
+        .await
+        .expect(200);
+
+    site.account("ann", json!({"groups": ["qa"]})).await;
+    site.sign_in("ann").await;
+    assert_eq!(
+        held(&site, "ann").await,
+        (names(&["local", "testers"]), names(&["user"]))
+    );
+    // The older session lost the role with the commit.
+    browser.get("/api/users").await.expect(403);
+    site.account("ann", json!({"groups": []})).await;
+    site.sign_in("ann").await;
+    // `testers` was given here, so the provider does not take it away.
+    assert_eq!(held(&site, "ann").await.0, names(&["local", "testers"]));
+    let audit = site
+        .admin
+        .get("/api/audit?action=login.oidc")
+        .await
+        .expect(200)
+        .text();
+    assert!(
+        audit.contains("group operators") && audit.contains("role admin"),
+        "{audit}"
+    );
+}
+
+#[tokio::test]
+async fn a_missing_or_incomplete_claim_keeps_groups_and_takes_the_role_of_administrators() {
+    let Some(site) = site(json!({})).await else {
+        return;
+    };
+    site.server.groups(&["operators", "testers"]).await;
+    site.patch(mappings()).await.expect(200);
+    for incomplete in [
+        json!({}),
+        json!({"_claim_names": {"groups": "src1"}}),
+        json!({"groups": {"not": "a list"}}),
+    ] {
+        site.account("ann", json!({"groups": ["ops", "admins"]}))
+            .await;
+        site.sign_in("ann").await;
+        assert_eq!(held(&site, "ann").await.1, names(&["admin", "user"]));
+        site.account("ann", incomplete.clone()).await;
+        let (_, answer) = site.sign_in("ann").await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        assert_eq!(
+            held(&site, "ann").await,
+            (names(&["operators"]), names(&["user"])),
+            "{incomplete}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_last_administrator_keeps_the_role() {
+    let Some(site) = site(json!({})).await else {
+        return;
+    };
+    site.server.groups(&["operators", "testers"]).await;
+    site.patch(mappings()).await.expect(200);
+    site.account("ann", json!({"groups": ["admins"]})).await;
+    let (mut ann, _) = site.sign_in("ann").await;
+    // Ann takes the role from the other administrators.
+    let users = ann.get("/api/users").await.expect(200).json();
+    for user in users["users"].as_array().unwrap() {
+        if user["username"] != "ann" {
+            let path = format!("/api/users/{}", user["id"].as_str().unwrap());
+            ann.send("PATCH", &path, json!({"roles": ["user"]}))
+                .await
+                .expect(200);
+        }
+    }
+    site.account("ann", json!({"groups": []})).await;
+    let (mut ann, _) = site.sign_in("ann").await;
+    assert_eq!(site.me(&mut ann).await["roles"], json!(["admin", "user"]));
+    ann.get("/api/users").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_deleted_provider_takes_back_what_it_gave() {
+    let Some(site) = site(json!({})).await else {
+        return;
+    };
+    site.server.groups(&["operators", "testers"]).await;
+    site.patch(mappings()).await.expect(200);
+    site.account("ann", json!({"groups": ["ops", "admins"]}))
+        .await;
+    let (mut ann, _) = site.sign_in("ann").await;
+    let list = site
+        .admin
+        .get("/api/oidc/providers")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(list["providers"][0]["identities"], 1);
+    let id = list["providers"][0]["id"].as_str().unwrap();
+    site.admin
+        .delete(&format!("/api/oidc/providers/{id}"))
+        .await
+        .expect(204);
+    ann.get("/api/auth/me").await.expect(401);
+    assert_eq!(held(&site, "ann").await, (names(&[]), names(&["user"])));
+}

@@ -1,0 +1,113 @@
+/** The accounts at OpenID Connect providers with which the signed-in user signs in. */
+import { api } from '../../lib/api.js';
+import { html, useState } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { ConfirmDialog, Dialog } from '../../ui/dialog.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
+import { Select, TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { toast } from '../../ui/toasts.js';
+
+/**
+ * @typedef {{id: string, provider: string, issuer: string, email: string | null, display_name: string | null,
+ *   created_at: string, last_login_at: string | null}} LinkedIdentity
+ */
+/** @typedef {{name: string, label: string}} Option */
+
+/** Shown only if the server has a provider, or the user a linked account. */
+export function IdentitiesCard() {
+  const linked = useResource('/api/auth/identities');
+  const options = useResource('/api/auth/oidc');
+  const [linking, setLinking] = useState(false);
+  const [ending, setEnding] = useState(/** @type {LinkedIdentity | null} */ (null));
+  const providers = /** @type {Option[]} */ (options.data?.providers ?? []);
+  const rows = /** @type {LinkedIdentity[]} */ (linked.data?.identities ?? []);
+  if (providers.length === 0 && rows.length === 0) return null;
+  const unlink = async (/** @type {LinkedIdentity} */ one) => {
+    await api.del(`/api/auth/identities/${one.id}`);
+    await linked.reload();
+    toast(`Account at ${one.provider} unlinked`);
+  };
+  const add =
+    providers.length > 0 && linked.data?.has_password
+      ? html`<${Button} icon="plus" onClick=${() => setLinking(true)}>Link an account</${Button}>`
+      : null;
+  return html`
+    <${Card} title="Linked accounts" id="identities" flush actions=${add}
+      description="Accounts at providers with which you can sign in.">
+      ${
+        pendingOf(linked) ??
+        html`
+          <${ErrorNotice} error=${linked.error} title="Not up to date" />
+          <${Table} label="Linked accounts" columns=${columns(setEnding)} rows=${rows}
+            empty=${html`
+              <${EmptyState} icon="key" title="No linked account">You sign in with your password.</${EmptyState}>
+            `} />
+        `
+      }
+    </${Card}>
+    ${linking && html`<${LinkDialog} providers=${providers} onClose=${() => setLinking(false)} />`}
+    ${
+      ending &&
+      html`
+        <${ConfirmDialog} title="Unlink this account?" action="Unlink" onClose=${() => setEnding(null)}
+          onConfirm=${() => unlink(ending)}>
+          <p>You can no longer sign in with your account at <strong>${ending.provider}</strong>.</p>
+          <p>Sessions that it opened end, and groups and roles that it gave you are taken away.</p>
+        </${ConfirmDialog}>
+      `
+    }
+  `;
+}
+
+/** @param {(one: LinkedIdentity) => void} onUnlink @returns {import('../../ui/table.js').Column<LinkedIdentity>[]} */
+function columns(onUnlink) {
+  return [
+    { key: 'provider', label: 'Provider', cell: (one) => html`<span class="strong">${one.provider}</span>` },
+    {
+      key: 'account',
+      label: 'Account',
+      cell: (one) => html`<span class="anywhere">${one.email ?? one.display_name ?? one.issuer}</span>`,
+    },
+    {
+      key: 'last_login_at',
+      label: 'Last sign-in',
+      shrink: true,
+      cell: (one) => html`<${Time} value=${one.last_login_at} none="never" />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (one) => html`
+        <${Button} size="small" aria-label=${`Unlink ${one.provider}`} onClick=${() => onUnlink(one)}>Unlink</${Button}>
+      `,
+    },
+  ];
+}
+
+/** @param {{providers: Option[], onClose: () => void}} props */
+function LinkDialog({ providers, onClose }) {
+  const [name, setName] = useState(providers[0].name);
+  const [password, setPassword] = useState('');
+  const submit = async () => {
+    const { redirect_to } = await api.post(`/api/auth/oidc/${encodeURIComponent(name)}/link`, { password });
+    location.assign(redirect_to);
+  };
+  return html`
+    <${Dialog} title="Link an account" onClose=${onClose}>
+      <${Form} submit="Continue at the provider" onSubmit=${submit} onCancel=${onClose}>
+        <${Select} label="Provider" value=${name} onInput=${setName}
+          options=${providers.map((one) => ({ value: one.name, label: one.label }))} />
+        <${TextInput} label="Your password on this server" type="password" value=${password} onInput=${setPassword}
+          autocomplete="current-password" required />
+      </${Form}>
+    </${Dialog}>
+  `;
+}

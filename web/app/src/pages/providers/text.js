@@ -1,0 +1,52 @@
+/** Claims and mappings as people write them: one per line. */
+
+/** @typedef {import('../providers.js').Mapping} Mapping */
+
+/** @param {string} text @returns {Record<string, string[]>} */
+export function parseRequired(text) {
+  /** @type {Record<string, string[]>} */
+  const required = {};
+  for (const line of lines(text)) {
+    const [claim, value] = split(line, 'groups=staff');
+    required[claim] = [...(required[claim] ?? []), value];
+  }
+  return required;
+}
+
+/** @param {Record<string, string[]>} required */
+export const formatRequired = (required) =>
+  Object.entries(required)
+    .flatMap(([claim, values]) => values.map((value) => `${claim}=${value}`))
+    .join('\n');
+
+/** @param {string} text @returns {Mapping[]} */
+export function parseMappings(text) {
+  return lines(text).map((line) => {
+    const [value, target] = split(line, 'svc-admins=role:admin');
+    const [, kind, name] = /^(group|role):(.+)$/.exec(target) ?? [];
+    if (!kind) throw new Error(`“${line}” names neither group:NAME nor role:NAME.`);
+    return { value, [kind]: name.trim() };
+  });
+}
+
+/** @param {Mapping[]} mappings */
+export const formatMappings = (mappings) =>
+  mappings.map(({ value, group, role }) => `${value}=${group ? `group:${group}` : `role:${role}`}`).join('\n');
+
+/** @param {string} text */
+const lines = (text) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/**
+ * Splits at the last “=”: names of groups at a provider may contain one.
+ * @param {string} line
+ * @param {string} example
+ */
+function split(line, example) {
+  const at = line.lastIndexOf('=');
+  if (at < 1 || at === line.length - 1) throw new Error(`“${line}” is not like ${example}.`);
+  return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { formatMappings, formatRequired, parseMappings, parseRequired } from '../app/src/pages/providers/text.js';
+
+test('claims and mappings survive being written and read', () => {
+  const required = { groups: ['staff', 'ops'], iss: ['https://id.example'] };
+  assert.deepEqual(parseRequired(formatRequired(required)), required);
+  const mappings = [
+    { value: 'CN=admins,O=Corp', role: 'admin' },
+    { value: 'staff', group: 'day shift' },
+  ];
+  assert.deepEqual(parseMappings(formatMappings(mappings)), mappings);
+  assert.deepEqual(parseMappings(' \n\n'), []);
+  assert.deepEqual(parseRequired(''), {});
+});
+
+test('a line that means nothing is an error that shows the line', () => {
+  for (const bad of ['staff', '=x', 'staff=', 'staff']) assert.throws(() => parseRequired(bad), /is not like groups/);
+  for (const bad of ['a=b', 'a=team:x', 'a=role:']) assert.throws(() => parseMappings(bad), new RegExp(bad));
+});
