@@ -6,6 +6,8 @@ mod routes;
 mod scripts;
 mod sinks;
 
+pub use routes::LoginStep;
+
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;

@@ -15,7 +15,7 @@ mod target;
 pub mod transport;
 
 pub use agent::AgentClient;
-pub use client::{Client, Credential};
+pub use client::{Client, Credential, LoginStep};
 pub use error::Error;
 pub use receiver_tls::{TlsConfigs, TlsSettings, TlsSettingsError, check_tls_settings};
 pub use resource::Resource;

@@ -31,10 +31,12 @@ pub enum CredentialKind {
     DeviceCode,
     /// The secret of an app that an administrator added.
     ClientSecret,
+    /// The secret of a login that waits for its second factor. It opens no route.
+    PendingLogin,
 }
 
 impl CredentialKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::ApiToken,
         Self::AgentToken,
         Self::Session,
@@ -45,6 +47,7 @@ impl CredentialKind {
         Self::AuthorizationCode,
         Self::DeviceCode,
         Self::ClientSecret,
+        Self::PendingLogin,
     ];
 
     pub fn prefix(self) -> &'static str {
@@ -59,6 +62,7 @@ impl CredentialKind {
             Self::AuthorizationCode => "svc_oac_",
             Self::DeviceCode => "svc_odc_",
             Self::ClientSecret => "svc_ocs_",
+            Self::PendingLogin => "svc_lgn_",
         }
     }
 

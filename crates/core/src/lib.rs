@@ -31,6 +31,7 @@ pub mod text;
 mod text_enum;
 pub mod timestamp;
 pub mod token;
+pub mod totp;
 pub mod visibility;
 
 pub use id::{

@@ -13,6 +13,7 @@ mod page;
 mod patch;
 mod recovery;
 mod scripts;
+mod second_factor;
 mod servers;
 mod sinks;
 mod spaces;
@@ -53,6 +54,10 @@ pub use recovery::{
 pub use scripts::{
     NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
     ScriptRunResult,
+};
+pub use second_factor::{
+    FactorKind, LoginResult, PasswordProof, PendingLogin, RecoveryCodes, SecondFactorLogin,
+    SecondFactors, TotpCode, TotpEnrolment,
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{

@@ -25,6 +25,7 @@ use crate::{
     oidc::Oidc,
     options::{Limits, Quotas},
     scripts::Scripts,
+    second_factors::SecondFactors,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     web::Web,
@@ -80,6 +81,8 @@ pub struct Parts {
     pub oauth: Arc<OAuth>,
     /// OpenID Connect providers that users sign in with.
     pub oidc: Arc<Oidc>,
+    /// Logins, and second factors of users.
+    pub second_factors: Arc<SecondFactors>,
     /// Stored scripts; runs sink and tool scripts.
     pub scripts: Scripts,
     /// Receives every committed event: wakes deliveries and feeds streams.

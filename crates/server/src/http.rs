@@ -32,6 +32,7 @@ mod plain_page;
 mod roles;
 mod router;
 mod scripts;
+mod second_factors;
 mod servers;
 mod sessions;
 mod setup;

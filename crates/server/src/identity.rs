@@ -51,7 +51,7 @@ pub use policy::{PasswordLogin, PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret, presented_key};
-pub use sessions::{ClientDetails, NewSession};
+pub use sessions::{ClientDetails, NewSession, Proof};
 pub use sign_in::SIGN_IN_LINK_LIFETIME;
 pub use user_sinks::delete_sink;
 

@@ -22,6 +22,7 @@ pub mod oidc;
 pub mod options;
 mod random_key;
 pub mod scripts;
+pub mod second_factors;
 mod server;
 pub mod spaces;
 pub mod stats;

@@ -73,7 +73,7 @@ pub enum StartError {
     #[error(transparent)]
     Secrets(#[from] SecretError),
     #[error(
-        "the secrets in this database were encrypted with another key; restore the `secret.key` of its data folder, or set SVC_SECRET_KEY to the key that was used. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0"
+        "the secrets in this database were encrypted with another key; restore the `secret.key` of its data folder, or set SVC_SECRET_KEY to the key that was used. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0. Users with an authenticator app then sign in with a recovery code and set the app up again, or an administrator resets their second factor: svc user reset-second-factor <user>"
     )]
     WrongSecretKey,
     #[error(
@@ -81,7 +81,7 @@ pub enum StartError {
     )]
     NoSecretKey,
     #[error(
-        "SVC_SECRET_KEY is not the key of this zone; every server needs the same key. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0"
+        "SVC_SECRET_KEY is not the key of this zone; every server needs the same key. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0. Users with an authenticator app then sign in with a recovery code and set the app up again, or an administrator resets their second factor: svc user reset-second-factor <user>"
     )]
     OtherSecretKey,
     #[error(transparent)]
@@ -329,6 +329,9 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         }
         if let Err(error) = app.oidc.prune().await {
             warn!("cannot remove old sign-ins with providers: {error}");
+        }
+        if let Err(error) = app.second_factors.prune().await {
+            warn!("cannot remove logins that were not completed: {error}");
         }
     }));
     vec![

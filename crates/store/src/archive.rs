@@ -181,13 +181,15 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
 
 /// Tables whose rows must not come back: a token that was renewed or revoked since the backup would be
 /// valid again.
-const NOT_RESTORED: [&str; 6] = [
+const NOT_RESTORED: [&str; 8] = [
     "oauth_tokens",
     "oauth_codes",
     "oauth_consents",
     "oauth_devices",
     "oauth_grants",
     "oidc_logins",
+    "totp_enrolments",
+    "pending_logins",
 ];
 
 /// Turns a copy of a backup back into a plain database. Users connect their apps again.

@@ -43,6 +43,7 @@ mod postgres;
 mod record;
 pub mod roles;
 pub mod scripts;
+pub mod second_factors;
 pub mod servers;
 pub mod sessions;
 pub mod sinks;

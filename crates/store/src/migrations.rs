@@ -41,6 +41,8 @@ const STEPS: &[(&str, &str)] = steps![
     "0020_schema_compatibility",
     "0021_oauth",
     "0022_oidc",
+    "0023_second_factors",
+    "0024_enrolment_sessions",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only

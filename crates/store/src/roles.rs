@@ -16,7 +16,7 @@ use super::{
 };
 
 record! {
-    Role in "roles": id, name, builtin, created_at;
+    Role in "roles": id, name, builtin, created_at, require_second_factor;
     permissions as "permissions" with read_permissions, |role: &Self| role.permissions
 }
 
@@ -71,6 +71,18 @@ pub fn update(
     tx.execute(
         "UPDATE roles SET name = ?2, permissions = ?3 WHERE id = ?1",
         values![id, name, permissions],
+    )
+}
+
+/// Sets whether the holders of a role need a second factor.
+pub fn set_require_second_factor(
+    tx: &mut Tx<'_>,
+    id: RoleId,
+    required: bool,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE roles SET require_second_factor = ?2 WHERE id = ?1",
+        values![id, required],
     )
 }
 

@@ -21,11 +21,13 @@ pub struct SessionRow {
     pub last_used_at: Option<Timestamp>,
     pub address: String,
     pub user_agent: String,
+    /// Whether the session may only set up a second factor.
+    pub must_enrol: bool,
 }
 
 record! {
     SessionRow in "sessions": id, user_id, hash, created_at, expires_at, last_used_at, address,
-    user_agent
+    user_agent, must_enrol
 }
 
 pub fn insert(tx: &mut Tx<'_>, session: &SessionRow) -> Result<(), StoreError> {
@@ -96,6 +98,22 @@ pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, St
     users.sort_unstable();
     users.dedup();
     Ok(users)
+}
+
+/// Ends the limits of a session once its user has a second factor.
+pub fn complete_enrolment(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE sessions SET must_enrol = 0 WHERE id = ?1",
+        values![id],
+    )
+}
+
+/// Deletes the sessions of a user that may only set up a second factor.
+pub fn delete_enrolling(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM sessions WHERE user_id = ?1 AND must_enrol = 1",
+        values![user],
+    )
 }
 
 pub fn set_last_used(tx: &mut Tx<'_>, id: SessionId, at: Timestamp) -> Result<(), StoreError> {

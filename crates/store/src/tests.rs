@@ -4,6 +4,7 @@ mod crash;
 mod lanes;
 mod opening;
 mod records;
+mod second_factors;
 mod servers;
 mod shared;
 mod zone_tables;

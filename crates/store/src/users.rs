@@ -2,7 +2,7 @@
 
 mod power;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use svc_core::{GroupId, Permissions, QuotaOverrides, Timestamp, UserId, UserName};
 
@@ -13,7 +13,7 @@ use super::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
-    roles,
+    roles, second_factors,
     sql::{Tx, values},
 };
 
@@ -47,6 +47,10 @@ pub struct Profile {
     pub groups: Vec<(GroupId, String)>,
     /// Quotas that differ from the server's.
     pub quotas: QuotaOverrides,
+    /// Whether a login with the password needs a second factor that the user has set up.
+    pub has_second_factor: bool,
+    /// Whether a role of the user requires a second factor.
+    pub requires_second_factor: bool,
 }
 
 pub fn insert(tx: &mut Tx<'_>, user: &UserRow) -> Result<(), StoreError> {
@@ -89,17 +93,18 @@ pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
 fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, StoreError> {
     let first = users.first().map_or(UserId::NIL, |user| user.id);
     let last = users.last().map_or(UserId::NIL, |user| user.id);
-    let mut held: HashMap<UserId, (Vec<String>, Permissions)> = HashMap::new();
+    let mut held: HashMap<UserId, (Vec<String>, Permissions, bool)> = HashMap::new();
     for row in tx.query(
         "SELECT ur.user_id AS user_id, r.name AS name, r.permissions AS permissions,
-                r.builtin AS builtin
+                r.builtin AS builtin, r.require_second_factor AS require_second_factor
          FROM user_roles ur JOIN roles r ON r.id = ur.role_id
          WHERE ur.user_id >= ?1 AND ur.user_id <= ?2 ORDER BY r.name",
         values![first, last],
     )? {
-        let (names, permissions) = held.entry(row.get("user_id")?).or_default();
+        let (names, permissions, requires) = held.entry(row.get("user_id")?).or_default();
         names.push(row.get("name")?);
         *permissions = permissions.union(roles::read_permissions(&row)?);
+        *requires |= row.get::<bool>("require_second_factor")?;
     }
     let mut member_of: HashMap<UserId, Vec<(GroupId, String)>> = HashMap::new();
     for row in tx.query(
@@ -111,8 +116,10 @@ fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, S
         let groups = member_of.entry(row.get("user_id")?).or_default();
         groups.push((row.get("id")?, row.get("name")?));
     }
+    let protected: HashSet<UserId> = second_factors::list_users(tx, first, last)?;
     let profile = |user: UserRow| {
-        let (roles, permissions) = held.remove(&user.id).unwrap_or_default();
+        let (roles, permissions, requires_second_factor) =
+            held.remove(&user.id).unwrap_or_default();
         Profile {
             groups: member_of.remove(&user.id).unwrap_or_default(),
             id: user.id,
@@ -122,6 +129,8 @@ fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, S
             roles,
             permissions,
             quotas: user.quotas,
+            has_second_factor: protected.contains(&user.id),
+            requires_second_factor,
         }
     };
     Ok(users.into_iter().map(profile).collect())

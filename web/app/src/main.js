@@ -1,6 +1,6 @@
 /** Starts the interface: loads the user, then the page. */
 import { whenUnauthorized } from './lib/api.js';
-import { loadMe, me } from './lib/me.js';
+import { loadMe, me, mustEnrol } from './lib/me.js';
 import { html, render } from './lib/preact.js';
 import { poll } from './lib/resource.js';
 import { PageHost } from './page-host.js';
@@ -16,7 +16,7 @@ function App() {
   const current = route.value;
   if (current.open) return html`<${PageHost} /><${Toasts} />`;
   if (!me.value) return null;
-  if (current.bare) return html`<${PageHost} /><${Toasts} />`;
+  if (current.bare || mustEnrol()) return html`<${PageHost} /><${Toasts} />`;
   return html`<${Shell}><${PageHost} /></${Shell}><${Toasts} />`;
 }
 

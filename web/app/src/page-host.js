@@ -1,9 +1,9 @@
 /** Loads and shows the page of the current route, or the reason why it cannot be shown. */
-import { can, me } from './lib/me.js';
+import { can, me, mustEnrol } from './lib/me.js';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
 import { SLOW_MS } from './lib/resource.js';
 import { route } from './router.js';
-import { FORBIDDEN } from './routes.js';
+import { ENROL, FORBIDDEN } from './routes.js';
 import { PageError } from './ui/error-notice.js';
 import { Loading } from './ui/spinner.js';
 
@@ -50,6 +50,7 @@ function pageKey(of) {
 
 /** @param {Route} requested @returns {Route} */
 function permittedRoute(requested) {
+  if (mustEnrol() && !requested.open) return { ...requested, ...ENROL };
   if (requested.open || !me.value || can(...(requested.needs ?? []))) return requested;
   return { ...requested, ...FORBIDDEN };
 }

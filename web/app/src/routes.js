@@ -71,6 +71,8 @@ export const ROUTES = [
 /** @type {RouteRow} */
 const NOT_FOUND = { path: '*', title: 'Not found', load: page('not-found') };
 /** @type {RouteRow} */
+export const ENROL = { path: '*', title: 'Set up a second factor', load: page('enrol'), bare: true };
+/** @type {RouteRow} */
 export const FORBIDDEN = { path: '*', title: 'Not allowed', load: page('forbidden') };
 
 /**

@@ -104,6 +104,7 @@ function UserMenu() {
   ]);
   const items = [
     { label: 'Change password', icon: 'lock', href: '/account' },
+    { label: 'Second factor', icon: 'shield', href: '/account#second-factor' },
     { label: 'Connected apps', icon: 'plug', href: '/account#apps' },
     { label: 'Sessions', icon: 'monitor', href: '/account#sessions' },
     { label: 'HTTP API', icon: 'code', href: '/api/docs' },

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
-use svc_core::{OidcProviderId, SpaceId};
+use svc_core::{OidcProviderId, SpaceId, UserId};
 use svc_protocol::{
     api::{self, Listing},
     document,
@@ -21,6 +21,14 @@ use super::{
 use crate::{error::Error, resource::Resource};
 
 const METHODS: &str = "/api/methods";
+
+/// What a right password leads to.
+pub enum LoginStep {
+    /// The client uses the session.
+    SignedIn(Client),
+    /// The login needs a second factor: [`Client::complete_login`].
+    SecondFactor(Client, api::PendingLogin),
+}
 
 impl Client {
     // all resources
@@ -88,11 +96,25 @@ impl Client {
 
     // auth
 
-    /// Logs in. The returned client uses the session.
-    pub async fn login(self, login: &api::Login) -> Result<Self, Error> {
+    /// Logs in with a password.
+    pub async fn login(self, login: &api::Login) -> Result<LoginStep, Error> {
         let answer = self.post_body("/api/auth/login", login).await?;
-        let session = answer
-            .headers
+        match document::read_json(&answer.body) {
+            Ok(api::LoginResult::Pending { second_factor }) => {
+                Ok(LoginStep::SecondFactor(self, second_factor))
+            }
+            _ => self.with_session(&answer.headers).map(LoginStep::SignedIn),
+        }
+    }
+
+    /// The second step of a login. The returned client uses the session.
+    pub async fn complete_login(self, login: &api::SecondFactorLogin) -> Result<Self, Error> {
+        let answer = self.post_body("/api/auth/second-factor", login).await?;
+        self.with_session(&answer.headers)
+    }
+
+    fn with_session(self, headers: &HeaderMap) -> Result<Self, Error> {
+        let session = headers
             .get_all(header::SET_COOKIE)
             .iter()
             .filter_map(|cookie| cookie.to_str().ok())
@@ -109,6 +131,12 @@ impl Client {
                 .transport
                 .unexpected("the login succeeded, but the answer has no session cookie")),
         }
+    }
+
+    /// Removes the second factors of another user.
+    pub async fn reset_second_factor(&self, user: UserId) -> Result<(), Error> {
+        let path = format!("/api/users/{user}/second-factor");
+        self.send(Method::DELETE, &path, None).await.map(drop)
     }
 
     /// Creates the first administrator with the one-time link of a first start.

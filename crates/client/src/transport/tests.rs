@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::{AgentClient, Client, Credential};
+use crate::{AgentClient, Client, Credential, LoginStep};
 
 /// A server that sends prepared answers, one per request.
 struct FakeServer {
@@ -225,7 +225,10 @@ async fn a_login_takes_its_session_from_the_cookie() {
         username: "ann".into(),
         password: "secret".into(),
     };
-    let session = fake.client().login(&login).await.expect("logged in");
+    let step = fake.client().login(&login).await;
+    let Ok(LoginStep::SignedIn(session)) = step else {
+        panic!("not logged in");
+    };
     assert_eq!(
         session.credential(),
         &Credential::Session("svc_session=svc_ses_1".into())

@@ -52,8 +52,9 @@ pub struct Me {
     pub roles: Vec<String>,
     pub groups: Vec<String>,
     pub permissions: Permissions,
-    /// `token`, `session`, `app` or `agent`; `script` for a script that the server runs.
-    #[schemars(extend("enum" = ["token", "session", "app", "agent", "script"]))]
+    /// `token`, `session`, `app` or `agent`; `script` for a script that the server runs; `enrolment`
+    /// for a session that may only set up a second factor, because a role requires one.
+    #[schemars(extend("enum" = ["token", "session", "app", "agent", "script", "enrolment"]))]
     pub credential: String,
     /// The token's scopes; empty for other credentials.
     pub scopes: Scopes,

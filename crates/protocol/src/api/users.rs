@@ -27,6 +27,9 @@ pub struct User {
     /// apply.
     #[serde(default)]
     pub quotas: QuotaOverrides,
+    /// Whether a login with the password also needs a second factor.
+    #[serde(default)]
+    pub second_factor: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -97,9 +100,12 @@ pub struct Role {
     pub id: RoleId,
     pub name: String,
     pub permissions: Permissions,
-    /// True for `admin` and `user`, which cannot be changed.
+    /// True for `admin` and `user`, whose names and permissions cannot be changed.
     pub builtin: bool,
     pub created_at: Timestamp,
+    /// Whether users with this role need a second factor to log in with their password.
+    #[serde(default)]
+    pub require_second_factor: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +116,9 @@ pub struct NewRole {
     pub name: String,
     #[serde(default)]
     pub permissions: Permissions,
+    /// Whether users with this role need a second factor to log in with their password.
+    #[serde(default)]
+    pub require_second_factor: bool,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +131,10 @@ pub struct RolePatch {
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Permissions")]
     pub permissions: Option<Permissions>,
+    /// The only member that may change in a built-in role.
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub require_second_factor: Option<bool>,
 }
 
 /// `GET /api/permissions`

@@ -157,6 +157,7 @@ impl Emitter {
                 Credential::Agent { space_id, .. } => space_id,
                 Credential::Token { .. }
                 | Credential::Session { .. }
+                | Credential::Enrolment { .. }
                 | Credential::App { .. }
                 | Credential::Script
                 | Credential::Process => SpaceId::NIL,

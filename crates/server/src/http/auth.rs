@@ -4,8 +4,8 @@
 //! too.
 //!
 //! The checks, in this order: the credential; for a session cookie, that one of our own pages sent
-//! the request; the token's scopes (spec 5.5); whether the route is open to agent tokens and
-//! scripts; the user's permissions. No caller can reach a route that is not in the table.
+//! the request; the token's scopes (spec 5.5); whether the user must set up a second factor
+//! first; whether the route is open to agent tokens and scripts; the user's permissions. No caller can reach a route that is not in the table.
 //!
 //! A request is checked up to three times: before the handler runs; after the body was read, if
 //! the server had to wait for the body ([`Admission`]); and, on routes that return data, before
@@ -317,7 +317,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
             }
         };
     };
-    if matches!(caller.credential, Credential::Session { .. }) {
+    if caller.session_id().is_some() {
         reject_foreign_write(gate, head)?;
     }
     admit(gate, caller, rule, head).map(Some)
@@ -337,6 +337,7 @@ fn admit(
     };
     check_scopes(&caller, head.method, path)
         .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
+    check_enrolment(&caller, needs)?;
     check_agent(&caller, needs, agents, path)?;
     let caller = caller.with_needs(permissions_of(needs));
     // The agent of a stopped space may open its link: the refusal on the link tells the agent to
@@ -368,6 +369,23 @@ fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiE
     Err(ApiError::forbidden(
         "scope_denied",
         format!("this token is limited to {held} and does not reach {method} {path}"),
+    ))
+}
+
+/// A session without the second factor that a role requires may only set one up.
+fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
+    let is_enrolling = matches!(caller.credential, Credential::Enrolment { .. });
+    if !is_enrolling
+        || matches!(
+            needs,
+            Some(Needs::Nothing | Needs::Loopback | Needs::Enrolling)
+        )
+    {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "second_factor_required",
+        "a role of yours requires a second factor; sign in with a browser and set one up first",
     ))
 }
 
@@ -411,7 +429,14 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
     match needs {
         Some(Needs::Any(permissions)) => permissions,
         Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(Needs::Nothing | Needs::AnySite | Needs::Loopback | Needs::Caller | Needs::Agent)
+        Some(
+            Needs::Nothing
+            | Needs::AnySite
+            | Needs::Loopback
+            | Needs::Caller
+            | Needs::Enrolling
+            | Needs::Agent,
+        )
         | None => &[],
     }
 }

@@ -66,6 +66,16 @@ failures! {
     OWN_PASSWORD = 409 "own_password", "Own passwords are changed with `POST /api/auth/password`";
     OWN_ACCOUNT = 409 "own_account", "Users may not deactivate or delete themselves";
     LAST_ADMIN = 409 "last_admin", "This would leave no active administrator";
+    SECOND_FACTOR_REQUIRED = 403 "second_factor_required", "A role of the user requires a second factor, which must be set up first";
+    SECOND_FACTOR_ADDED = 409 "second_factor_added", "A second factor was set up during the login";
+    LOGIN_ENDED = 401 "login_ended", "The login has expired, or too many codes were wrong";
+    INVALID_CODE = 400 "invalid_code", "The code is neither six digits nor a recovery code";
+    WRONG_CODE = 403 "wrong_code", "The code is wrong or was used already";
+    SECOND_FACTOR_LOCKED = 409 "second_factor_locked", "Too many codes of the authenticator app were wrong";
+    SECOND_FACTOR_UNREADABLE = 409 "second_factor_unreadable", "The key of the server was replaced";
+    NO_ENROLMENT = 409 "no_enrolment", "No authenticator app is being set up";
+    NO_SECOND_FACTOR = 409 "no_second_factor", "The caller has no authenticator app";
+    LAST_SECOND_FACTOR = 409 "last_second_factor", "A role of the caller requires a second factor";
     USER_EXISTS = 409 "user_exists", "Another user has this name";
     USER_OWNS_SPACES = 409 "user_owns_spaces", "The user still owns spaces";
     USER_RUNS_SINKS = 409 "user_runs_sinks", "Global sinks still run as this user";
@@ -133,8 +143,8 @@ pub const OF_ANY: &[Failure] = &[QUERY_TOO_LONG, INVALID_HOST, FOREIGN_HOST];
 /// Failures of every request that needs a credential.
 #[rustfmt::skip]
 pub const OF_CALLER: &[Failure] = &[
-    UNAUTHORIZED, FOREIGN_ORIGIN, SCOPE_DENIED, AGENT_DENIED, SCRIPT_DENIED, SPACE_STOPPED,
-    PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE,
+    UNAUTHORIZED, FOREIGN_ORIGIN, SCOPE_DENIED, SECOND_FACTOR_REQUIRED, AGENT_DENIED, SCRIPT_DENIED,
+    SPACE_STOPPED, PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE,
 ];
 
 /// Failures of every request with a body.

@@ -270,7 +270,7 @@ fn security(route: &Route) -> Value {
         Needs::Nothing | Needs::AnySite | Needs::Loopback => json!([]),
         Needs::Agent => json!([{"agent": []}]),
         Needs::LoopbackOrAudit => alternatives.chain([json!({})]).collect(),
-        Needs::Caller | Needs::Any(_) => alternatives.collect(),
+        Needs::Caller | Needs::Enrolling | Needs::Any(_) => alternatives.collect(),
     }
 }
 
@@ -278,7 +278,12 @@ fn permissions(needs: Needs) -> Vec<&'static str> {
     match needs {
         Needs::Any(permissions) => permissions.iter().map(|p| p.as_str()).collect(),
         Needs::LoopbackOrAudit => vec![svc_core::Permission::ViewAudit.as_str()],
-        Needs::Nothing | Needs::AnySite | Needs::Loopback | Needs::Caller | Needs::Agent => vec![],
+        Needs::Nothing
+        | Needs::AnySite
+        | Needs::Loopback
+        | Needs::Caller
+        | Needs::Enrolling
+        | Needs::Agent => vec![],
     }
 }
 
@@ -310,6 +315,9 @@ fn access(route: &Route, scopes: &[&str]) -> String {
         Needs::Nothing | Needs::AnySite => "Needs no credential.".to_owned(),
         Needs::Loopback => "Needs a request from the server's own machine.".to_owned(),
         Needs::Caller => "Needs any credential.".to_owned(),
+        Needs::Enrolling => {
+            "Needs any credential, also one that must set up a second factor first.".to_owned()
+        }
         Needs::Any(_) => {
             let names = permissions(route.needs).join("` or `");
             format!("Needs the permission `{names}`.")

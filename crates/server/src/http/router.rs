@@ -17,7 +17,7 @@ use super::{
     agent_link, audit, auth,
     describe::{Describe, Operation},
     event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations, roles, scripts,
-    servers, sessions, setup, spaces, stats, templates, tokens, users, web,
+    second_factors, servers, sessions, setup, spaces, stats, templates, tokens, users, web,
 };
 use crate::app::App;
 
@@ -30,6 +30,8 @@ pub enum Needs {
     AnySite,
     /// Any authenticated caller.
     Caller,
+    /// Any authenticated caller, also one who must set up a second factor first.
+    Enrolling,
     /// A caller with at least one of these permissions.
     Any(&'static [Permission]),
     /// An agent token only.
@@ -72,7 +74,7 @@ const AUDIT: Needs = Needs::Any(&[ViewAudit]);
 #[rustfmt::skip]
 pub fn routes() -> Vec<Route> {
     use Agents::{AsOwner, Never, OwnSpace};
-    use Needs::{Agent, Caller, Loopback, LoopbackOrAudit, Nothing};
+    use Needs::{Agent, Caller, Enrolling, Loopback, LoopbackOrAudit, Nothing};
     vec![
         get("/healthz",                         Nothing,   AsOwner,  operations::healthz),
         get("/readyz",                          Nothing,   AsOwner,  operations::readyz),
@@ -104,10 +106,16 @@ pub fn routes() -> Vec<Route> {
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
         post("/api/auth/sign-in",               Loopback,  Never,    sessions::sign_in),
-        post("/api/auth/logout",                Caller,    Never,    sessions::logout),
-        get("/api/auth/me",                     Caller,    AsOwner,  sessions::me),
+        post("/api/auth/logout",                Enrolling, Never,    sessions::logout),
+        get("/api/auth/me",                     Enrolling, AsOwner,  sessions::me),
         get("/api/auth/state",                  Nothing,   AsOwner,  sessions::state),
         post("/api/auth/password",              Caller,    Never,    sessions::change_password),
+        post("/api/auth/second-factor",         Nothing,   Never,    sessions::complete_login),
+        get("/api/auth/second-factor",          Enrolling, Never,    second_factors::get),
+        post("/api/auth/totp",                  Enrolling, Never,    second_factors::begin_totp),
+        post("/api/auth/totp/confirm",          Enrolling, Never,    second_factors::confirm_totp),
+        post("/api/auth/totp/remove",           Caller,    Never,    second_factors::remove_totp),
+        post("/api/auth/recovery-codes",        Caller,    Never,    second_factors::renew_recovery_codes),
         get("/api/auth/sessions",               Caller,    Never,    sessions::list),
         delete("/api/auth/sessions",            Caller,    Never,    sessions::delete_others),
         delete("/api/auth/sessions/{id}",       Caller,    Never,    sessions::delete),
@@ -121,6 +129,7 @@ pub fn routes() -> Vec<Route> {
         patch("/api/users/{id}",                USERS,     Never,    users::patch),
         delete("/api/users/{id}",               USERS,     Never,    users::delete),
         get("/api/users/{id}/access",           USERS,     Never,    users::access),
+        delete("/api/users/{id}/second-factor", USERS,     Never,    second_factors::reset),
         get("/api/groups",                      GROUPS,    Never,    groups::list),
         post("/api/groups",                     GROUPS,    Never,    groups::create),
         get("/api/groups/{id}",                 GROUPS,    Never,    groups::get),
@@ -242,6 +251,7 @@ impl std::fmt::Display for Needs {
             Self::Nothing => f.write_str("nothing"),
             Self::AnySite => f.write_str("nothing, from any site"),
             Self::Caller => f.write_str("caller"),
+            Self::Enrolling => f.write_str("caller, also while enrolling"),
             Self::Any(permissions) => {
                 let names: Vec<_> = permissions.iter().map(|p| p.as_str()).collect();
                 f.write_str(&names.join("|"))

@@ -3,7 +3,9 @@
 use axum::extract::Extension;
 use http::{HeaderMap, header};
 use svc_core::SessionId;
-use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions, SignIn};
+use svc_protocol::api::{
+    self, AuthState, ChangePassword, Login, LoginResult, Me, SecondFactorLogin, Sessions, SignIn,
+};
 use svc_store::PageRequest;
 
 use super::{
@@ -15,6 +17,7 @@ use super::{
 use crate::{
     app::App,
     identity::{Caller, ClientDetails, NewSession},
+    second_factors::LoginOutcome,
 };
 
 pub async fn login(
@@ -22,9 +25,32 @@ pub async fn login(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     Json(login): Json<Login>,
+) -> ApiResult<WithCookies<Json<LoginResult>>> {
+    let client = client_details(&app, peer, &headers);
+    Ok(match app.second_factors.log_in(login, client).await? {
+        LoginOutcome::Session(session) => {
+            let WithCookies { cookies, answer } = logged_in(&app, peer, &headers, &session);
+            WithCookies {
+                cookies,
+                answer: Json(LoginResult::SignedIn(Box::new(answer.0))),
+            }
+        }
+        LoginOutcome::Pending(second_factor) => WithCookies {
+            cookies: Vec::new(),
+            answer: Json(LoginResult::Pending { second_factor }),
+        },
+    })
+}
+
+/// The second step of a login.
+pub async fn complete_login(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Json(login): Json<SecondFactorLogin>,
 ) -> ApiResult<WithCookies<Json<api::User>>> {
     let client = client_details(&app, peer, &headers);
-    let session = app.identity.log_in(login, client).await?;
+    let session = app.second_factors.complete(login, client).await?;
     Ok(logged_in(&app, peer, &headers, &session))
 }
 

@@ -32,6 +32,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("POST", "/api/auth/setup"),
     ("POST", "/api/auth/login"),
     ("POST", "/api/auth/sign-in"),
+    ("POST", "/api/auth/second-factor"),
     // Does nothing for a token.
     ("POST", "/api/auth/logout"),
     // Return data: the middleware checks the caller again before it sends the answer.
@@ -220,6 +221,10 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
         ("POST", "/api/auth/password") => {
             json!({"current_password": PASSWORD, "new_password": "another long password"})
         }
+        ("POST", "/api/auth/totp" | "/api/auth/totp/remove" | "/api/auth/recovery-codes") => {
+            json!({"password": PASSWORD})
+        }
+        ("POST", "/api/auth/totp/confirm") => json!({"code": "123456"}),
         ("POST", "/api/roles") => json!({"name": name, "permissions": ["manage_users"]}),
         ("PATCH", "/api/spaces/{id}") => json!({"health_check": {"type": "none"}}),
         ("POST", "/api/scripts") => json!({"name": name, "kind": "library", "source": "x = 1"}),

@@ -109,7 +109,7 @@ fn resolve_credential(
                 .ok_or(AccessDenied::Unknown)?
                 .expires_at
         }
-        Credential::Session { id } => {
+        Credential::Session { id } | Credential::Enrolment { id } => {
             let session = sessions::find(tx, id)?
                 .filter(|session| session.user_id == user && session.hash == caller.key)
                 .ok_or(AccessDenied::Unknown)?;

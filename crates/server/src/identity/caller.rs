@@ -29,6 +29,8 @@ pub struct User {
     pub group_names: Vec<String>,
     /// Quotas that differ from the server's.
     pub quota_overrides: QuotaOverrides,
+    /// Whether a login with the password also needs a second factor.
+    pub has_second_factor: bool,
 }
 
 impl User {
@@ -70,6 +72,7 @@ impl From<Profile> for User {
             groups,
             group_names,
             quota_overrides: profile.quotas,
+            has_second_factor: profile.has_second_factor,
         }
     }
 }
@@ -84,6 +87,7 @@ impl From<&User> for api::User {
             active: user.active,
             created_at: user.created_at,
             quotas: user.quota_overrides.clone(),
+            second_factor: user.has_second_factor,
         }
     }
 }
@@ -97,6 +101,11 @@ pub enum Credential {
         expires_at: Option<Timestamp>,
     },
     Session {
+        id: SessionId,
+    },
+    /// A session that may only set up a second factor: a role of the user requires one, and the
+    /// user has none.
+    Enrolment {
         id: SessionId,
     },
     /// An app that the user connected. Its token always has scopes.
@@ -127,11 +136,12 @@ impl Credential {
         }
     }
 
-    /// `token`, `session`, `app`, `agent`, `script` or `process`.
+    /// `token`, `session`, `enrolment`, `app`, `agent`, `script` or `process`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Token { .. } => "token",
             Self::Session { .. } => "session",
+            Self::Enrolment { .. } => "enrolment",
             Self::App { .. } => "app",
             Self::Agent { .. } => "agent",
             Self::Script => "script",
@@ -143,7 +153,11 @@ impl Credential {
     pub fn scopes(&self) -> Option<&Scopes> {
         match self {
             Self::Token { scopes, .. } | Self::App { scopes, .. } => Some(scopes),
-            Self::Session { .. } | Self::Agent { .. } | Self::Script | Self::Process => None,
+            Self::Session { .. }
+            | Self::Enrolment { .. }
+            | Self::Agent { .. }
+            | Self::Script
+            | Self::Process => None,
         }
     }
 }
@@ -219,6 +233,7 @@ impl Caller {
             Credential::Agent { .. } => ActorKind::Agent,
             Credential::Token { .. }
             | Credential::Session { .. }
+            | Credential::Enrolment { .. }
             | Credential::App { .. }
             | Credential::Script
             | Credential::Process => ActorKind::User,
@@ -265,7 +280,7 @@ impl Caller {
     /// The session of the request.
     pub fn session_id(&self) -> Option<SessionId> {
         match self.credential {
-            Credential::Session { id } => Some(id),
+            Credential::Session { id } | Credential::Enrolment { id } => Some(id),
             _ => None,
         }
     }

@@ -31,12 +31,17 @@ impl Identity {
             permissions: new.permissions,
             builtin: false,
             created_at: self.clock.now(),
+            require_second_factor: new.require_second_factor,
         };
         let entry = self.entry(
             caller,
             "role.created",
             ("role", role.id),
-            json!({"name": role.name, "permissions": role.permissions}),
+            json!({
+                "name": role.name,
+                "permissions": role.permissions,
+                "require_second_factor": role.require_second_factor,
+            }),
         );
         self.change_as(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
@@ -70,7 +75,11 @@ impl Identity {
         }
         let mut entry = self.entry(caller, "role.updated", ("role", id), json!({}));
         self.change_as(caller, move |tx, caller| {
-            let mut role = get_changeable(tx, id)?;
+            let redefines = patch.name.is_some() || patch.permissions.is_some();
+            let mut role = match patch.require_second_factor {
+                Some(_) if !redefines => get(tx, id)?,
+                _ => get_changeable(tx, id)?,
+            };
             let before = role.clone();
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&before.name, before.permissions)?;
@@ -83,11 +92,22 @@ impl Identity {
                 actor.check_role(&role.name, permissions)?;
                 role.permissions = permissions;
             }
-            roles::update(tx, id, &role.name, &role.permissions)?;
+            if redefines {
+                roles::update(tx, id, &role.name, &role.permissions)?;
+            }
+            if let Some(required) = patch.require_second_factor {
+                roles::set_require_second_factor(tx, id, required)?;
+                role.require_second_factor = required;
+            }
             entry.detail = json!({
                 "name": role.name,
                 "permissions": role.permissions,
-                "previous": {"name": before.name, "permissions": before.permissions},
+                "require_second_factor": role.require_second_factor,
+                "previous": {
+                    "name": before.name,
+                    "permissions": before.permissions,
+                    "require_second_factor": before.require_second_factor,
+                },
             });
             audit::append(tx, &entry)?;
             let holders = roles::list_holders(tx, id)?;
@@ -116,13 +136,18 @@ impl Identity {
     }
 }
 
+fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityError> {
+    roles::find(tx, id)?.ok_or_else(|| IdentityError::not_found("role", id))
+}
+
+/// A role whose name and permissions may change.
 fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityError> {
-    let role = roles::find(tx, id)?.ok_or_else(|| IdentityError::not_found("role", id))?;
+    let role = get(tx, id)?;
     if role.builtin {
         return Err(IdentityError::conflict(
             "builtin_role",
             format!(
-                "role `{}` is built in and never changes; create another",
+                "role `{}` is built in: its name and permissions never change; create another",
                 role.name
             ),
         ));

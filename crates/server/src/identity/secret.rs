@@ -56,7 +56,8 @@ pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
             | CredentialKind::RefreshToken
             | CredentialKind::AuthorizationCode
             | CredentialKind::DeviceCode
-            | CredentialKind::ClientSecret,
+            | CredentialKind::ClientSecret
+            | CredentialKind::PendingLogin,
         )
         | None => Err(AccessDenied::Unknown),
     }

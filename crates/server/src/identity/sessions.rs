@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{SessionId, Timestamp, UserId, UserName, credential::CredentialKind};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest,
+    PageRequest, Tx,
     audit::{self, SYSTEM},
     sessions::{self, SessionRow},
     users,
@@ -42,12 +42,32 @@ pub struct NewSession {
     pub expires_at: Timestamp,
 }
 
+/// Uses up a proof, in the transaction that opens the session.
+pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Send>;
+
+/// How a user proved who they are.
+pub enum Proof {
+    /// The password alone.
+    Password,
+    /// The one-click link of `svc up`, which only this machine gets.
+    SignInLink(PresentedLink),
+    /// The password and a second factor.
+    SecondFactor {
+        /// Its name in the audit log.
+        kind: &'static str,
+        /// Uses up the pending login and the code.
+        redeem: Redeem,
+    },
+}
+
 impl Identity {
-    pub async fn log_in(
+    /// Checks user name and password. The attempt counts as failed until
+    /// [`forgive_login`](Self::forgive_login).
+    pub async fn check_login(
         &self,
         login: api::Login,
-        client: ClientDetails,
-    ) -> Result<NewSession, IdentityError> {
+        client: &ClientDetails,
+    ) -> Result<users::UserRow, IdentityError> {
         let api::Login { username, password } = login;
         // All malformed names share one counter of the login limit.
         let username = UserName::parse(&username)
@@ -73,12 +93,44 @@ impl Identity {
             limit
                 .fail(&username, client.address, self.clock.now())
                 .await?;
-            self.note_failed_login(&username, &client).await?;
+            self.note_failed_login(&username, client).await?;
             return Err(invalid_credentials());
         };
-        limit.succeed(&username, client.address).await?;
-        self.check_password_login(user.id).await?;
-        self.open_session(user, client, None).await
+        let permitted = self.check_password_login(user.id).await;
+        if permitted.is_err() {
+            limit.succeed(&username, client.address).await?;
+        }
+        permitted.map(|()| user)
+    }
+
+    /// Counts an attempt at a second factor, as failed until
+    /// [`forgive_login`](Self::forgive_login).
+    pub async fn begin_second_factor(
+        &self,
+        user: &users::UserRow,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let now = self.clock.now();
+        Ok(self.login_limit.begin(&user.username, address, now).await?)
+    }
+
+    /// Records that a second factor was wrong.
+    pub async fn fail_second_factor(
+        &self,
+        user: &users::UserRow,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let now = self.clock.now();
+        Ok(self.login_limit.fail(&user.username, address, now).await?)
+    }
+
+    /// Records that an attempt was not a failure.
+    pub async fn forgive_login(
+        &self,
+        user: &users::UserRow,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        Ok(self.login_limit.succeed(&user.username, address).await?)
     }
 
     /// Records a failed login in the audit log. The login limit bounds the number of entries. The
@@ -106,14 +158,14 @@ impl Identity {
             .await?)
     }
 
-    /// `link` is the sign-in link that replaces the password, if there is one.
-    pub(super) async fn open_session(
+    /// Opens a session of a user. The only place that decides whether a second factor is missing.
+    pub async fn open_session(
         &self,
         user: users::UserRow,
         client: ClientDetails,
-        link: Option<PresentedLink>,
+        proof: Proof,
     ) -> Result<NewSession, IdentityError> {
-        let (secret, session) = self.new_session(user.id, &client)?;
+        let (secret, mut session) = self.new_session(user.id, &client)?;
         let (session_id, expires_at) = (session.id, session.expires_at);
         let mut entry = self.entry_by(
             user.username.as_str(),
@@ -121,8 +173,10 @@ impl Identity {
             ("session", session_id),
             json!({"address": session.address, "user_agent": session.user_agent}),
         );
-        if link.is_some() {
-            entry.detail["sign_in_link"] = json!(true);
+        match proof {
+            Proof::Password => {}
+            Proof::SignInLink(_) => entry.detail["sign_in_link"] = json!(true),
+            Proof::SecondFactor { kind, .. } => entry.detail["second_factor"] = json!(kind),
         }
         let keep = self.policy.sessions_per_user;
         let id = user.id;
@@ -132,8 +186,10 @@ impl Identity {
             if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
                 return Err(invalid_credentials());
             }
-            if let Some(link) = link {
-                link.redeem(tx)?;
+            match proof {
+                Proof::Password => session.must_enrol = must_enrol(tx, user.id)?,
+                Proof::SignInLink(link) => link.redeem(tx)?,
+                Proof::SecondFactor { redeem, .. } => redeem(tx)?,
             }
             sessions::insert(tx, &session)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
@@ -169,6 +225,7 @@ impl Identity {
             last_used_at: Some(now),
             address: client.address.to_string(),
             user_agent: client.user_agent.chars().take(USER_AGENT_MAX).collect(),
+            must_enrol: false,
         };
         Ok((secret, session))
     }
@@ -246,28 +303,9 @@ impl Identity {
         address: IpAddr,
     ) -> Result<(), IdentityError> {
         let user = caller.user.id;
-        let username = caller.user.name.as_str();
-        self.login_limit
-            .begin(username, address, self.clock.now())
-            .await?;
-        let found = self.store.read(move |tx| users::find(tx, user)).await?;
-        let before = found.ok_or_else(invalid_credentials)?.password_hash;
-        let stored = Some(before.clone()).filter(|hash| !hash.is_empty());
+        let checking = self.check_own_password(caller, change.current_password, address);
+        let before = checking.await?;
         let payer = Payer::User(user);
-        if !self
-            .passwords
-            .verify(payer, change.current_password, stored)
-            .await?
-        {
-            self.login_limit
-                .fail(username, address, self.clock.now())
-                .await?;
-            return Err(IdentityError::forbidden(
-                "wrong_password",
-                "the current password is not right",
-            ));
-        }
-        self.login_limit.succeed(username, address).await?;
         let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
         let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
@@ -287,6 +325,36 @@ impl Identity {
         .await
     }
 
+    /// Checks the password of a caller, who is signed in already, and returns its hash. A wrong
+    /// password counts as a failed login.
+    pub async fn check_own_password(
+        &self,
+        caller: &Caller,
+        password: String,
+        address: IpAddr,
+    ) -> Result<String, IdentityError> {
+        let user = caller.user.id;
+        let username = caller.user.name.as_str();
+        self.login_limit
+            .begin(username, address, self.clock.now())
+            .await?;
+        let found = self.store.read(move |tx| users::find(tx, user)).await?;
+        let hash = found.ok_or_else(invalid_credentials)?.password_hash;
+        let stored = Some(hash.clone()).filter(|hash| !hash.is_empty());
+        let payer = Payer::User(user);
+        if !self.passwords.verify(payer, password, stored).await? {
+            self.login_limit
+                .fail(username, address, self.clock.now())
+                .await?;
+            return Err(IdentityError::forbidden(
+                "wrong_password",
+                "the current password is not right",
+            ));
+        }
+        self.login_limit.succeed(username, address).await?;
+        Ok(hash)
+    }
+
     pub(super) async fn prune_sessions(&self) -> Result<(), IdentityError> {
         let now = self.clock.now();
         self.change(move |tx| {
@@ -295,6 +363,19 @@ impl Identity {
         })
         .await
     }
+}
+
+/// Whether a user who presented only the password may do no more than set up a second factor.
+fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, IdentityError> {
+    let profile = users::find_profile(tx, user)?.ok_or_else(invalid_credentials)?;
+    if profile.has_second_factor {
+        // Set up since the password was checked.
+        return Err(IdentityError::conflict(
+            "second_factor_added",
+            "a second factor was set up meanwhile; log in again",
+        ));
+    }
+    Ok(profile.requires_second_factor)
 }
 
 /// The same error for an unknown user, a wrong password and a deactivated user.

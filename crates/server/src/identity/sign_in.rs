@@ -17,7 +17,7 @@ use super::{
     Identity,
     error::IdentityError,
     secret::{Secret, hash_secret, hex},
-    sessions::{ClientDetails, NewSession},
+    sessions::{ClientDetails, NewSession, Proof},
 };
 
 /// Time for the user to open the link after `svc up` printed it.
@@ -73,13 +73,14 @@ impl Identity {
         let checked = link.clone();
         let user = self.store.read(move |tx| checked.find_user(tx)).await?;
         let user = user.ok_or_else(invalid_link)?;
-        self.open_session(user, client, Some(link)).await
+        self.open_session(user, client, Proof::SignInLink(link))
+            .await
     }
 }
 
 /// The link of a request.
 #[derive(Clone)]
-pub(super) struct PresentedLink {
+pub struct PresentedLink {
     token: String,
     at: Timestamp,
 }

@@ -23,7 +23,9 @@ use svc_protocol::api;
 use svc_store::{PageRequest, Store, spaces};
 use uuid::Uuid;
 
-use super::{Caller, ClientDetails, Identity, IdentityError, PasswordPolicy, Policy};
+use super::{
+    Caller, ClientDetails, Identity, IdentityError, NewSession, PasswordPolicy, Policy, Proof,
+};
 use crate::limits::LoginPolicy;
 
 const PASSWORD: &str = "correct horse";
@@ -117,6 +119,7 @@ impl Fixture {
         let role = api::NewRole {
             name: format!("role of {name}"),
             permissions: permissions.iter().copied().collect(),
+            require_second_factor: false,
         };
         let role = self.identity.create_role(&self.admin, role).await;
         self.user(name, &[&role.expect("created").name]).await;
@@ -195,6 +198,19 @@ fn credentials(name: &str, password: &str) -> api::Login {
     api::Login {
         username: name.into(),
         password: password.into(),
+    }
+}
+
+impl Identity {
+    /// A login of a user without a second factor.
+    async fn log_in(
+        &self,
+        login: api::Login,
+        client: ClientDetails,
+    ) -> Result<NewSession, IdentityError> {
+        let user = self.check_login(login, &client).await?;
+        self.forgive_login(&user, client.address).await?;
+        self.open_session(user, client, Proof::Password).await
     }
 }
 

@@ -150,6 +150,7 @@ mod tests {
             groups: Vec::new(),
             group_names: Vec::new(),
             quota_overrides: Default::default(),
+            has_second_factor: false,
         };
         let mut caller = Caller::process(Arc::new(user));
         caller.key = [credential; 32];

@@ -219,6 +219,7 @@ mod tests {
             groups: Vec::new(),
             group_names: Vec::new(),
             quota_overrides: Default::default(),
+            has_second_factor: false,
         }))
     }
 

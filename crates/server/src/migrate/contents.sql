@@ -8,7 +8,7 @@ INSERT INTO groups VALUES ('g1', 'ops', 1);
 INSERT INTO user_groups VALUES ('u1', 'g1');
 INSERT INTO user_roles SELECT 'u1', id FROM roles WHERE name = 'admin';
 INSERT INTO api_tokens VALUES ('t1', 'u1', 'n', X'00FF27', '[]', 1, NULL, NULL, NULL);
-INSERT INTO sessions VALUES ('s1', 'u1', X'01', 1, 9223372036854775807, NULL, '', 'curl');
+INSERT INTO sessions VALUES ('s1', 'u1', X'01', 1, 9223372036854775807, NULL, '', 'curl', 0);
 INSERT INTO templates VALUES ('tp1', 'small', '[]', NULL, NULL, '{}', 1, '["use_spaces"]');
 INSERT INTO spaces (id, name, owner_id, state, health, runtime, template_id, health_check, node_id,
         space_urls, created_at) VALUES
@@ -47,6 +47,10 @@ INSERT INTO oauth_tokens VALUES ('ot1', 'gr1', 'u1', 'refresh', X'06', 'mcp', 1,
 INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
 INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL, NULL);
 INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);
+INSERT INTO totp VALUES ('u1', X'09', 5, 0, 1);
+INSERT INTO recovery_codes VALUES ('u1', X'0A'), ('u1', X'0B');
+INSERT INTO totp_enrolments VALUES ('u1', X'0C', 9);
+INSERT INTO pending_logins VALUES (X'0D', 'u1', X'0E', 0, 9);
 
 INSERT INTO oidc_providers VALUES
     ('op1', 'corp', 'Corp', 'https://id', 'svc', X'09', '["openid"]', 1, 0, '{}', 'groups', '[]', 1);

@@ -141,6 +141,8 @@ async fn data_that_each_zone_creates_itself_is_not_copied() {
         "oauth_devices",
         "oidc_logins",
         "oidc_logout_tokens",
+        "totp_enrolments",
+        "pending_logins",
     ] {
         assert_eq!(
             sql(&format!("SELECT COUNT(*) FROM {table}")),

@@ -39,6 +39,7 @@ use crate::{
     oidc::Oidc,
     options::Options,
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
+    second_factors::SecondFactors,
     spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     streams::Streams,
@@ -113,6 +114,7 @@ pub fn assemble(
         history: history(&base),
         oauth: oauth(&base, options, deliverers.clone(), clock.clone()),
         oidc: oidc(&base, options, deliverers.secrets.clone(), clock.clone())?,
+        second_factors: second_factors(&base, options, &deliverers, clock.clone()),
         event_sinks: event_sinks(&base, options, deliverers),
         scripts,
         hub: base.hub,
@@ -326,6 +328,22 @@ fn guarded_web(options: &Options, allow: &[String]) -> Result<Webhook, StartErro
     Ok(Webhook::new(AddressGuard::new(allow)?)
         .with_lookups(Lookups::new(events.webhook_lookups))
         .with_proxy(proxy))
+}
+
+fn second_factors(
+    base: &Base,
+    options: &Options,
+    deliverers: &Deliverers,
+    clock: Clock,
+) -> Arc<SecondFactors> {
+    let place = options.public_url.as_deref().and_then(authority);
+    Arc::new(SecondFactors::new(
+        base.store.clone(),
+        base.identity.clone(),
+        deliverers.secrets.clone(),
+        clock,
+        place.unwrap_or_else(|| "svc".to_owned()),
+    ))
 }
 
 fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> SinksService {

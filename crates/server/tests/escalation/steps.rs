@@ -109,7 +109,14 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("DELETE", "/api/auth/identities/{id}"),
     ("POST", "/api/oidc/providers"),
     ("PATCH", "/api/oidc/providers/{id}"),
-    ("DELETE", "/api/oidc/providers/{id}"),];
+    ("DELETE", "/api/oidc/providers/{id}"),
+    ("POST", "/api/auth/second-factor"),
+    ("POST", "/api/auth/totp"),
+    ("POST", "/api/auth/totp/confirm"),
+    ("POST", "/api/auth/totp/remove"),
+    ("POST", "/api/auth/recovery-codes"),
+    ("DELETE", "/api/users/{id}/second-factor"),
+];
 
 fn plan(path: impl Into<String>, body: Value, act: Act) -> Option<Plan> {
     Some(Plan {

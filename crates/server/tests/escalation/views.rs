@@ -21,6 +21,7 @@ type ReadGenerator = fn(&mut Draft<'_>) -> Option<String>;
 pub const READS: &[(&str, ReadGenerator)] = &[
     ("/metrics", |_| fixed("/metrics")),
     ("/api/auth/me", |_| fixed("/api/auth/me")),
+    ("/api/auth/second-factor", |_| fixed("/api/auth/second-factor")),
     ("/api/auth/sessions", |_| fixed("/api/auth/sessions")),
     ("/api/users", |_| fixed("/api/users")),
     ("/api/users/{id}", |draft| user(draft, "")),
@@ -83,7 +84,8 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/auth/identities",
     "/api/oidc/providers",
     "/api/oidc/providers/{id}",
-    "/api/oidc/providers/{id}/check",];
+    "/api/oidc/providers/{id}/check",
+];
 
 fn grants(draft: &mut Draft<'_>) -> Option<String> {
     let user = draft.rng.pick(&draft.model.live_users())?;

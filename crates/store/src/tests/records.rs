@@ -247,6 +247,7 @@ async fn roles_give_a_user_the_union_of_their_permissions(engine: &TestEngine) {
             permissions: Permissions::of(&[Permission::ViewAudit]),
             builtin: false,
             created_at: AT,
+            require_second_factor: false,
         };
         roles::insert(tx, &auditor)?;
         let user = roles::find_by_name(tx, "user")?.expect("built in");

@@ -47,6 +47,8 @@ pub(super) const COPIED: &[&str] = &[
     "oidc_identities",
     "oidc_memberships",
     "oidc_sessions",
+    "totp",
+    "recovery_codes",
 ];
 
 /// Tables about the servers of a zone, and questions and sign-ins that are not answered yet. They start
@@ -62,6 +64,8 @@ pub(super) const NOT_COPIED: &[&str] = &[
     "oauth_devices",
     "oidc_logins",
     "oidc_logout_tokens",
+    "totp_enrolments",
+    "pending_logins",
 ];
 
 pub(super) struct Table {

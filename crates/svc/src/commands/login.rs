@@ -6,9 +6,9 @@ mod oauth;
 
 use std::path::PathBuf;
 
-use svc_client::{Client, Error, Target};
+use svc_client::{Client, Error, LoginStep, Target};
 use svc_core::credential::CredentialKind;
-use svc_protocol::api::{self, Login, MethodQuery, Setup, Token};
+use svc_protocol::api::{self, Login, MethodQuery, SecondFactorLogin, Setup, Token};
 
 use self::oauth::{NewToken, find_metadata};
 use super::{Shell, token::secret_of};
@@ -37,9 +37,12 @@ pub struct Args {
     /// Your user name; asks for the password instead of opening a browser
     #[arg(long, short)]
     username: Option<String>,
-    /// Read the password from stdin
+    /// Read the password from stdin; a second line may hold the code of a second factor
     #[arg(long, conflicts_with = "token_stdin")]
     password_stdin: bool,
+    /// Code of your authenticator app, or a recovery code, if you have a second factor
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["browser", "device", "token_stdin"])]
+    code: Option<String>,
     /// Read an API token from stdin and save it, instead of logging in
     #[arg(long)]
     token_stdin: bool,
@@ -69,9 +72,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         let username = check_token(target, &new.access_token).await?;
         (new.access_token, Some(new.token_id), username)
     } else {
-        let login = ask_login(&args, link.is_some())?;
+        let (login, code) = ask_login(&args, link.is_some())?;
         let username = login.username.clone();
-        let token = make_token(target, link, login).await?;
+        let token = make_token(target, link, login, code).await?;
         (
             secret_of(&token)?,
             Some(token.id.to_string()),
@@ -159,7 +162,8 @@ impl SetupLink {
     }
 }
 
-fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
+/// User name, password, and the code of a second factor if it was given.
+fn ask_login(args: &Args, is_setup: bool) -> Result<(Login, Option<String>), Failure> {
     let can_ask = prompt::can_ask();
     let username = match &args.username {
         Some(username) => username.clone(),
@@ -172,8 +176,12 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
             .hint("give it with --username"));
         }
     };
+    let mut code = args.code.clone();
     let password = if args.password_stdin {
-        prompt::read_secret()?
+        let mut lines = prompt::read_secrets()?.into_iter();
+        let password = lines.next().unwrap_or_default();
+        code = code.or_else(|| lines.next().filter(|line| !line.is_empty()));
+        password
     } else if can_ask && is_setup {
         prompt::ask_twice(&format!("new password of {username}"))?
     } else if can_ask {
@@ -184,7 +192,7 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
                 .hint("--password-stdin reads it from stdin; --token-stdin reads a token instead"),
         );
     };
-    Ok(Login { username, password })
+    Ok((Login { username, password }, code))
 }
 
 /// Logs in, creates a token and logs out.
@@ -192,6 +200,7 @@ async fn make_token(
     target: Target,
     link: Option<SetupLink>,
     login: Login,
+    code: Option<String>,
 ) -> Result<Token, Failure> {
     let client = Client::new(target);
     if let Some(link) = link {
@@ -202,12 +211,21 @@ async fn make_token(
         };
         client.setup(&setup).await?;
     }
-    let session = client.login(&login).await.map_err(|error| match error {
-        Error::Problem { status, .. } if status == http::StatusCode::UNAUTHORIZED => {
-            Failure::new(Exit::Credentials, error.to_string())
+    let session = match client.login(&login).await.map_err(login_failure)? {
+        LoginStep::SignedIn(session) => session,
+        LoginStep::SecondFactor(client, pending) => {
+            let code = match code {
+                Some(code) => code,
+                None => ask_code()?,
+            };
+            let login = SecondFactorLogin {
+                token: pending.token,
+                code,
+            };
+            let completing = client.complete_login(&login);
+            completing.await.map_err(login_failure)?
         }
-        other => other.into(),
-    })?;
+    };
     let new = api::NewToken {
         name: format!("cli@{}", host_name()),
         ..api::NewToken::default()
@@ -216,6 +234,28 @@ async fn make_token(
     // A session that cannot be ended here expires by itself.
     let _ = session.logout().await;
     Ok(token?)
+}
+
+fn login_failure(error: Error) -> Failure {
+    let is_wrong_code = error.problem_code() == Some("wrong_code");
+    match error {
+        Error::Problem { status, .. }
+            if status == http::StatusCode::UNAUTHORIZED || is_wrong_code =>
+        {
+            Failure::new(Exit::Credentials, error.to_string())
+        }
+        other => other.into(),
+    }
+}
+
+fn ask_code() -> Result<String, Failure> {
+    if prompt::can_ask() {
+        return prompt::ask("code of your authenticator app, or a recovery code");
+    }
+    Err(Failure::usage(
+        "this user has a second factor, and there is no terminal to ask for its code",
+    )
+    .hint("give it with --code, or as the second line of --password-stdin"))
 }
 
 /// Checks the token and returns its user. A token with scopes may not read its user. Such a token

@@ -57,7 +57,7 @@ impl ListArgs {
 #[derive(clap::Args, Debug)]
 pub struct NameArg {
     /// Name or id
-    name: String,
+    pub name: String,
 }
 
 /// Names or ids to act on.
@@ -201,6 +201,7 @@ mod tests {
         let patch = RolePatch {
             name: Some("n".into()),
             permissions: None,
+            require_second_factor: None,
         };
         assert!(check_patch::<svc_protocol::api::Role>(&patch).is_ok());
     }

@@ -38,9 +38,14 @@ pub enum Command {
             value_name = "NAME"
         )]
         permissions: Vec<String>,
+        /// Users with this role need a second factor to log in with their password
+        #[arg(long)]
+        require_second_factor: bool,
     },
-    /// Rename a role, or replace its permissions
-    #[command(before_help = "  svc role update caller --permission use_methods,use_spaces")]
+    /// Rename a role, replace its permissions, or require a second factor
+    #[command(
+        before_help = "  svc role update caller --permission use_methods,use_spaces\n  svc role update admin --require-second-factor true"
+    )]
     Update {
         /// Name or id
         role: String,
@@ -55,6 +60,10 @@ pub enum Command {
             value_name = "NAME"
         )]
         permissions: Vec<String>,
+        /// Whether users with this role need a second factor to log in with their password; the only
+        /// change that a built-in role accepts
+        #[arg(long, value_name = "true|false")]
+        require_second_factor: Option<bool>,
     },
     /// Remove roles
     #[command(visible_alias = "delete", before_help = "  svc role rm caller")]
@@ -65,19 +74,33 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Role>(shell, args).await,
         Command::Get(which) => records::get::<Role>(shell, &which).await,
-        Command::Create { name, permissions } => {
-            let permissions = parse(&records::words(permissions))?;
-            records::create::<Role>(shell, &NewRole { name, permissions }).await
+        Command::Create {
+            name,
+            permissions,
+            require_second_factor,
+        } => {
+            let new = NewRole {
+                name,
+                permissions: parse(&records::words(permissions))?,
+                require_second_factor,
+            };
+            records::create::<Role>(shell, &new).await
         }
         Command::Update {
             role,
             name,
             permissions,
+            require_second_factor,
         } => {
             let permissions = records::words_if_given(permissions)
                 .map(|names| parse(&names))
                 .transpose()?;
-            records::update::<Role>(shell, &role, &RolePatch { name, permissions }).await
+            let patch = RolePatch {
+                name,
+                permissions,
+                require_second_factor,
+            };
+            records::update::<Role>(shell, &role, &patch).await
         }
         Command::Rm(which) => records::remove::<Role>(shell, &which).await,
     }
@@ -99,6 +122,14 @@ pub fn permission_names(permissions: Permissions) -> String {
     joined(all.filter(|&&permission| permissions.contains(permission)))
 }
 
+fn required(is_required: bool) -> String {
+    match is_required {
+        true => "required",
+        false => "not required",
+    }
+    .to_owned()
+}
+
 impl Record for Role {
     const HEAD: &'static [&'static str] = &["NAME", "BUILT-IN", "PERMISSIONS"];
 
@@ -116,6 +147,7 @@ impl Record for Role {
             ("id", self.id.to_string()),
             ("built-in", yes_no(self.builtin)),
             ("permissions", permission_names(self.permissions)),
+            ("second factor", required(self.require_second_factor)),
             ("created", self.created_at.to_string()),
         ]
     }

@@ -1,6 +1,7 @@
 //! `svc server`: runs the server, and builds its options from the configuration.
 
 mod health;
+mod reset_second_factor;
 
 use std::{
     fmt::Display,
@@ -45,6 +46,7 @@ pub enum Command {
     #[command(before_help = "  svc server list\n  svc server list -o json")]
     List,
     Health(health::Args),
+    ResetSecondFactor(reset_second_factor::Args),
     /// Print every route and the permission it requires
     #[command(hide = true)]
     Routes,
@@ -88,6 +90,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List => list(shell).await,
         Command::Health(args) => health::run(shell, args).await,
+        Command::ResetSecondFactor(args) => reset_second_factor::run(shell, args).await,
         Command::Routes => routes(shell),
         Command::Start(_) => unreachable!("`commands::run` handles it"),
     }

@@ -75,6 +75,9 @@ pub enum Command {
         #[arg(long)]
         password_stdin: bool,
     },
+    /// Remove the second factor of a user who lost the device
+    #[command(before_help = "  svc user reset-second-factor ann")]
+    ResetSecondFactor(NameArg),
     /// Remove users; a user who owns spaces is not removed
     #[command(visible_alias = "delete", before_help = "  svc user rm ann")]
     Rm(NameArgs),
@@ -161,8 +164,20 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             Some(name) => set_password(shell, &name, password_stdin).await,
             None => change_own_password(shell, password_stdin).await,
         },
+        Command::ResetSecondFactor(which) => reset_second_factor(shell, &which.name).await,
         Command::Rm(which) => records::remove::<User>(shell, &which).await,
     }
+}
+
+async fn reset_second_factor(shell: &Shell, name: &str) -> Outcome {
+    let client = shell.client()?;
+    let user: User = records::find(&client, name).await?;
+    client.reset_second_factor(user.id).await?;
+    eprintln!(
+        "`{}` has no second factor any more, and logs in with the password alone",
+        user.username
+    );
+    Ok(Exit::Ok)
 }
 
 async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {
@@ -243,6 +258,7 @@ impl Record for User {
             ("groups", joined(&self.groups)),
             ("created", self.created_at.to_string()),
             ("quotas", joined_pairs(&self.quotas)),
+            ("second factor", yes_no(self.second_factor)),
         ]
     }
 }

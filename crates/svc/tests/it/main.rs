@@ -20,6 +20,7 @@ mod oauth;
 mod oidc;
 mod operations;
 mod scripts;
+mod second_factor;
 mod spaces;
 mod web;
 mod zone;

@@ -43,10 +43,33 @@ export async function loadMe() {
   return loaded;
 }
 
-/** @param {string} username @param {string} password */
+/** @typedef {{token: string, methods: string[], expires_at: string}} Pending a login without its second factor */
+
+/**
+ * @param {string} username
+ * @param {string} password
+ * @returns {Promise<Pending | null>} null once the user is signed in
+ */
 export async function signIn(username, password) {
-  await api.post('/api/auth/login', { username, password }, { anonymous: true });
+  const answer = await api.post('/api/auth/login', { username, password }, { anonymous: true });
+  if (answer.second_factor) return answer.second_factor;
+  await loadMe();
+  return null;
+}
+
+/**
+ * The second step of a login.
+ * @param {string} token
+ * @param {string} code
+ */
+export async function completeSignIn(token, code) {
+  await api.post('/api/auth/second-factor', { token, code }, { anonymous: true });
   return loadMe();
+}
+
+/** Whether the user must set up a second factor before anything else. */
+export function mustEnrol() {
+  return me.value?.credential === 'enrolment';
 }
 
 /**

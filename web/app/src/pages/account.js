@@ -1,4 +1,4 @@
-/** The account of the signed-in user: password, connected apps and sessions. */
+/** The account of the signed-in user: password, second factor, connected apps and sessions. */
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
@@ -17,6 +17,7 @@ import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { IdentitiesCard } from './account/identities.js';
 import { GrantsCard } from './apps/grants.js';
+import { SecondFactorCard } from './security/second-factor-card.js';
 
 export default function AccountPage() {
   const user = me.value;
@@ -30,7 +31,7 @@ export default function AccountPage() {
       : html`<span class="muted">none</span>`;
   return html`
     <${PageHeader} title="Account"
-      description="Your password, the apps that act as you, and where you are signed in." />
+      description="Your password and second factor, the apps that act as you, and where you are signed in." />
     <div class="stack-large">
       <${Card} title="You">
         <${KeyValue}
@@ -53,6 +54,7 @@ export default function AccountPage() {
           ]} />
       </${Card}>
       <${PasswordCard} />
+      <${SecondFactorCard} />
       <${IdentitiesCard} />
       <${GrantsCard} />
       <${SessionsCard} />

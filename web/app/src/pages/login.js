@@ -1,6 +1,6 @@
 /** The sign-in page. */
 import { formatDuration } from '../lib/format.js';
-import { me, signIn } from '../lib/me.js';
+import { completeSignIn, me, signIn } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { useWait } from '../lib/wait.js';
@@ -61,20 +61,58 @@ function NoUsers() {
 
 /** @param {{next: string}} props */
 function LoginForm({ next }) {
+  const [pending, setPending] = useState(/** @type {import('../lib/me.js').Pending | null} */ (null));
+  if (pending) return html`<${CodeForm} pending=${pending} next=${next} onBack=${() => setPending(null)} />`;
+  return html`<${PasswordForm} next=${next} onPending=${setPending} />`;
+}
+
+/**
+ * The second step.
+ * @param {{pending: import('../lib/me.js').Pending, next: string, onBack: () => void}} props
+ */
+function CodeForm({ pending, next, onBack }) {
+  const [code, setCode] = useState('');
+  const [wait, setWait] = useWait();
+  const submit = async () => {
+    try {
+      await completeSignIn(pending.token, code);
+    } catch (error) {
+      const { retryAfter } = /** @type {import('../lib/api.js').ApiError} */ (error);
+      setCode('');
+      if (retryAfter) setWait(retryAfter);
+      throw error;
+    }
+    navigate(next, { replace: true });
+  };
+  return html`
+    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Continue'} disabled=${wait > 0} wideButton
+      onSubmit=${submit}>
+      <${TextInput} label="Code" hint="From your authenticator app. Without your phone, enter a recovery code." mono
+        value=${code} onInput=${setCode} autocomplete="one-time-code" maxlength="40" required autofocus />
+    </${Form}>
+    <p class="muted small"><button type="button" class="link-button" onClick=${onBack}>Start again</button></p>
+  `;
+}
+
+/** @param {{next: string, onPending: (pending: import('../lib/me.js').Pending) => void}} props */
+function PasswordForm({ next, onPending }) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
   const [wait, setWait] = useWait();
 
   const submit = async () => {
+    /** @type {import('../lib/me.js').Pending | null} */
+    let pending;
     try {
-      await signIn(username.trim(), password);
+      pending = await signIn(username.trim(), password);
     } catch (error) {
       const { retryAfter } = /** @type {import('../lib/api.js').ApiError} */ (error);
       setPassword('');
       if (retryAfter) setWait(retryAfter);
       throw error;
     }
-    navigate(next, { replace: true });
+    if (pending) onPending(pending);
+    else navigate(next, { replace: true });
   };
 
   return html`

@@ -41,7 +41,7 @@ export default function RolesPage() {
   const close = () => setOpen(null);
   return html`
     <${PageHeader} title="Roles"
-      description="Sets of permissions. A user has the permissions of all their roles. Built-in roles are fixed."
+      description="Sets of permissions. A user has the permissions of all their roles. Built-in roles keep theirs."
       actions=${html`
         <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
       `} />
@@ -60,6 +60,7 @@ export default function RolesPage() {
               ? html`
                 <${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits}
                   onToggle=${edit.toggle} membersOf=${membersOf}
+                  onRequire=${(/** @type {Role} */ role, /** @type {boolean} */ on) => requireFactor(role, on, list)}
                   onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })}
                   onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />
               `
@@ -89,6 +90,17 @@ export default function RolesPage() {
       html`<${DeleteRole} role=${open.role} members=${membersOf?.(open.role)} onDone=${list.reload} onClose=${close} />`
     }
   `;
+}
+
+/** @param {Role} role @param {boolean} required @param {{reload: () => Promise<void>}} list */
+async function requireFactor(role, required, list) {
+  try {
+    await api.patch(`/api/roles/${role.id}`, { require_second_factor: required });
+    toast(required ? `${role.name} requires a second factor` : `${role.name} requires no second factor`);
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message, { kind: 'error' });
+  }
+  await list.reload();
 }
 
 /** @typedef {import('../lib/changes.js').Changes} Changes */

@@ -51,8 +51,9 @@ function Person({ path, user, stale, onChanged }) {
     // A change of the signed-in user may show or hide parts of the interface.
     if (user.id === me.value?.id) await loadMe();
   };
+  const reload = async () => onChanged(await api.get(path));
   return html`
-    <${Head} path=${path} user=${user} onChange=${change} />
+    <${Head} path=${path} user=${user} onChange=${change} onReload=${reload} />
     <div class="stack-large">
       <${ErrorNotice} error=${stale} />
       ${
@@ -80,6 +81,7 @@ function Person({ path, user, stale, onChanged }) {
         <${KeyValue}
           items=${[
             ['Created', html`<${Time} value=${user.created_at} exact />`],
+            ['Second factor', user.second_factor ? 'set up' : 'none'],
             ['Id', html`<span class="mono small">${user.id}</span>`],
             can('view_audit') && [
               'Audit',
@@ -94,9 +96,11 @@ function Person({ path, user, stale, onChanged }) {
   `;
 }
 
-/** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
-function Head({ path, user, onChange }) {
-  const [open, setOpen] = useState(/** @type {'' | 'password' | 'active' | 'delete'} */ (''));
+/**
+ * @param {{path: string, user: User, onChange: (patch: object) => Promise<void>, onReload: () => Promise<void>}} props
+ */
+function Head({ path, user, onChange, onReload }) {
+  const [open, setOpen] = useState(/** @type {'' | 'password' | 'factor' | 'active' | 'delete'} */ (''));
   const own = user.id === me.value?.id;
   const close = () => setOpen('');
   const activate = useAction(async () => {
@@ -107,6 +111,11 @@ function Head({ path, user, onChange }) {
     await onChange({ active: false });
     toast(`${user.username} is inactive`);
   };
+  const resetFactor = async () => {
+    await api.del(`${path}/second-factor`);
+    await onReload();
+    toast(`${user.username} has no second factor`);
+  };
   const remove = async () => {
     await api.del(path);
     toast(`User ${user.username} deleted`);
@@ -116,6 +125,7 @@ function Head({ path, user, onChange }) {
     ? html`<${Button} href="/account#password">Change your password</${Button}>`
     : html`
       <${Button} icon="key" onClick=${() => setOpen('password')}>Set password</${Button}>
+      ${user.second_factor && html`<${Button} onClick=${() => setOpen('factor')}>Reset second factor</${Button}>`}
       ${
         user.active
           ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>`
@@ -130,6 +140,18 @@ function Head({ path, user, onChange }) {
     </${PageHeader}>
     ${activate.error && html`<div class="toolbar"><${ErrorNotice} error=${activate.error} /></div>`}
     ${open === 'password' && html`<${SetPassword} user=${user} onChange=${onChange} onClose=${close} />`}
+    ${
+      open === 'factor' &&
+      html`
+        <${ConfirmDialog} title=${`Reset the second factor of ${user.username}?`} action="Reset second factor"
+          onConfirm=${resetFactor} onClose=${close}>
+          <p>
+            For a user who lost the phone and the recovery codes. The next login needs the password alone, so make sure
+            that the person who asks is ${user.username}.
+          </p>
+        </${ConfirmDialog}>
+      `
+    }
     ${
       open === 'active' &&
       html`

@@ -91,6 +91,7 @@ impl Fixture {
 fn caller() -> Caller {
     Caller::process(Arc::new(User {
         quota_overrides: Default::default(),
+        has_second_factor: false,
         id: UserId(Uuid::now_v7()),
         name: UserName::parse("ada").expect("valid"),
         active: true,

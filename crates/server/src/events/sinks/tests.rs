@@ -110,6 +110,7 @@ impl Fixture {
                 permissions: user.permissions,
                 builtin: false,
                 created_at: user.created_at,
+                require_second_factor: false,
             };
             roles::insert(tx, &role)?;
             roles::set_of_user(tx, user.id, &[role.id])
@@ -185,6 +186,7 @@ impl Fixture {
 fn caller(name: &str, permissions: &[Permission]) -> Caller {
     Caller::process(Arc::new(User {
         quota_overrides: Default::default(),
+        has_second_factor: false,
         id: UserId(Uuid::now_v7()),
         name: UserName::parse(name).expect("a name"),
         active: true,

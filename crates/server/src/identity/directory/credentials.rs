@@ -77,9 +77,14 @@ impl Record {
             (token.hash, record)
         });
         let sessions = records.sessions.iter().map(|session| {
+            let id = session.id;
+            let credential = match session.must_enrol {
+                true => Credential::Enrolment { id },
+                false => Credential::Session { id },
+            };
             let record = Self::new(
                 session.user_id,
-                Credential::Session { id: session.id },
+                credential,
                 Some(session.expires_at),
                 session.last_used_at,
             );
@@ -212,7 +217,9 @@ pub(in crate::identity) fn write_used(
     for used in used {
         match &used.credential {
             Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,
-            Credential::Session { id } => sessions::set_last_used(tx, *id, used.at)?,
+            Credential::Session { id } | Credential::Enrolment { id } => {
+                sessions::set_last_used(tx, *id, used.at)?;
+            }
             Credential::App { grant_id, .. } => {
                 oauth::grants::set_last_used(tx, *grant_id, used.at)?;
             }

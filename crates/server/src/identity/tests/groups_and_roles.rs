@@ -83,6 +83,7 @@ async fn built_in_roles_cannot_be_changed_or_deleted() {
         let again = api::NewRole {
             name: role.name,
             permissions: Permissions::NONE,
+            require_second_factor: false,
         };
         assert_code(identity.create_role(admin, again).await, "role_exists");
     }
@@ -103,6 +104,7 @@ async fn a_changed_role_changes_the_permissions_of_its_holders_at_once() {
     let patch = api::RolePatch {
         name: Some("renamed".into()),
         permissions: Some(Permissions::of(&[Permission::UseMcp])),
+        require_second_factor: None,
     };
     let changed = identity.update_role(admin, role.id, patch).await;
     assert_eq!(changed.expect("changed").name, "renamed");
@@ -120,6 +122,7 @@ async fn a_user_cannot_create_or_change_a_role_with_a_permission_they_do_not_hol
     let role = |permission| api::NewRole {
         name: "new".into(),
         permissions: Permissions::of(&[permission]),
+        require_second_factor: false,
     };
     let refused = identity
         .create_role(&clerk, role(Permission::ViewAudit))
@@ -216,6 +219,7 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
                 permissions: Permissions::NONE,
                 builtin: false,
                 created_at,
+                require_second_factor: false,
             };
             svc_store::roles::insert(tx, &role)?;
         }
@@ -233,6 +237,7 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
     let role = |name: &str| api::NewRole {
         name: name.to_owned(),
         permissions: Permissions::NONE,
+        require_second_factor: false,
     };
     identity.create_role(admin, role("a")).await.expect("last");
     assert_code(

@@ -18,8 +18,9 @@ import { MEANING } from './permissions.js';
  * @param {((role: Role) => number) | null} props.membersOf null without the permission to see users
  * @param {(role: Role) => void} props.onRename
  * @param {(role: Role) => void} props.onDelete
+ * @param {(role: Role, required: boolean) => void} props.onRequire saves at once
  */
-export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRename, onDelete }) {
+export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRename, onDelete, onRequire }) {
   return html`
     <div class="matrix-wrap" tabindex="0" role="region" aria-label="Permission matrix">
       <table class="matrix" aria-label="Permissions of each role">
@@ -57,6 +58,24 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
           )}
         </tbody>
         <tfoot>
+          <tr>
+            <th scope="row" class="matrix-name">
+              Requires a second factor
+              <span class="permission-about">At the next login with the password. Tokens are not asked.</span>
+            </th>
+            ${roles.map(
+              (role) =>
+                html`
+                  <td key=${role.id}>
+                    <label class="matrix-check">
+                      <input type="checkbox" checked=${role.require_second_factor}
+                        aria-label=${`${role.name}: requires a second factor`}
+                        onChange=${(/** @type {any} */ event) => onRequire(role, event.currentTarget.checked)} />
+                    </label>
+                  </td>
+                `,
+            )}
+          </tr>
           ${
             membersOf &&
             html`

@@ -2,7 +2,7 @@
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { Dialog } from '../../ui/dialog.js';
-import { TextInput } from '../../ui/field.js';
+import { Checkbox, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { Choice, NameHint } from '../users/fields.js';
@@ -12,8 +12,10 @@ import { MEANING } from './permissions.js';
 export function NewRole({ permissions, onDone, onClose }) {
   const [name, setName] = useState('');
   const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
+  const [strict, setStrict] = useState(false);
   const submit = async () => {
-    const role = await api.post('/api/roles', { name: name.trim(), permissions: chosen });
+    const body = { name: name.trim(), permissions: chosen, require_second_factor: strict };
+    const role = await api.post('/api/roles', body);
     await onDone();
     toast(`Role ${role.name} created`);
     onClose();
@@ -24,6 +26,8 @@ export function NewRole({ permissions, onDone, onClose }) {
         <${NameField} value=${name} onInput=${setName} />
         <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING}
           none="The server names no permissions." />
+        <${Checkbox} label="Requires a second factor" checked=${strict} onChange=${setStrict}
+          hint="For logins with the password. Tokens are not asked." />
       </${Form}>
     </${Dialog}>
   `;

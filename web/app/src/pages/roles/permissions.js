@@ -17,4 +17,7 @@ export const MEANING = {
   view_audit: 'The audit log, everyone’s events, server statistics',
 };
 
-/** @typedef {{id: string, name: string, permissions: string[], builtin: boolean, created_at: string}} Role */
+/**
+ * @typedef {{id: string, name: string, permissions: string[], builtin: boolean, created_at: string,
+ *   require_second_factor: boolean}} Role
+ */

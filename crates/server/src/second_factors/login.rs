@@ -1,0 +1,276 @@
+//! Logins in two steps: the password, then a code.
+
+use serde_json::json;
+use svc_core::{
+    Timestamp,
+    credential::CredentialKind,
+    totp::{TypedCode, find_step},
+};
+use svc_protocol::api::{self, FactorKind};
+use svc_store::{
+    Hash, StoreError, Tx,
+    audit::{self, Entry},
+    second_factors::{self as rows, pending::PendingLoginRow, totp::TotpRow},
+    users::{self, UserRow},
+};
+
+use super::{
+    PENDING_LIFETIME, PENDING_PER_USER, SecondFactors, TRIES_MAX, WRONG_CODES_MAX, aad,
+    malformed_code, wrong_code,
+};
+use crate::{
+    events::secrets::SecretKey,
+    identity::{ClientDetails, IdentityError, NewSession, Proof, Secret, hash_secret},
+};
+
+/// What a right password leads to. Without `Debug`: it holds secrets.
+pub enum LoginOutcome {
+    Session(NewSession),
+    Pending(api::PendingLogin),
+}
+
+/// A code that was right.
+enum Factor {
+    Totp { step: i64 },
+    RecoveryCode { hash: Hash },
+}
+
+/// The result of one try.
+enum Try {
+    Right(Factor),
+    Wrong,
+    /// Too many wrong codes in a row.
+    Locked,
+    /// The secret was encrypted with another key.
+    Unreadable,
+}
+
+impl SecondFactors {
+    /// Checks the password. Opens a session if the user has no second factor.
+    pub async fn log_in(
+        &self,
+        login: api::Login,
+        client: ClientDetails,
+    ) -> Result<LoginOutcome, IdentityError> {
+        let user = self.identity.check_login(login, &client).await?;
+        let id = user.id;
+        let methods = self
+            .store
+            .read(move |tx| {
+                let has_totp = rows::totp::find(tx, id)?.is_some();
+                let has_codes = rows::recovery_codes::count(tx, id)? > 0;
+                let held = [
+                    (has_totp, FactorKind::Totp),
+                    (has_totp && has_codes, FactorKind::RecoveryCode),
+                ];
+                let held = held.into_iter().filter(|(is_held, _)| *is_held);
+                Ok(held.map(|(_, kind)| kind).collect::<Vec<_>>())
+            })
+            .await?;
+        if methods.is_empty() {
+            self.identity.forgive_login(&user, client.address).await?;
+            let opening = self.identity.open_session(user, client, Proof::Password);
+            return opening.await.map(LoginOutcome::Session);
+        }
+        self.begin(&user, methods).await.map(LoginOutcome::Pending)
+    }
+
+    async fn begin(
+        &self,
+        user: &UserRow,
+        methods: Vec<FactorKind>,
+    ) -> Result<api::PendingLogin, IdentityError> {
+        let secret = Secret::new(CredentialKind::PendingLogin)?;
+        let login = PendingLoginRow {
+            hash: secret.hash,
+            user_id: user.id,
+            proof: proof_of(&secret.text, user),
+            tries: 0,
+            expires_at: self.clock.now().plus(PENDING_LIFETIME),
+        };
+        let expires_at = login.expires_at;
+        self.store
+            .write(move |tx| {
+                rows::pending::insert(tx, &login)?;
+                rows::pending::delete_oldest_of_user(tx, login.user_id, PENDING_PER_USER)
+            })
+            .await?;
+        Ok(api::PendingLogin {
+            token: secret.text,
+            methods,
+            expires_at,
+        })
+    }
+
+    /// Completes a login. Each try counts, at whichever server of a zone it is made.
+    pub async fn complete(
+        &self,
+        login: api::SecondFactorLogin,
+        client: ClientDetails,
+    ) -> Result<NewSession, IdentityError> {
+        if CredentialKind::recognise(&login.token) != Some(CredentialKind::PendingLogin) {
+            return Err(ended());
+        }
+        let code = TypedCode::parse(&login.code).ok_or_else(malformed_code)?;
+        let now = self.clock.now();
+        let token = login.token.clone();
+        let found = self.store.read(move |tx| find_user(tx, &token, now));
+        let user = found.await?.ok_or_else(ended)?;
+        self.identity
+            .begin_second_factor(&user, client.address)
+            .await?;
+        let entry = self.identity.entry_by(
+            &user.username,
+            "second_factor.failed",
+            ("user", user.id),
+            json!({"address": client.address.to_string()}),
+        );
+        let hash = hash_secret(&login.token);
+        let secrets = self.secrets.clone();
+        let trying = self.store.try_write(move |tx: &mut Tx<'_>| {
+            let user = find_user(tx, &login.token, now)?.ok_or_else(ended)?;
+            if !rows::pending::count_try(tx, &hash, TRIES_MAX)? {
+                return Err(ended());
+            }
+            Ok(try_code(tx, &user, &code, now, (&secrets, &entry))?)
+        });
+        let factor = match trying.await? {
+            Try::Right(factor) => factor,
+            Try::Wrong => {
+                self.identity
+                    .fail_second_factor(&user, client.address)
+                    .await?;
+                return Err(wrong_code());
+            }
+            Try::Locked => return Err(locked()),
+            Try::Unreadable => return Err(unreadable()),
+        };
+        let (forgiven, address) = (user.clone(), client.address);
+        let session = self.open(user, client, hash, factor).await?;
+        // Both steps counted as a failure so far.
+        self.identity.forgive_login(&forgiven, address).await?;
+        self.identity.forgive_login(&forgiven, address).await?;
+        Ok(session)
+    }
+
+    async fn open(
+        &self,
+        user: UserRow,
+        client: ClientDetails,
+        pending: Hash,
+        factor: Factor,
+    ) -> Result<NewSession, IdentityError> {
+        let kind = match factor {
+            Factor::Totp { .. } => "totp",
+            Factor::RecoveryCode { .. } => "recovery_code",
+        };
+        let mut entry = self.identity.entry_by(
+            &user.username,
+            "second_factor.recovery_code_used",
+            ("user", user.id),
+            json!({}),
+        );
+        let id = user.id;
+        let redeem = move |tx: &mut Tx<'_>| {
+            if !rows::pending::take(tx, &pending)? {
+                return Err(ended());
+            }
+            let is_unused = match factor {
+                Factor::Totp { step } => rows::totp::use_step(tx, id, step)?,
+                Factor::RecoveryCode { hash } => {
+                    let is_unused = rows::recovery_codes::take(tx, id, &hash)?;
+                    entry.detail = json!({"left": rows::recovery_codes::count(tx, id)?});
+                    audit::append(tx, &entry)?;
+                    is_unused
+                }
+            };
+            is_unused.then_some(()).ok_or_else(wrong_code)
+        };
+        let proof = Proof::SecondFactor {
+            kind,
+            redeem: Box::new(redeem),
+        };
+        self.identity.open_session(user, client, proof).await
+    }
+}
+
+/// The user of a pending login that is still valid.
+fn find_user(tx: &mut Tx<'_>, token: &str, now: Timestamp) -> Result<Option<UserRow>, StoreError> {
+    let pending = rows::pending::find(tx, &hash_secret(token))?;
+    let Some(pending) = pending.filter(|pending| now < pending.expires_at) else {
+        return Ok(None);
+    };
+    let user = users::find(tx, pending.user_id)?;
+    Ok(user.filter(|user| user.active && proof_of(token, user) == pending.proof))
+}
+
+/// Checks a code without using it up. A wrong code is counted.
+fn try_code(
+    tx: &mut Tx<'_>,
+    user: &UserRow,
+    code: &TypedCode,
+    now: Timestamp,
+    (secrets, failed): (&SecretKey, &Entry),
+) -> Result<Try, StoreError> {
+    let checked = match code {
+        TypedCode::Totp(digits) => match rows::totp::find(tx, user.id)? {
+            Some(totp) => check_digits(&totp, digits, now, secrets),
+            None => Try::Wrong,
+        },
+        TypedCode::Recovery(text) => {
+            let hash = hash_secret(text);
+            match rows::recovery_codes::exists(tx, user.id, &hash)? {
+                true => Try::Right(Factor::RecoveryCode { hash }),
+                false => Try::Wrong,
+            }
+        }
+    };
+    if matches!(checked, Try::Wrong) {
+        rows::totp::count_wrong_code(tx, user.id)?;
+        audit::append(tx, failed)?;
+    }
+    Ok(checked)
+}
+
+fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKey) -> Try {
+    if totp.wrong_codes >= WRONG_CODES_MAX {
+        return Try::Locked;
+    }
+    let Ok(secret) = secrets.decrypt(&totp.secret, &aad(totp.user_id)) else {
+        return Try::Unreadable;
+    };
+    match find_step(&secret, digits, now, totp.last_step) {
+        Some(step) => Try::Right(Factor::Totp { step }),
+        None => Try::Wrong,
+    }
+}
+
+/// Depends on the password: a new password ends the login.
+fn proof_of(token: &str, user: &UserRow) -> Hash {
+    hash_secret(&format!("{token}{}", user.password_hash))
+}
+
+fn ended() -> IdentityError {
+    IdentityError::Unauthorized {
+        code: "login_ended",
+        message: format!(
+            "this login has expired, or {TRIES_MAX} codes were wrong; enter the password again"
+        ),
+    }
+}
+
+fn locked() -> IdentityError {
+    IdentityError::conflict(
+        "second_factor_locked",
+        format!(
+            "{WRONG_CODES_MAX} codes in a row were wrong, so somebody may know your password; sign in with a recovery code and change the password, or ask an administrator to reset your second factor"
+        ),
+    )
+}
+
+fn unreadable() -> IdentityError {
+    IdentityError::conflict(
+        "second_factor_unreadable",
+        "the key of this server was replaced, so it cannot read the secret of your authenticator app; sign in with a recovery code and set the app up again, or ask an administrator to reset your second factor",
+    )
+}

@@ -1,0 +1,129 @@
+//! Ways back for users who lost the device: recovery codes, and the reset by an administrator or on
+//! the server's machine.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+use svc_core::{
+    UserId,
+    totp::{RECOVERY_CODE_BYTES, format_recovery_code},
+};
+use svc_protocol::api;
+use svc_store::{
+    Hash, Store, StoreError, Tx,
+    audit::{self, Entry, SYSTEM},
+    second_factors as rows, users,
+    zone_changes::{self, ZoneChange},
+};
+
+use super::{RECOVERY_CODES, SecondFactors, check_unchanged, no_random_bytes, totp::no_totp};
+use crate::identity::{Actor, AffectedRecords, Caller, IdentityError, hash_secret};
+
+/// New recovery codes. Without `Debug`: they are secrets.
+pub(super) struct NewCodes(Vec<String>);
+
+impl NewCodes {
+    pub(super) fn draw() -> Result<Self, IdentityError> {
+        let mut codes = Vec::with_capacity(RECOVERY_CODES);
+        for _ in 0..RECOVERY_CODES {
+            let mut bytes = [0; RECOVERY_CODE_BYTES];
+            getrandom::fill(&mut bytes).map_err(|error| no_random_bytes(&error))?;
+            codes.push(format_recovery_code(&bytes));
+        }
+        Ok(Self(codes))
+    }
+
+    pub(super) fn shown(&self) -> api::RecoveryCodes {
+        api::RecoveryCodes {
+            recovery_codes: self.0.clone(),
+        }
+    }
+
+    /// Replaces the codes of a user.
+    pub(super) fn store(&self, tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+        let hashes: Vec<Hash> = self.0.iter().map(|code| hash_secret(code)).collect();
+        rows::recovery_codes::set(tx, user, &hashes)
+    }
+}
+
+impl SecondFactors {
+    /// Makes new recovery codes; earlier ones are not valid any more.
+    pub async fn renew_recovery_codes(
+        &self,
+        caller: &Caller,
+        proof: api::PasswordProof,
+        address: IpAddr,
+    ) -> Result<api::RecoveryCodes, IdentityError> {
+        let checking = self
+            .identity
+            .check_own_password(caller, proof.password, address);
+        let password_hash = checking.await?;
+        let codes = NewCodes::draw()?;
+        let shown = codes.shown();
+        let user = caller.user.id;
+        let action = "second_factor.recovery_codes_renewed";
+        let entry = self
+            .identity
+            .entry(caller, action, ("user", user), json!({}));
+        let writer = self.identity.writer();
+        let writing = writer.write(caller, move |tx, _| {
+            check_unchanged(tx, user, &password_hash)?;
+            rows::totp::find(tx, user)?.ok_or_else(no_totp)?;
+            codes.store(tx, user)?;
+            audit::append(tx, &entry)?;
+            Ok::<_, IdentityError>(())
+        });
+        writing.await?;
+        Ok(shown)
+    }
+
+    /// Removes the second factors of another user.
+    pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<(), IdentityError> {
+        let entry = self
+            .identity
+            .entry(caller, "second_factor.reset", ("user", id), json!({}));
+        let changing = self.identity.change_as(caller, move |tx, caller| {
+            users::find(tx, id)?.ok_or_else(|| IdentityError::not_found("user", id))?;
+            Actor::read(tx, caller)?.check_user(tx, id)?;
+            if id == caller.user.id {
+                return Err(IdentityError::conflict(
+                    "own_account",
+                    "your own second factor is removed with your password: POST /api/auth/totp/remove",
+                ));
+            }
+            rows::delete_of_user(tx, id)?;
+            audit::append(tx, &entry)?;
+            Ok(((), AffectedRecords::user(id)))
+        });
+        changing.await
+    }
+}
+
+/// Removes the second factors of a user without a server: for the last administrator. Returns whether
+/// the user exists.
+pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreError> {
+    let username = username.to_owned();
+    let at = svc_clock::now();
+    store
+        .write(move |tx| {
+            let Some(user) = users::find_by_name(tx, &username)? else {
+                return Ok(false);
+            };
+            rows::delete_of_user(tx, user.id)?;
+            audit::append(
+                tx,
+                &Entry {
+                    at,
+                    actor: SYSTEM.to_owned(),
+                    action: "second_factor.reset",
+                    target_type: "user",
+                    target_id: user.id.to_string(),
+                    detail: json!({"on_host": true}),
+                },
+            )?;
+            // Servers of a zone that are running.
+            zone_changes::append(tx, &ZoneChange::User(user.id))?;
+            Ok(true)
+        })
+        .await
+}

@@ -1,0 +1,174 @@
+//! Sets up and removes authenticator apps.
+
+use std::net::IpAddr;
+
+use qrcode::{EcLevel, QrCode, render::svg};
+use serde_json::json;
+use svc_core::totp::{TOTP_SECRET_BYTES, TypedCode, base32, find_step, uri};
+use svc_protocol::api;
+use svc_store::{
+    audit,
+    second_factors::{
+        self as rows,
+        totp::{EnrolmentRow, TotpRow},
+    },
+    sessions, users,
+};
+
+use super::{
+    ENROLMENT_LIFETIME, SecondFactors, aad, check_unchanged, malformed_code, no_random_bytes,
+    recovery::NewCodes, wrong_code,
+};
+use crate::identity::{AffectedRecords, Caller, Credential, IdentityError};
+
+/// Pixels of a module of the QR code. The picture scales.
+const MODULE_PIXELS: u32 = 4;
+
+impl SecondFactors {
+    /// Makes the secret of an app. The app that is in use stays in use until the first code of the new
+    /// one.
+    pub async fn begin_totp(
+        &self,
+        caller: &Caller,
+        proof: api::PasswordProof,
+        address: IpAddr,
+    ) -> Result<api::TotpEnrolment, IdentityError> {
+        let checking = self
+            .identity
+            .check_own_password(caller, proof.password, address);
+        let password_hash = checking.await?;
+        let mut secret = [0; TOTP_SECRET_BYTES];
+        getrandom::fill(&mut secret).map_err(|error| no_random_bytes(&error))?;
+        let user = caller.user.id;
+        let enrolment = EnrolmentRow {
+            user_id: user,
+            secret: self.secrets.encrypt(&secret, &aad(user)),
+            expires_at: self.clock.now().plus(ENROLMENT_LIFETIME),
+        };
+        let uri = uri(&self.place, caller.user.name.as_str(), &secret);
+        let shown = api::TotpEnrolment {
+            secret: base32(&secret),
+            qr_svg: draw(&uri)?,
+            uri,
+            expires_at: enrolment.expires_at,
+        };
+        let writer = self.identity.writer();
+        let writing = writer.write(caller, move |tx, _| {
+            check_unchanged(tx, user, &password_hash)?;
+            rows::totp::set_enrolment(tx, &enrolment)?;
+            Ok::<_, IdentityError>(())
+        });
+        writing.await?;
+        Ok(shown)
+    }
+
+    /// Puts an app into use with its first code. The answer shows new recovery codes once.
+    pub async fn confirm_totp(
+        &self,
+        caller: &Caller,
+        code: api::TotpCode,
+    ) -> Result<api::RecoveryCodes, IdentityError> {
+        let Some(TypedCode::Totp(digits)) = TypedCode::parse(&code.code) else {
+            return Err(malformed_code());
+        };
+        let codes = NewCodes::draw()?;
+        let shown = codes.shown();
+        let (user, now) = (caller.user.id, self.clock.now());
+        let secrets = self.secrets.clone();
+        let entry = self.identity.entry(
+            caller,
+            "second_factor.added",
+            ("user", user),
+            json!({"kind": "totp"}),
+        );
+        let changing = self.identity.change_as(caller, move |tx, caller| {
+            let enrolment = rows::totp::find_enrolment(tx, user)?
+                .filter(|enrolment| now < enrolment.expires_at)
+                .ok_or_else(no_enrolment)?;
+            let secret = secrets
+                .decrypt(&enrolment.secret, &aad(user))
+                .map_err(|_| no_enrolment())?;
+            let step = find_step(&secret, &digits, now, 0).ok_or_else(wrong_code)?;
+            rows::totp::take_enrolment(tx, user)?;
+            let totp = TotpRow {
+                user_id: user,
+                secret: enrolment.secret,
+                last_step: step,
+                wrong_codes: 0,
+                created_at: now,
+            };
+            rows::totp::set(tx, &totp)?;
+            codes.store(tx, user)?;
+            rows::pending::delete_of_user(tx, user)?;
+            if let Credential::Enrolment { id } = caller.credential {
+                sessions::complete_enrolment(tx, id)?;
+            }
+            // They were opened with the password alone, perhaps by somebody else.
+            sessions::delete_enrolling(tx, user)?;
+            audit::append(tx, &entry)?;
+            Ok::<_, IdentityError>(((), AffectedRecords::user(user)))
+        });
+        changing.await?;
+        Ok(shown)
+    }
+
+    pub async fn remove_totp(
+        &self,
+        caller: &Caller,
+        proof: api::PasswordProof,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let checking = self
+            .identity
+            .check_own_password(caller, proof.password, address);
+        let password_hash = checking.await?;
+        let user = caller.user.id;
+        let entry = self.identity.entry(
+            caller,
+            "second_factor.removed",
+            ("user", user),
+            json!({"kind": "totp"}),
+        );
+        let changing = self.identity.change_as(caller, move |tx, _| {
+            check_unchanged(tx, user, &password_hash)?;
+            let profile = users::find_profile(tx, user)?;
+            if profile.is_some_and(|profile| profile.requires_second_factor) {
+                return Err(last_factor());
+            }
+            if !rows::totp::delete(tx, user)? {
+                return Err(no_totp());
+            }
+            rows::delete_of_user(tx, user)?;
+            audit::append(tx, &entry)?;
+            Ok(((), AffectedRecords::user(user)))
+        });
+        changing.await
+    }
+}
+
+fn draw(uri: &str) -> Result<String, IdentityError> {
+    let code = QrCode::with_error_correction_level(uri, EcLevel::M)
+        .map_err(|error| IdentityError::Internal(format!("cannot draw a QR code: {error}")))?;
+    Ok(code
+        .render::<svg::Color<'_>>()
+        .module_dimensions(MODULE_PIXELS, MODULE_PIXELS)
+        .build())
+}
+
+fn no_enrolment() -> IdentityError {
+    IdentityError::conflict(
+        "no_enrolment",
+        "no authenticator app is being set up, or too much time has passed; begin again",
+    )
+}
+
+pub(super) fn no_totp() -> IdentityError {
+    IdentityError::conflict("no_second_factor", "you have no authenticator app")
+}
+
+fn last_factor() -> IdentityError {
+    IdentityError::conflict(
+        "last_second_factor",
+        "a role of yours requires a second factor, so the last one cannot be removed; to change the device, set the app up again",
+    )
+}

@@ -1,0 +1,55 @@
+//! Second factors of users, and logins that wait for one.
+
+pub mod pending;
+pub mod recovery_codes;
+pub mod totp;
+
+use std::collections::HashSet;
+
+use svc_core::{Timestamp, UserId};
+
+use crate::{
+    error::StoreError,
+    sql::{Tx, values},
+};
+
+/// The users between two ids who have a second factor. Recovery codes alone are none.
+pub(super) fn list_users(
+    tx: &mut Tx<'_>,
+    first: UserId,
+    last: UserId,
+) -> Result<HashSet<UserId>, StoreError> {
+    let users: Vec<UserId> = tx.list(
+        "SELECT user_id FROM totp WHERE user_id >= ?1 AND user_id <= ?2",
+        values![first, last],
+    )?;
+    Ok(users.into_iter().collect())
+}
+
+/// Whether anything is encrypted with the key of secrets.
+pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    tx.exists("SELECT user_id FROM totp LIMIT 1", &[])
+}
+
+/// Removes all factors of a user, and logins that wait for one.
+pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    for table in [
+        "totp",
+        "totp_enrolments",
+        "recovery_codes",
+        "pending_logins",
+    ] {
+        let sql = format!("DELETE FROM {table} WHERE user_id = ?1");
+        tx.execute(&sql, values![user])?;
+    }
+    Ok(())
+}
+
+/// Removes logins and enrolments that nobody completed.
+pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    for table in ["totp_enrolments", "pending_logins"] {
+        let sql = format!("DELETE FROM {table} WHERE expires_at <= ?1");
+        tx.execute(&sql, values![now])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Logins whose password was right and whose second factor is missing.
+
+use svc_core::{Timestamp, UserId};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PendingLoginRow {
+    /// Of the secret that the client presents.
+    pub hash: Hash,
+    pub user_id: UserId,
+    /// A hash of the secret and of the user's password hash.
+    pub proof: Hash,
+    /// Codes that were tried.
+    pub tries: u32,
+    pub expires_at: Timestamp,
+}
+
+record! { PendingLoginRow in "pending_logins": hash, user_id, proof, tries, expires_at }
+
+pub fn insert(tx: &mut Tx<'_>, login: &PendingLoginRow) -> Result<(), StoreError> {
+    tx.insert(login)
+}
+
+pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<PendingLoginRow>, StoreError> {
+    tx.find_record("WHERE hash = ?1", values![hash])
+}
+
+/// Counts a try. Returns whether fewer than `max` were made before.
+pub fn count_try(tx: &mut Tx<'_>, hash: &Hash, max: u32) -> Result<bool, StoreError> {
+    tx.changes(
+        "UPDATE pending_logins SET tries = tries + 1 WHERE hash = ?1 AND tries < ?2",
+        values![hash, max],
+    )
+}
+
+/// Uses a login up. Returns whether it existed.
+pub fn take(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
+    tx.changes("DELETE FROM pending_logins WHERE hash = ?1", values![hash])
+}
+
+/// Deletes the oldest logins of a user, so that at most `keep` are left.
+pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM pending_logins WHERE user_id = ?1 AND hash NOT IN
+         (SELECT hash FROM pending_logins WHERE user_id = ?1
+          ORDER BY expires_at DESC, hash LIMIT ?2)",
+        values![user, keep],
+    )
+}
+
+pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM pending_logins WHERE user_id = ?1",
+        values![user],
+    )
+}

@@ -1,0 +1,137 @@
+//! Codes are used up once, tries are bounded, and everything ends with the user.
+
+use svc_core::{QuotaOverrides, Timestamp, UserId, UserName};
+use uuid::Uuid;
+
+use crate::{
+    StoreError, Tx,
+    engines::{TestEngine, on_each_engine},
+    roles,
+    second_factors::{
+        self, pending,
+        pending::PendingLoginRow,
+        recovery_codes, totp,
+        totp::{EnrolmentRow, TotpRow},
+    },
+    users::{self, UserRow},
+};
+
+const AT: Timestamp = Timestamp(1_700_000_000_123);
+
+/// Runs statements with a user in a fresh store.
+async fn with_user(
+    engine: &TestEngine,
+    work: impl FnOnce(&mut Tx<'_>, UserId) -> Result<(), StoreError> + Send + 'static,
+) {
+    let store = engine.open().await;
+    let written = store.write(move |tx| {
+        let user = UserRow {
+            quotas: QuotaOverrides::new(),
+            id: UserId(Uuid::now_v7()),
+            username: UserName::parse("ann").expect("valid"),
+            password_hash: "x".into(),
+            active: true,
+            created_at: AT,
+        };
+        users::insert(tx, &user)?;
+        work(tx, user.id)
+    });
+    written.await.expect("committed");
+    store.close().await;
+}
+
+fn app(user_id: UserId) -> TotpRow {
+    TotpRow {
+        user_id,
+        secret: vec![1, 2],
+        last_step: 10,
+        wrong_codes: 0,
+        created_at: AT,
+    }
+}
+
+fn login(user_id: UserId, hash: u8, expires_at: i64) -> PendingLoginRow {
+    PendingLoginRow {
+        hash: [hash; 32],
+        user_id,
+        proof: [0; 32],
+        tries: 0,
+        expires_at: Timestamp(expires_at),
+    }
+}
+
+async fn a_code_is_used_up_once_and_resets_the_wrong_ones(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        totp::set(tx, &app(user))?;
+        totp::set(tx, &app(user))?;
+        totp::count_wrong_code(tx, user)?;
+        assert_eq!(totp::find(tx, user)?.expect("set").wrong_codes, 1);
+        for (step, is_unused) in [(10, false), (9, false), (11, true), (11, false)] {
+            assert_eq!(totp::use_step(tx, user, step)?, is_unused, "{step}");
+        }
+        let found = totp::find(tx, user)?.expect("set");
+        assert_eq!((found.last_step, found.wrong_codes), (11, 0));
+        let codes = [[1; 32], [2; 32]];
+        recovery_codes::set(tx, user, &codes)?;
+        assert!(recovery_codes::exists(tx, user, &codes[0])?);
+        assert!(recovery_codes::take(tx, user, &codes[0])?);
+        assert!(!recovery_codes::take(tx, user, &codes[0])?);
+        assert_eq!(recovery_codes::count(tx, user)?, 1);
+        Ok(())
+    })
+    .await;
+}
+
+async fn tries_and_pending_logins_are_bounded(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        for (hash, expires_at) in [(1, 100), (2, 200), (3, 300)] {
+            pending::insert(tx, &login(user, hash, expires_at))?;
+        }
+        let count = |tx: &mut Tx<'_>| pending::count_try(tx, &[3; 32], 2);
+        assert!(count(tx)? && count(tx)?);
+        assert!(!count(tx)?);
+        pending::delete_oldest_of_user(tx, user, 2)?;
+        assert_eq!(pending::find(tx, &[1; 32])?, None);
+        second_factors::delete_expired(tx, Timestamp(200))?;
+        assert_eq!(pending::find(tx, &[2; 32])?, None);
+        assert!(pending::take(tx, &[3; 32])?);
+        assert!(!pending::take(tx, &[3; 32])?);
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        let enrolment = EnrolmentRow {
+            user_id: user,
+            secret: vec![1],
+            expires_at: AT,
+        };
+        totp::set_enrolment(tx, &enrolment)?;
+        totp::set_enrolment(tx, &enrolment)?;
+        assert_eq!(totp::find_enrolment(tx, user)?, Some(enrolment));
+        let flags = |tx: &mut Tx<'_>| {
+            let profile = users::find_profile(tx, user)?.expect("inserted");
+            Ok::<_, StoreError>((profile.has_second_factor, profile.requires_second_factor))
+        };
+        assert_eq!(flags(tx)?, (false, false), "an enrolment is no factor");
+        let role = roles::find_by_name(tx, "user")?.expect("built in");
+        roles::set_of_user(tx, user, &[role.id])?;
+        roles::set_require_second_factor(tx, role.id, true)?;
+        assert_eq!(flags(tx)?, (false, true));
+        totp::set(tx, &app(user))?;
+        assert_eq!(flags(tx)?, (true, true));
+        assert!(second_factors::any_secret(tx)?);
+        users::delete(tx, user)?;
+        assert!(!second_factors::any_secret(tx)?);
+        Ok(())
+    })
+    .await;
+}
+
+on_each_engine!(
+    a_code_is_used_up_once_and_resets_the_wrong_ones,
+    tries_and_pending_logins_are_bounded,
+    a_profile_says_whether_a_factor_is_set_up_and_required,
+);
