@@ -5,6 +5,7 @@ pub(crate) mod query;
 mod routes;
 mod scripts;
 mod sinks;
+mod sources;
 
 pub use routes::LoginStep;
 

@@ -50,5 +50,7 @@ resources! {
     Space "space": Spaces, named by name, from api::NewSpace, by api::SpacePatch;
     Template "template": Templates, named by name, from api::NewTemplate, by Value;
     Sink "sink": Sinks, named by name, from api::NewSink, by api::SinkPatch;
+    Source "source": Sources, named by name, from api::NewSource, by api::SourcePatch;
+    Schedule "schedule": Schedules, named by name, from api::NewSchedule, by api::SchedulePatch;
     Script "script": Scripts, named by name, from api::NewScript, by api::ScriptPatch;
 }

@@ -33,10 +33,12 @@ pub enum CredentialKind {
     ClientSecret,
     /// The secret of a login that waits for its second factor. It opens no route.
     PendingLogin,
+    /// The secret in the URL of a source.
+    SourceUrl,
 }
 
 impl CredentialKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::ApiToken,
         Self::AgentToken,
         Self::Session,
@@ -48,6 +50,7 @@ impl CredentialKind {
         Self::DeviceCode,
         Self::ClientSecret,
         Self::PendingLogin,
+        Self::SourceUrl,
     ];
 
     pub fn prefix(self) -> &'static str {
@@ -63,6 +66,7 @@ impl CredentialKind {
             Self::DeviceCode => "svc_odc_",
             Self::ClientSecret => "svc_ocs_",
             Self::PendingLogin => "svc_lgn_",
+            Self::SourceUrl => "svc_src_",
         }
     }
 

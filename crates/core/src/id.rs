@@ -74,6 +74,9 @@ ids! {
     ScriptId,
     EventId,
     SinkId,
+    /// A URL at which another service sends requests.
+    SourceId,
+    ScheduleId,
     /// The queue of a sink or of a method subscription.
     LaneId,
     /// One server process of a zone: the `node_id` of the spaces that are linked to this server.

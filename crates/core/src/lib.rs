@@ -22,8 +22,10 @@ pub mod permission;
 pub mod power;
 pub mod quota;
 pub mod registration;
+pub mod schedule;
 pub mod schema;
 pub mod scope;
+pub mod source;
 pub mod space;
 pub mod subscription;
 pub mod target;
@@ -36,8 +38,8 @@ pub mod visibility;
 
 pub use id::{
     ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
-    OidcProviderId, RoleId, ScriptId, ServerId, SessionId, SinkId, SpaceId, TemplateId, TokenId,
-    UserId,
+    OidcProviderId, RoleId, ScheduleId, ScriptId, ServerId, SessionId, SinkId, SourceId, SpaceId,
+    TemplateId, TokenId, UserId,
 };
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};

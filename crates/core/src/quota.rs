@@ -93,6 +93,10 @@ quotas! {
     Scripts scripts = 500, "scripts", "delete a script first";
     /// Event sinks. All global sinks count together, as if one user owned them.
     Sinks sinks = 100, "event sinks", "delete a sink first";
+    /// Sources: URLs at which other services send requests.
+    Sources sources = 100, "sources", "delete a source first";
+    /// Schedules.
+    Schedules schedules = 100, "schedules", "delete a schedule first";
     /// Methods that all spaces of the user publish on one server.
     Methods methods = 20_000, "methods",
         "register fewer methods, or unregister those of another space first";

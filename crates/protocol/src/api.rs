@@ -12,10 +12,12 @@ mod oidc;
 mod page;
 mod patch;
 mod recovery;
+mod schedules;
 mod scripts;
 mod second_factor;
 mod servers;
 mod sinks;
+mod sources;
 mod spaces;
 mod stats;
 mod templates;
@@ -44,13 +46,14 @@ pub use oidc::{
     OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption, SignInOptions,
 };
 pub use page::{
-    Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Scripts, Sessions,
-    Sinks, Spaces, Templates, Tokens, Users,
+    Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,
+    Sessions, Sinks, Sources, Spaces, Templates, Tokens, Users,
 };
 pub use recovery::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,
     Replay, ReplayOnly, ReplayResult, Resend, ResendResult,
 };
+pub use schedules::{NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 pub use scripts::{
     NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
     ScriptRunResult,
@@ -64,6 +67,10 @@ pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
     NewSink, PatternsInput, Preview, PreviewResult, RotateSecret, ScriptConfig, SecretRotation,
     Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
+};
+pub use sources::{
+    NewSource, RequestOutcome, RotateSource, Source, SourcePatch, SourceRejection, SourceRequest,
+    SourceRequests, SourceRotation, SourceTest, SourceTestResult,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

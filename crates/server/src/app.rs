@@ -24,8 +24,10 @@ use crate::{
     oauth::OAuth,
     oidc::Oidc,
     options::{Limits, Quotas},
+    schedules::Schedules,
     scripts::Scripts,
     second_factors::SecondFactors,
+    sources::Sources,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     web::Web,
@@ -73,10 +75,14 @@ pub struct Parts {
     /// Agents that the server runs itself.
     pub local: Arc<LocalRuntime>,
     /// Emits events of callers.
-    pub events: Emitter,
+    pub events: Arc<Emitter>,
     /// Stored events, and streams of new events.
     pub history: History,
     pub event_sinks: SinksService,
+    /// Requests of other services that become events.
+    pub sources: Sources,
+    /// Events at certain times.
+    pub schedules: Arc<Schedules>,
     /// Apps that users connect.
     pub oauth: Arc<OAuth>,
     /// OpenID Connect providers that users sign in with.

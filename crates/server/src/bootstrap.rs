@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_core::{SpaceId, space::Runtime};
+use svc_core::{SpaceId, permission::ROLE_ADMIN, space::Runtime};
 use svc_protocol::api::NewSpace;
 use svc_store::StoreError;
 use thiserror::Error;
@@ -38,6 +38,8 @@ pub struct UpState {
 pub enum UpError {
     #[error("the user `{USER}` is missing or deactivated; use another data folder with --data-dir")]
     NoAdmin,
+    #[error("the user `{0}` does not exist, is deactivated or is not an administrator")]
+    NotAdmin(String),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
@@ -76,7 +78,19 @@ pub async fn up(
 /// A link that signs the administrator in once, from a browser on this machine. The token is in the
 /// fragment, which browsers do not send: it is in no log and in no `Referer` header.
 pub async fn sign_in_link(app: &App, url: &str) -> Result<String, UpError> {
-    let token = app.identity.sign_in_token(find_admin(app)?.id).await?;
+    link_for(app, url, &*find_admin(app)?).await
+}
+
+/// [`sign_in_link`] for any administrator, for the case that neither passwords nor providers work.
+pub async fn sign_in_link_of(app: &App, url: &str, name: &str) -> Result<String, UpError> {
+    let user = app.directory.find_user_by_name(name);
+    let user = user.filter(|user| user.active && user.has_role(ROLE_ADMIN));
+    let user = user.ok_or_else(|| UpError::NotAdmin(name.to_owned()))?;
+    link_for(app, url, &user).await
+}
+
+async fn link_for(app: &App, url: &str, user: &User) -> Result<String, UpError> {
+    let token = app.identity.sign_in_token(user.id).await?;
     Ok(format!("{url}/sign-in#{token}"))
 }
 

@@ -8,6 +8,7 @@
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
 //! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | requests of an address without a credential (OAuth) | [`AddressLimit`] | constants of `oauth` |
+//! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
 //! On a single server all of these are in memory, and a restart resets them. In a zone, failed logins

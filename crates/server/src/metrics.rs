@@ -5,6 +5,7 @@ mod call_stats;
 mod events;
 mod mcp;
 mod scripts;
+mod sources;
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,6 +20,7 @@ pub use call_stats::CallStats;
 pub use events::{EventCounters, EventMetrics};
 pub use mcp::{McpMetrics, McpOutcome};
 pub use scripts::ScriptMetrics;
+pub use sources::SourceMetrics;
 
 /// How a call ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +94,7 @@ pub struct Metrics {
     pub events: EventMetrics,
     pub mcp: McpMetrics,
     pub scripts: ScriptMetrics,
+    pub sources: SourceMetrics,
 }
 
 impl Metrics {
@@ -139,6 +142,7 @@ impl Metrics {
             events: EventMetrics::new(table),
             mcp: McpMetrics::new(table),
             scripts: ScriptMetrics::new(table),
+            sources: SourceMetrics::new(table),
             registry,
         })
     }

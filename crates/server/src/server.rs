@@ -73,7 +73,7 @@ pub enum StartError {
     #[error(transparent)]
     Secrets(#[from] SecretError),
     #[error(
-        "the secrets in this database were encrypted with another key; restore the `secret.key` of its data folder, or set SVC_SECRET_KEY to the key that was used. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0. Users with an authenticator app then sign in with a recovery code and set the app up again, or an administrator resets their second factor: svc user reset-second-factor <user>"
+        "the secrets in this database were encrypted with another key; restore the `secret.key` of its data folder, or set SVC_SECRET_KEY to the key that was used. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for each sink and source: svc sink rotate-secret <sink> --overlap-hours 0, svc source rotate <source> --overlap-hours 0. Set the client secrets of sign-in providers again: svc oidc update. Users with an authenticator app then sign in with a recovery code and set the app up again, or an administrator resets their second factor: svc user reset-second-factor <user>"
     )]
     WrongSecretKey,
     #[error(
@@ -81,7 +81,7 @@ pub enum StartError {
     )]
     NoSecretKey,
     #[error(
-        "SVC_SECRET_KEY is not the key of this zone; every server needs the same key. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for it: svc sink rotate-secret <sink> --overlap-hours 0. Users with an authenticator app then sign in with a recovery code and set the app up again, or an administrator resets their second factor: svc user reset-second-factor <user>"
+        "SVC_SECRET_KEY is not the key of this zone; every server needs the same key. If the key is lost, start once with SVC_ACCEPT_NEW_KEY=1, then set the headers of each sink again and create a new secret for each sink and source: svc sink rotate-secret <sink> --overlap-hours 0, svc source rotate <source> --overlap-hours 0. Set the client secrets of sign-in providers again: svc oidc update. Users with an authenticator app then sign in with a recovery code and set the app up again, or an administrator resets their second factor: svc user reset-second-factor <user>"
     )]
     OtherSecretKey,
     #[error(transparent)]
@@ -140,6 +140,7 @@ impl Server {
         let setup_link = first_start(&app, &options, &url).await?;
         app.links.expect_deployed().await?;
         app.scripts.tools.load().await?;
+        app.sources.table.load().await?;
         start_local_spaces(&app, options.allow_local_spaces).await?;
 
         let router = http::router(&app);
@@ -340,6 +341,8 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         pruning,
         tokio::spawn(test_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
+        tokio::spawn(follow_owners_of_sources(app.clone())),
+        tokio::spawn(run_schedules(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
@@ -350,6 +353,8 @@ fn zone_handles(app: &App) -> ZoneHandles {
         store: app.store.clone(),
         identity: app.identity.clone(),
         tools: app.scripts.tools.clone(),
+        sources: app.sources.table.clone(),
+        schedules: app.schedules.clone(),
         links: app.links.clone(),
         hub: app.hub.clone(),
         limits: ZoneLimits {
@@ -398,6 +403,17 @@ async fn test_sandbox(app: App) {
 async fn follow_users(app: App) {
     let tools = &app.scripts.tools;
     tools.follow(&app.directory, &app.shutdown).await;
+}
+
+/// Removes the sources of deleted users.
+async fn follow_owners_of_sources(app: App) {
+    let table = &app.sources.table;
+    table.follow(&app.directory, &app.shutdown).await;
+}
+
+/// Makes the runs of schedules.
+async fn run_schedules(app: App) {
+    app.schedules.run(&app.shutdown).await;
 }
 
 /// Stops local spaces whose owner may no longer run them.

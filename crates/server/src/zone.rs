@@ -36,7 +36,8 @@ pub use self::{
     limits::ZoneLimits,
 };
 use crate::{
-    events::hub::Hub, identity::Identity, links::Links, live::SpaceLogs, scripts::StoredTools,
+    events::hub::Hub, identity::Identity, links::Links, live::SpaceLogs, schedules::Schedules,
+    scripts::StoredTools, sources::SourceTable,
 };
 
 /// Interval of heartbeats.
@@ -66,6 +67,8 @@ pub struct ZoneHandles {
     pub store: Store,
     pub identity: Identity,
     pub tools: Arc<StoredTools>,
+    pub sources: Arc<SourceTable>,
+    pub schedules: Arc<Schedules>,
     pub links: Arc<Links>,
     pub hub: Hub,
     pub limits: ZoneLimits,

@@ -43,6 +43,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0022_oidc",
     "0023_second_factors",
     "0024_enrolment_sessions",
+    "0025_sources",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only

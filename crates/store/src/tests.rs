@@ -7,6 +7,7 @@ mod records;
 mod second_factors;
 mod servers;
 mod shared;
+mod sources;
 mod zone_tables;
 
 use std::{

@@ -6,13 +6,15 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as JsonValue, value::RawValue};
 use svc_core::{
     ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
-    OidcProviderId, Permissions, QuotaOverrides, RoleId, Scopes, ScriptId, ServerId, SessionId,
-    SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
+    OidcProviderId, Permissions, QuotaOverrides, RoleId, ScheduleId, Scopes, ScriptId, ServerId,
+    SessionId, SinkId, SourceId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId,
+    UserName,
     event::Actor,
     json_text::JsonText,
     pattern::Pattern,
     power::SavedPower,
     registration::Annotations,
+    schedule::MissedPolicy,
     space::{Health, HealthCheck, Runtime, State, StopReason},
 };
 use svc_protocol::api::{DeliveryState, Port, ScriptKind, SinkType};
@@ -227,7 +229,9 @@ as_uuid_text!(
     GrantId,
     ConsentId,
     OidcProviderId,
-    OidcIdentityId
+    OidcIdentityId,
+    SourceId,
+    ScheduleId
 );
 
 /// Types without fields, stored as the word that they have in JSON.
@@ -255,7 +259,8 @@ as_word!(
     StopReason,
     SinkType,
     ScriptKind,
-    DeliveryState
+    DeliveryState,
+    MissedPolicy
 );
 
 macro_rules! as_name {

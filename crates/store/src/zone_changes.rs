@@ -23,6 +23,10 @@ pub enum ZoneChange {
     Servers,
     /// A request for the log of a space, by its id.
     LogRequest(String),
+    /// The sources of a user.
+    Sources(UserId),
+    /// A schedule has a new next run.
+    Schedules,
 }
 
 impl ZoneChange {
@@ -34,6 +38,8 @@ impl ZoneChange {
             Self::Tools(owner) => ("tools", owner.clone()),
             Self::Servers => ("servers", String::new()),
             Self::LogRequest(id) => ("log_request", id.clone()),
+            Self::Sources(owner) => ("sources", owner.to_string()),
+            Self::Schedules => ("schedules", String::new()),
         }
     }
 
@@ -45,6 +51,8 @@ impl ZoneChange {
             "tools" => Self::Tools(key.to_owned()),
             "servers" => Self::Servers,
             "log_request" => Self::LogRequest(key.to_owned()),
+            "sources" => Self::Sources(key.parse().ok()?),
+            "schedules" => Self::Schedules,
             // A kind of a newer svc.
             _ => return None,
         })

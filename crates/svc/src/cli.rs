@@ -74,6 +74,10 @@ pub enum Command {
     #[command(subcommand)]
     Sink(commands::sink::Command),
     #[command(subcommand)]
+    Source(commands::source::Command),
+    #[command(subcommand)]
+    Schedule(commands::schedule::Command),
+    #[command(subcommand)]
     Space(commands::space::Command),
     #[command(subcommand)]
     Token(commands::token::Command),
@@ -161,7 +165,8 @@ mod tests {
         assert_eq!(
             removing,
             [
-                "context", "group", "role", "script", "sink", "space", "template", "token", "user"
+                "context", "group", "oidc", "role", "schedule", "script", "sink", "source",
+                "space", "template", "token", "user"
             ]
         );
     }

@@ -23,10 +23,12 @@ mod own_script;
 mod records;
 pub mod role;
 pub mod run_script;
+pub mod schedule;
 pub mod script;
 pub mod script_worker;
 pub mod server;
 pub mod sink;
+pub mod source;
 pub mod space;
 pub mod template;
 pub mod token;
@@ -124,6 +126,8 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Script(command) => script::run(shell, command).await,
         Command::Mcp(command) => mcp::run(shell, command).await,
         Command::Sink(command) => sink::run(shell, command).await,
+        Command::Source(command) => source::run(shell, command).await,
+        Command::Schedule(command) => schedule::run(shell, command).await,
         Command::Space(command) => space::run(shell, command).await,
         Command::Token(command) => token::run(shell, command).await,
         Command::User(command) => user::run(shell, command).await,

@@ -123,6 +123,8 @@ sections! {
         tokens: u64 = "SVC_QUOTA_TOKENS",
         scripts: u64 = "SVC_QUOTA_SCRIPTS",
         sinks: u64 = "SVC_QUOTA_SINKS",
+        sources: u64 = "SVC_QUOTA_SOURCES",
+        schedules: u64 = "SVC_QUOTA_SCHEDULES",
         methods: u64 = "SVC_QUOTA_METHODS",
         event_bytes: u64 = "SVC_QUOTA_EVENT_BYTES",
         streams: u64 = "SVC_QUOTA_STREAMS",

@@ -39,6 +39,8 @@ export const ROUTES = [
   { path: '/sinks', title: 'Sinks', load: page('sinks'), icon: 'send', group: 'Events', needs: SINKS },
   { path: '/sinks/new', title: 'New sink', load: page('sink-new'), needs: SINKS },
   { path: '/sinks/:id', title: 'Sink', load: page('sink'), needs: SINKS },
+  { path: '/sources', title: 'Sources', load: page('sources'), icon: 'download', group: 'Events', needs: SPACES },
+  { path: '/schedules', title: 'Schedules', load: page('schedules'), icon: 'clock', group: 'Events', needs: SPACES },
   { path: '/scripts', title: 'Scripts', load: page('scripts'), icon: 'code', group: 'Events' },
   { path: '/scripts/new', title: 'New script', load: page('script-new') },
   { path: '/scripts/:id', title: 'Script', load: page('script') },

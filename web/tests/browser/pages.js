@@ -19,7 +19,7 @@ import { see } from './scene.js';
  * @returns {Place[]}
  */
 export function places({ facts }) {
-  const { space, event, sink, script, ann } = facts;
+  const { space, event, sink, script, source, schedule, ann } = facts;
   const app = appName(facts);
   const method = facts.markup ? 'speak' : 'orders.create';
   const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
@@ -48,6 +48,17 @@ export function places({ facts }) {
       path: `/sinks/${sink.id}?tab=settings`,
       shows: text('Save changes'),
     },
+    { route: '/sources', path: '/sources', shows: text(source.name) },
+    { route: '/sources', name: 'sources-drawer', path: `/sources?source=${source.id}`, shows: dialog('rejected') },
+    { route: '/sources', name: 'sources-new', path: '/sources?new=1', shows: dialog('Create source') },
+    { route: '/schedules', path: '/schedules', shows: text(schedule.name) },
+    {
+      route: '/schedules',
+      name: 'schedules-drawer',
+      path: `/schedules?schedule=${schedule.id}`,
+      shows: dialog('Next runs'),
+    },
+    { route: '/schedules', name: 'schedules-new', path: '/schedules?new=1', shows: dialog('Create schedule') },
     { route: '/scripts', path: '/scripts', shows: text(script.name) },
     { route: '/scripts/new', path: '/scripts/new', shows: heading('New script') },
     { route: '/scripts/:id', path: `/scripts/${script.id}`, shows: heading(script.name) },

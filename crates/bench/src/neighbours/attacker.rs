@@ -32,6 +32,8 @@ pub struct Brief {
     pub victim: String,
     /// A receiver that never responds.
     pub hanging_url: String,
+    /// The path of a source of the attacker.
+    pub source_path: Option<String>,
 }
 
 impl Brief {
@@ -45,14 +47,18 @@ impl Brief {
     ) -> anyhow::Result<Self> {
         let user = server.user(NAME).await;
         let agent_tokens = user.create_spaces(attack.spaces(), 8).await;
-        let brief = Self {
+        let mut brief = Self {
             url: server.url().to_owned(),
             address: server.address(),
             token: user.token.clone(),
             agent_tokens,
             victim: victim.user.name.clone(),
             hanging_url: format!("http://{}/", hanging.local_addr()?),
+            source_path: None,
         };
+        if attack == Attack::BadSignatures {
+            brief.source_path = Some(attacks::make_source(&brief).await?);
+        }
         attacks::prepare(attack, &brief).await?;
         Ok(brief)
     }

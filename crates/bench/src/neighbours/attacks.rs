@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::attacker::Brief;
+pub use requests::make_source;
 
 /// An attack that is not stopped ends after this time.
 const TIME_MAX: Duration = Duration::from_secs(300);
@@ -54,6 +55,7 @@ attacks! {
     Registrations "registrations" "2 registrations/s of 1,000 methods with schemas",
     HealthFlaps "health-flaps" "500 reports/s of a changed health",
     Emits "emits" "200 events/s of 64 KiB",
+    BadSignatures "bad-signatures" "500 requests/s of 64 KiB with a bad signature to a source of the attacker's own",
 }
 
 impl Attack {

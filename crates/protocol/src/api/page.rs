@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use svc_core::Id;
 
 use super::{
-    App, AuditEntry, Grant, Group, OidcProvider, PAGE_MAX, Role, Script, Session, Sink, Space,
-    Template, Token, User,
+    App, AuditEntry, Grant, Group, OidcProvider, PAGE_MAX, Role, Schedule, Script, Session, Sink,
+    Source, Space, Template, Token, User,
 };
 
 /// One page of a list.
@@ -73,4 +73,6 @@ lists! {
     OidcProviders { providers: OidcProvider } at "/api/oidc/providers";
     Sinks { event_sinks: Sink } at "/api/event-sinks";
     Scripts { scripts: Script } at "/api/scripts";
+    Sources { sources: Source } at "/api/sources";
+    Schedules { schedules: Schedule } at "/api/schedules";
 }

@@ -1,7 +1,8 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
 //! An emit returns only after the event, its deliveries, drops and audit entries are committed. The
-//! permission to emit is checked by the route, not here.
+//! permission to emit is checked by the route, not here. Sources and schedules emit for their owner:
+//! [`Emitter::owner`] checks the owner's permission.
 
 mod command;
 #[cfg(test)]
@@ -19,16 +20,18 @@ use std::{
 use parking_lot::Mutex;
 use svc_clock::Clock;
 use svc_core::{
-    EventId, SpaceId, UserId,
-    event::{self, EmitError, Event},
+    EventId, Permission, SourceId, SpaceId, UserId,
+    event::{self, Actor, EmitError, Event},
+    json_text::JsonText,
     quota::{QuotaExceeded, Quotas},
 };
 use svc_protocol::api::{Emit, EmittedEvent};
-use svc_store::{Store, StoreError};
+use svc_store::{Hash, Store, StoreError};
 use thiserror::Error;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
+pub use self::command::ScheduledRun;
 use self::command::{EmitCommand, EmitOutcome, IdempotencyKey};
 use super::{dispatch::DispatchResult, hub::Hub};
 use crate::{
@@ -86,6 +89,39 @@ const REFUSALS_MAX: usize = 1_000;
 /// standby that is down. Longer than a frozen server can hold the zone's lock.
 const COMMIT_WAIT_MAX: Duration = Duration::from_secs(7);
 
+/// The permissions of which a user needs one to emit.
+pub const EMIT_NEEDS: &[Permission] = &[Permission::UseSpaces, Permission::ManageSpaces];
+
+/// An event that the service makes for a user: from a source or a schedule.
+#[derive(Clone, Debug)]
+pub struct ServiceEvent {
+    /// The whole type. Unlike an emitted type it gets no prefix.
+    pub r#type: String,
+    pub data: JsonText,
+    pub origin: Origin,
+}
+
+/// What makes an event of the service unique.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// Nothing: each emit is a new event.
+    Any,
+    /// A delivery to a source; the hash identifies it.
+    Delivery(SourceId, Hash),
+    /// A run of a schedule.
+    Run(ScheduledRun),
+}
+
+/// The result of emitting an event of the service.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Emission {
+    New(EmittedEvent),
+    /// The delivery has its event already.
+    Repeated(EmittedEvent),
+    /// The run has its event already, or the schedule was changed.
+    AlreadyRan,
+}
+
 pub struct Emitter {
     store: Store,
     directory: Arc<Directory>,
@@ -138,16 +174,9 @@ impl Emitter {
     ) -> Result<EmittedEvent, EmitServiceError> {
         let event_type = event::custom_type(&emit.r#type)?;
         let data = event::check_payload(&emit.payload)?;
-        if self.overdue.load(Ordering::Relaxed) > 0 {
-            // This emit would wait behind others that do not finish.
-            return Err(overdue_error().into());
-        }
         let key = idempotency_key
             .map(|key| IdempotencyKey::new(key, &emit.r#type, &data))
             .transpose()?;
-        self.limit
-            .take(caller.user.id, 1, Instant::now())
-            .map_err(EmitServiceError::OverLimit)?;
         let event = Event {
             id: EventId::NIL,
             r#type: event_type,
@@ -165,6 +194,59 @@ impl Emitter {
             actor: caller.actor(),
             data,
         };
+        match self.submit(caller, event, key, None).await? {
+            Emission::New(emitted) | Emission::Repeated(emitted) => Ok(emitted),
+            Emission::AlreadyRan => Err(StoreError::NoRow.into()),
+        }
+    }
+
+    /// The owner of a source or a schedule, if the owner may emit at the moment.
+    pub fn owner(&self, owner: UserId) -> Result<Caller, IdentityError> {
+        let caller = self.directory.script_caller(owner)?.with_needs(EMIT_NEEDS);
+        caller.check_admission()?;
+        Ok(caller)
+    }
+
+    /// Creates an event that the service makes for a user. The limits of the user's own emits apply.
+    pub async fn emit_for(
+        &self,
+        caller: &Caller,
+        new: ServiceEvent,
+    ) -> Result<Emission, EmitServiceError> {
+        let event = Event {
+            id: EventId::NIL,
+            r#type: new.r#type,
+            ts: self.clock.now(),
+            owner_id: caller.user.id,
+            space_id: SpaceId::NIL,
+            actor: Actor::system(),
+            data: new.data,
+        };
+        let (key, run) = match new.origin {
+            Origin::Any => (None, None),
+            Origin::Delivery(source, hash) => {
+                (Some(IdempotencyKey::of_delivery(source, &hash)), None)
+            }
+            Origin::Run(run) => (None, Some(run)),
+        };
+        self.submit(caller, event, key, run).await
+    }
+
+    /// Writes an event, within the limits of its owner.
+    async fn submit(
+        &self,
+        caller: &Caller,
+        event: Event,
+        key: Option<IdempotencyKey>,
+        run: Option<ScheduledRun>,
+    ) -> Result<Emission, EmitServiceError> {
+        if self.overdue.load(Ordering::Relaxed) > 0 {
+            // This emit would wait behind others that do not finish.
+            return Err(overdue_error().into());
+        }
+        self.limit
+            .take(caller.user.id, 1, Instant::now())
+            .map_err(EmitServiceError::OverLimit)?;
         let (store, hub) = (self.store.clone(), self.hub.clone());
         let (limit, refused_at, user) =
             (self.limit.clone(), self.refused_at.clone(), caller.user.id);
@@ -179,6 +261,7 @@ impl Emitter {
             caller: caller.clone(),
             event,
             key,
+            run,
             storage,
             may_search,
         };
@@ -197,9 +280,10 @@ impl Emitter {
                     if dispatched.held > 0 {
                         hub.wake_refill();
                     }
-                    command::to_emitted(&event)
+                    Emission::New(command::to_emitted(&event))
                 }
-                EmitOutcome::Repeated(emitted) => emitted,
+                EmitOutcome::Repeated(emitted) => Emission::Repeated(emitted),
+                EmitOutcome::AlreadyRan => Emission::AlreadyRan,
             })
         });
         self.wait_for(task).await
@@ -209,8 +293,8 @@ impl Emitter {
     /// outcome is unknown.
     async fn wait_for(
         &self,
-        mut task: JoinHandle<Result<EmittedEvent, EmitServiceError>>,
-    ) -> Result<EmittedEvent, EmitServiceError> {
+        mut task: JoinHandle<Result<Emission, EmitServiceError>>,
+    ) -> Result<Emission, EmitServiceError> {
         let emitted = tokio::select! {
             emitted = &mut task => emitted,
             () = tokio::time::sleep(COMMIT_WAIT_MAX), if self.store.is_shared() => {

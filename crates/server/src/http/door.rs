@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
 use tower_service::Service;
 use tracing::warn;
@@ -97,7 +97,16 @@ impl Door {
         self.warn_of_unknown_proxy(request.headers(), peer);
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(Arc::clone(slot));
-        Box::pin(self.router.clone().call(request))
+        let answering = self.router.clone().call(request);
+        Box::pin(async move {
+            let mut response = answering.await?;
+            // A path that does not exist has no methods. The header would also tell the URL of a
+            // source from other unknown paths.
+            if response.status() == StatusCode::NOT_FOUND {
+                response.headers_mut().remove(header::ALLOW);
+            }
+            Ok(response)
+        })
     }
 
     /// Behind a proxy that is not configured, all clients have the proxy's address, so the limits

@@ -1,5 +1,7 @@
 //! The only place that turns an error into `application/problem+json` (RFC 9457).
 
+mod sources;
+
 use std::{borrow::Cow, time::Duration};
 
 use axum::response::{IntoResponse, Response};

@@ -118,6 +118,11 @@ failures! {
     IDEMPOTENCY_CONFLICT = 409 "idempotency_conflict", "`Idempotency-Key` was used with another body";
     INVALID_PATTERN = 400 "invalid_pattern", "An event pattern is not valid";
 
+    // Sources and schedules.
+    VERIFICATION_FAILED = 401 "verification_failed", "The source could not verify the request";
+    INVALID_SETTINGS = 400 "invalid_settings", "A setting of the source is not valid";
+    INVALID_SCHEDULE = 400 "invalid_schedule", "The cron expression or the time zone is not valid";
+
     // Sinks.
     INVALID_CONFIG = 400 "invalid_config", "The configuration does not belong to a sink of this type";
     INVALID_URL = 400 "invalid_url", "The URL of the webhook is not valid";

@@ -13,6 +13,7 @@ use super::{
     describe::{Answer, Operation, schema_of},
     error::{ApiError, ApiResult},
     extract::Json,
+    sources::INBOUND_PATH,
     web::ANY_PATH,
 };
 use crate::app::App;
@@ -129,7 +130,8 @@ pub async fn unknown_method(
     matched: MatchedPath,
     OriginalUri(uri): OriginalUri,
 ) -> ApiError {
-    if matched.as_str() == ANY_PATH {
+    // Whether a path of a source exists is a secret.
+    if [ANY_PATH, INBOUND_PATH].contains(&matched.as_str()) {
         return path_not_found(&uri);
     }
     let detail = format!("`{}` does not support {method}", uri.path());

@@ -16,8 +16,9 @@ use svc_core::Permission::{
 use super::{
     agent_link, audit, auth,
     describe::{Describe, Operation},
-    event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations, roles, scripts,
-    second_factors, servers, sessions, setup, spaces, stats, templates, tokens, users, web,
+    event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations, roles, schedules,
+    scripts, second_factors, servers, sessions, setup, sources, spaces, stats, templates, tokens,
+    users, web,
 };
 use crate::app::App;
 
@@ -103,6 +104,7 @@ pub fn routes() -> Vec<Route> {
         page("/api/auth/oidc/{name}/start",     oidc::start),
         page("/api/auth/oidc/{name}/callback",  oidc::callback),
         any_site(Method::POST, "/api/auth/oidc/{name}/backchannel-logout", oidc::backchannel_logout),
+        any_site(Method::POST, sources::INBOUND_PATH,   sources::receive),
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
         post("/api/auth/sign-in",               Loopback,  Never,    sessions::sign_in),
@@ -189,6 +191,22 @@ pub fn routes() -> Vec<Route> {
         post("/api/event-sinks/{id}/resend",    SINKS,     AsOwner,  event_sinks::resend_many),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
         post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, AsOwner, event_sinks::resend),
+        get("/api/sources",                     SPACES,    Never,    sources::list),
+        post("/api/sources",                    SPACES,    Never,    sources::create),
+        get("/api/sources/{id}",                SPACES,    Never,    sources::get),
+        patch("/api/sources/{id}",              SPACES,    Never,    sources::patch),
+        delete("/api/sources/{id}",             SPACES,    Never,    sources::delete),
+        post("/api/sources/{id}/rotate",        SPACES,    Never,    sources::rotate),
+        post("/api/sources/{id}/test",          SPACES,    Never,    sources::test),
+        get("/api/sources/{id}/requests",       SPACES,    Never,    sources::requests),
+        get("/api/schedules",                   SPACES,    Never,    schedules::list),
+        post("/api/schedules",                  SPACES,    Never,    schedules::create),
+        get("/api/schedules/preview",           SPACES,    Never,    schedules::preview),
+        get("/api/schedules/{id}",              SPACES,    Never,    schedules::get),
+        patch("/api/schedules/{id}",            SPACES,    Never,    schedules::patch),
+        delete("/api/schedules/{id}",           SPACES,    Never,    schedules::delete),
+        get("/api/schedules/{id}/next",         SPACES,    Never,    schedules::next),
+        post("/api/schedules/{id}/run",         SPACES,    Never,    schedules::run),
         get("/api/oauth/requests/{id}",         Caller,    Never,    oauth::manage::find_consent),
         post("/api/oauth/requests/{id}",        Caller,    Never,    oauth::manage::decide),
         get("/api/oauth/devices/{user_code}",   Caller,    Never,    oauth::manage::find_device),
@@ -295,7 +313,7 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
     }
 }
 
-/// An endpoint of OAuth, which its standards describe.
+/// An endpoint of OAuth, which its standards describe, or of sources, whose senders decide its form.
 fn any_site<H: Handler<T, App>, T: 'static>(
     method: Method,
     path: &'static str,

@@ -128,6 +128,8 @@ impl Fixture {
             "/api/event-sinks",
             "/api/oauth/clients",
             "/api/oidc/providers",
+            "/api/sources",
+            "/api/schedules",
         ] {
             let (status, record) = self
                 .send(self.mallory(Needs::Caller), &Method::POST, path, "first")
@@ -241,6 +243,10 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
         ) => {
             json!({})
         }
+        ("POST", "/api/sources") => json!({"name": name, "verify": {"type": "none"}}),
+        ("POST", "/api/sources/{id}/rotate") => json!({"url": true}),
+        ("POST", "/api/sources/{id}/test" | "/api/schedules/{id}/run") => json!({}),
+        ("POST", "/api/schedules") => json!({"name": name, "cron": "0 2 * * *"}),
         ("POST", "/api/oauth/clients") => {
             json!({"name": name, "redirect_uris": ["https://example.com/callback"]})
         }

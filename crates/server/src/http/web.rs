@@ -16,9 +16,10 @@ pub const ANY_PATH: &str = "/{*path}";
 /// The file of the single page.
 const PAGE: &str = "index.html";
 /// First segments of paths that are never a page.
-const RESERVED: [&str; 13] = [
+const RESERVED: [&str; 14] = [
     "api",
     "web",
+    "in",
     "mcp",
     "agent",
     "metrics",

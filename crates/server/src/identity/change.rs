@@ -91,9 +91,11 @@ impl FromIterator<ZoneChange> for AffectedRecords {
                 ZoneChange::User(id) => Self::user(id),
                 ZoneChange::Space(id) => Self::space(id),
                 ZoneChange::Groups => Self::groups(Vec::new()),
-                ZoneChange::Tools(_) | ZoneChange::Servers | ZoneChange::LogRequest(_) => {
-                    Self::none()
-                }
+                ZoneChange::Tools(_)
+                | ZoneChange::Servers
+                | ZoneChange::LogRequest(_)
+                | ZoneChange::Sources(_)
+                | ZoneChange::Schedules => Self::none(),
             });
         }
         affected

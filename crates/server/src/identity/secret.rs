@@ -57,7 +57,8 @@ pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
             | CredentialKind::AuthorizationCode
             | CredentialKind::DeviceCode
             | CredentialKind::ClientSecret
-            | CredentialKind::PendingLogin,
+            | CredentialKind::PendingLogin
+            | CredentialKind::SourceUrl,
         )
         | None => Err(AccessDenied::Unknown),
     }

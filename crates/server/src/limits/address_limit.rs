@@ -19,6 +19,7 @@ const REST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 pub struct AddressLimit {
     count: u32,
     window: Duration,
+    networks_max: usize,
     /// The start of each network's window, and its requests since then.
     taken: Mutex<HashMap<IpAddr, (Instant, u32)>>,
 }
@@ -28,7 +29,34 @@ impl AddressLimit {
         Self {
             count,
             window,
+            networks_max: NETWORKS_MAX,
             taken: Mutex::default(),
+        }
+    }
+
+    /// The same limit with fewer networks that are counted one by one.
+    #[must_use]
+    pub fn with_networks(self, networks_max: usize) -> Self {
+        Self {
+            networks_max,
+            ..self
+        }
+    }
+
+    /// Whether the next request would be accepted, without counting one.
+    pub fn check(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let taken = self.taken.lock();
+        let counter = taken.get(&network(address)).or_else(|| {
+            let is_full = taken.len() >= self.networks_max;
+            taken.get(&REST).filter(|_| is_full)
+        });
+        let Some((start, count)) = counter else {
+            return Ok(());
+        };
+        let age = now.saturating_duration_since(*start);
+        match *count >= self.count && age < self.window {
+            true => Err(self.window.saturating_sub(age)),
+            false => Ok(()),
         }
     }
 
@@ -36,10 +64,10 @@ impl AddressLimit {
     pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut taken = self.taken.lock();
         let mut key = network(address);
-        if !taken.contains_key(&key) && taken.len() >= NETWORKS_MAX {
+        if !taken.contains_key(&key) && taken.len() >= self.networks_max {
             let window = self.window;
             taken.retain(|_, (start, _)| now.saturating_duration_since(*start) < window);
-            if taken.len() >= NETWORKS_MAX {
+            if taken.len() >= self.networks_max {
                 key = REST;
             }
         }
@@ -71,7 +99,10 @@ mod tests {
         assert_eq!(limit.take(one, at(0)), Ok(()));
         assert_eq!(limit.take(same, at(10)), Ok(()));
         assert_eq!(limit.take(one, at(20)), Err(Duration::from_secs(40)));
+        assert_eq!(limit.check(one, at(20)), Err(Duration::from_secs(40)));
+        assert_eq!(limit.check(other, at(20)), Ok(()));
         assert_eq!(limit.take(other, at(20)), Ok(()));
+        assert_eq!(limit.check(one, at(60)), Ok(()));
         assert_eq!(limit.take(one, at(60)), Ok(()));
         for n in 0..NETWORKS_MAX as u32 {
             let _ = limit.take(Ipv4Addr::from_bits(0x0a00_0000 + n).into(), at(61));

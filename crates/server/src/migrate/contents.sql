@@ -44,6 +44,10 @@ INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
 INSERT INTO oauth_clients VALUES ('c1', 'x', 'registered', 'App', '[]', NULL, 0, 0, 1, NULL);
 INSERT INTO oauth_grants VALUES ('gr1', 'u1', 'c1', 'mcp', 'http://a/mcp', 'a', 1, NULL, 9);
 INSERT INTO oauth_tokens VALUES ('ot1', 'gr1', 'u1', 'refresh', X'06', 'mcp', 1, 9, NULL);
+INSERT INTO sources VALUES ('so1', 'u1', 'github', '', X'09', '{"type":"github"}', '{}', '[]', 1, X'0A',
+    NULL, NULL, 1);
+INSERT INTO schedules VALUES ('sh1', 'u1', 'nightly', '', '0 2 * * *', 'Europe/Berlin', '{"a":1}', 'once', 1,
+    99, NULL, NULL, NULL, 1);
 INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
 INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL, NULL);
 INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);

@@ -182,10 +182,12 @@ impl Oidc {
             let said = [failure.error, failure.error_description];
             let said: Vec<_> = said.into_iter().flatten().collect();
             let said: String = said.join(", ").chars().take(300).collect();
-            let why = format!(
-                "it refused the code with status {}: {said}; compare the client id and the client secret",
-                status.as_u16()
-            );
+            let advice = match status.is_client_error() {
+                true => "; compare the client id and the client secret",
+                false => "; try again later",
+            };
+            let status = status.as_u16();
+            let why = format!("it refused the code with status {status}: {said}{advice}");
             return Err(unusable(provider, why));
         }
         serde_json::from_slice(&body)

@@ -1,5 +1,7 @@
 //! Builds the parts of a server and connects them.
 
+mod sources;
+
 use std::sync::{Arc, atomic::AtomicBool};
 
 use svc_clock::Clock;
@@ -92,6 +94,7 @@ pub fn assemble(
     let discovery = discovery(&base);
     let calls = Arc::new(calls(&base, options, discovery.clone()));
     let scripts = scripts(&base, options, runner);
+    let events = Arc::new(emitter(&base, options));
     let app = App::new(Parts {
         server_id: opened.server_id,
         zone,
@@ -110,7 +113,9 @@ pub fn assemble(
         spaces: spaces(&base, options, links.clone(), logs, local.clone()),
         links,
         local,
-        events: emitter(&base, options),
+        sources: sources::sources(&base, options, &events, &deliverers, clock.clone()),
+        schedules: sources::schedules(&base, options, &events, clock.clone()),
+        events,
         history: history(&base),
         oauth: oauth(&base, options, deliverers.clone(), clock.clone()),
         oidc: oidc(&base, options, deliverers.secrets.clone(), clock.clone())?,

@@ -31,8 +31,10 @@ pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartEr
             if !accept_new_key && is_shared && kept.is_some() {
                 return Err(StartError::OtherSecretKey);
             }
-            let is_used =
-                svc_store::sinks::any_secret(tx)? || svc_store::second_factors::any_secret(tx)?;
+            let is_used = svc_store::sinks::any_secret(tx)?
+                || svc_store::sources::any_secret(tx)?
+                || svc_store::second_factors::any_secret(tx)?
+                || svc_store::oidc::providers::any_secret(tx)?;
             if !accept_new_key && is_used {
                 return Err(StartError::WrongSecretKey);
             }

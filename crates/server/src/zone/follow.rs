@@ -111,6 +111,8 @@ async fn look(
         warn!("changes of other servers were missed; all records are read again");
         handles.identity.reload().await?;
         handles.tools.load().await?;
+        handles.sources.load().await?;
+        handles.schedules.wake();
         changed.spaces.add(handles.links.spaces());
     }
     let more = changes.len() >= CHANGES_MAX as usize;
@@ -138,6 +140,8 @@ async fn apply(
         match change {
             // On an error the position stays, so the change is read again.
             ZoneChange::Tools(owner) => handles.tools.reread(owner).await?,
+            ZoneChange::Sources(owner) => handles.sources.reread(owner).await?,
+            ZoneChange::Schedules => handles.schedules.wake(),
             ZoneChange::Space(space) => spaces.push(space),
             ZoneChange::Servers => handles.servers_changed.notify_one(),
             ZoneChange::LogRequest(id) => changed.logs.add(id),

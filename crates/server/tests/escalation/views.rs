@@ -85,6 +85,14 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/oidc/providers",
     "/api/oidc/providers/{id}",
     "/api/oidc/providers/{id}/check",
+    // The model has no sources and schedules, which only their owner sees.
+    "/api/sources",
+    "/api/sources/{id}",
+    "/api/sources/{id}/requests",
+    "/api/schedules",
+    "/api/schedules/preview",
+    "/api/schedules/{id}",
+    "/api/schedules/{id}/next",
 ];
 
 fn grants(draft: &mut Draft<'_>) -> Option<String> {

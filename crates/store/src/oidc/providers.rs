@@ -78,6 +78,12 @@ pub fn list_enabled(tx: &mut Tx<'_>) -> Result<Vec<ProviderRow>, StoreError> {
     tx.list_records("WHERE enabled = 1 ORDER BY label, name", &[])
 }
 
+/// Whether a client secret is stored.
+pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    let sql = "SELECT id FROM oidc_providers WHERE sealed_secret IS NOT NULL LIMIT 1";
+    tx.exists(sql, &[])
+}
+
 pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get("SELECT COUNT(*) FROM oidc_providers", &[])
 }

@@ -49,6 +49,8 @@ pub(super) const COPIED: &[&str] = &[
     "oidc_sessions",
     "totp",
     "recovery_codes",
+    "sources",
+    "schedules",
 ];
 
 /// Tables about the servers of a zone, and questions and sign-ins that are not answered yet. They start

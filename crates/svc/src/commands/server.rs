@@ -18,8 +18,8 @@ use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
-    StartError, TlsFiles, events::lanes::Slots, identity::PasswordLogin, oauth::OAuthPolicy,
-    oidc::OidcPolicy, web::Web,
+    StartError, TlsFiles, bootstrap::sign_in_link_of, events::lanes::Slots,
+    identity::PasswordLogin, oauth::OAuthPolicy, oidc::OidcPolicy, web::Web,
 };
 use svc_store::DatabaseUrl;
 
@@ -83,6 +83,9 @@ pub struct StartArgs {
     /// Threads that serve requests; 0 chooses by the number of cores [env: SVC_WORKERS]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
+    /// Print a link that signs this administrator in once, within 10 minutes, from a browser on this machine
+    #[arg(long, value_name = "USER")]
+    sign_in_link: Option<String>,
 }
 
 /// Runs every command except `start`, which chooses its own runtime.
@@ -120,8 +123,9 @@ async fn list(shell: &Shell) -> Outcome {
     })
 }
 
-pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
+pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
     let mut config = shell.config()?;
+    let sign_in_link = args.sign_in_link.take();
     apply(&mut config.server, shell, args);
     shell.start_logs(&config)?;
     runtime::hide_environment();
@@ -139,6 +143,9 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
             eprintln!("  {link}");
             eprintln!("in a browser, or with: svc login '{link}'");
         }
+        if let Some(user) = sign_in_link {
+            print_sign_in_link(&server, &user).await;
+        }
         server.join().await;
         if let Some(reports) = reports {
             // Ends with the shutdown, before the server does.
@@ -146,6 +153,17 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
         }
         Ok(Exit::Ok)
     })
+}
+
+/// A name that is not an administrator is reported and does not stop the server: others need it.
+async fn print_sign_in_link(server: &Server, user: &str) {
+    match sign_in_link_of(server.app(), &server.url(), user).await {
+        Ok(link) => {
+            eprintln!("sign in as `{user}` with this one-time link, in a browser on this machine");
+            eprintln!("  {link}");
+        }
+        Err(error) => eprintln!("no sign-in link: {error}"),
+    }
 }
 
 /// Applies the flags, which win over every other layer.
@@ -337,6 +355,8 @@ fn quotas(quotas: &config::Quotas) -> Quotas {
         tokens: quotas.tokens,
         scripts: quotas.scripts,
         sinks: quotas.sinks,
+        sources: quotas.sources,
+        schedules: quotas.schedules,
         methods: quotas.methods,
         event_bytes: quotas.event_bytes,
         streams: quotas.streams,

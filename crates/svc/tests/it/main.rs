@@ -21,6 +21,7 @@ mod oidc;
 mod operations;
 mod scripts;
 mod second_factor;
+mod sources;
 mod spaces;
 mod web;
 mod zone;

@@ -16,6 +16,7 @@ mod oidc;
 mod scripts;
 mod sign_in;
 mod site;
+mod sources;
 mod spaces;
 
 use std::time::Duration;

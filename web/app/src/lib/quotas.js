@@ -6,6 +6,8 @@ export const QUOTAS = [
   ['tokens', 'API tokens'],
   ['scripts', 'Scripts'],
   ['sinks', 'Event sinks'],
+  ['sources', 'Sources'],
+  ['schedules', 'Schedules'],
   ['methods', 'Methods on one server'],
   ['event_bytes', 'Bytes of stored events'],
   ['streams', 'Open event streams'],

@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
+use svc_testkit::Answer;
 use tokio::{
     net::TcpSocket,
     sync::{Semaphore, oneshot},
@@ -29,6 +30,7 @@ const STUCK_EVENTS_PER_SECOND: u32 = 5;
 const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
+const BAD_SIGNATURES_PER_SECOND: u32 = 500;
 
 /// Source address of the wrong passwords. From the victim's address, wrong passwords would delay
 /// the victim's logins by design.
@@ -157,6 +159,15 @@ fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
             let made_up = ("authorization", format!("Bearer {}", made_up_token()));
             get(500, "/api/methods".to_owned(), made_up)
         }
+        Attack::BadSignatures => {
+            let signature = format!("sha256={}", "0".repeat(64));
+            let path = brief.source_path.clone().unwrap_or_default();
+            let body = json!({"text": "x".repeat(EMIT_BYTES)});
+            AttackRequest {
+                headers: vec![json(), ("x-hub-signature-256", signature)],
+                ..post(BAD_SIGNATURES_PER_SECOND, path, body.to_string())
+            }
+        }
         Attack::StuckWebhooks => post(
             STUCK_EVENTS_PER_SECOND,
             "/api/events/emit".to_owned(),
@@ -194,7 +205,21 @@ pub async fn fill_history(brief: &Brief) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn send(brief: &Brief, path: &str, body: &str, expected: u16) -> anyhow::Result<()> {
+/// Creates a source, and returns the path of its URL.
+pub async fn make_source(brief: &Brief) -> anyhow::Result<String> {
+    let source = json!({"name": "flooded", "verify": {"type": "github"}});
+    let created = send(brief, "/api/sources", &source.to_string(), 201).await?;
+    let url = created.json()["url"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let at = url
+        .find("/in/")
+        .context("the URL of a source has no path")?;
+    Ok(url[at..].to_owned())
+}
+
+async fn send(brief: &Brief, path: &str, body: &str, expected: u16) -> anyhow::Result<Answer> {
     let bearer = format!("Bearer {}", brief.token);
     let headers = [
         ("content-type", "application/json"),
@@ -210,5 +235,5 @@ async fn send(brief: &Brief, path: &str, body: &str, expected: u16) -> anyhow::R
         answer.status,
         String::from_utf8_lossy(&answer.body)
     );
-    Ok(())
+    Ok(answer)
 }

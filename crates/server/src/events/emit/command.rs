@@ -4,13 +4,16 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 use svc_clock::Clock;
-use svc_core::{EventId, UserId, event::Event, json_text::JsonText, quota::Quota};
+use svc_core::{
+    EventId, SourceId, Timestamp, UserId, event::Event, json_text::JsonText, quota::Quota,
+};
 use svc_protocol::api::EmittedEvent;
 use svc_store::{
     Grouped, GroupedResult, Hash, StoreError, Tx,
     dispatch::{self, UserKey},
     events::usage,
     idempotency::{self, Use},
+    schedules::{self, Advance},
 };
 use uuid::Uuid;
 
@@ -48,6 +51,24 @@ impl IdempotencyKey {
             body_hash: Sha256::digest(body).into(),
         })
     }
+
+    /// The key of a delivery to a source. The same delivery is the same event, even if the sender
+    /// changed a header. The blank keeps it apart from the keys of users, which have none.
+    pub(super) fn of_delivery(source: SourceId, delivery: &Hash) -> Self {
+        let delivery: String = delivery.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self {
+            text: format!("source {source} {delivery}"),
+            body_hash: Hash::default(),
+        }
+    }
+}
+
+/// The run of a schedule whose event is written. The transaction of the event also moves the schedule to
+/// its next run, so that no run has two events, whatever server or crash repeats the emit.
+#[derive(Clone, Debug)]
+pub struct ScheduledRun {
+    pub at: Timestamp,
+    pub advance: Advance,
 }
 
 /// The result of an emit.
@@ -55,6 +76,8 @@ pub(super) enum EmitOutcome {
     New(Arc<Event>, DispatchResult),
     /// The same request was made before, with the same idempotency key.
     Repeated(EmittedEvent),
+    /// The run has its event already, or the schedule was changed.
+    AlreadyRan,
 }
 
 /// An event of a caller that is to be written.
@@ -65,6 +88,7 @@ pub(super) struct EmitCommand {
     /// Gets its id in the transaction.
     pub(super) event: Event,
     pub(super) key: Option<IdempotencyKey>,
+    pub(super) run: Option<ScheduledRun>,
     pub(super) storage: StorageLimits,
     /// Whether old events may be removed to make room for this event.
     pub(super) may_search: bool,
@@ -191,6 +215,11 @@ impl EmitGroup {
         if !fits(self.dispatch.bytes_with(&command.event)) {
             return Ok(None);
         }
+        if let Some(run) = &command.run
+            && !schedules::advance(tx, &run.advance)?
+        {
+            return Ok(Some(EmitOutcome::AlreadyRan));
+        }
         // Write transactions run one at a time, so the order of ids is the order of commits.
         let event = Event {
             id: EventId(Uuid::now_v7()),
@@ -206,6 +235,9 @@ impl EmitGroup {
             self.used.insert((user, text), used);
         }
         let dispatched = self.dispatch.emit(tx, &event, None)?;
+        if let Some(run) = &command.run {
+            schedules::set_ran(tx, run.advance.schedule, run.at, event.id)?;
+        }
         Ok(Some(EmitOutcome::New(Arc::new(event), dispatched)))
     }
 }

@@ -29,7 +29,9 @@ pub fn of_tag(tag: &str) -> &'static str {
         "methods" => "Discovering and calling methods",
         "operations" => "Health, numbers and documents of the server",
         "roles" => "Roles, which give permissions to users",
+        "schedules" => "Events at certain times",
         "scripts" => "Stored Python scripts",
+        "sources" => "Requests of other services that become events",
         "spaces" => "Workspaces whose agents publish methods",
         "templates" => "Templates of spaces",
         "tokens" => "API tokens of the caller",
@@ -56,6 +58,19 @@ const SINK_FIELDS: &[Failure] = &[
     INVALID_TLS, INVALID_POLICY, INVALID_SECRET, INVALID_TEMPLATE, INVALID_EXPRESSION,
     UNKNOWN_SCRIPT, INVALID_SCRIPT,
     NAME_TAKEN, QUOTA_EXCEEDED, CONFLICT, EXCEEDS_OWN_POWER, SCRIPTS_UNAVAILABLE, BUSY, SERVER_BUSY,
+];
+const SOURCE_FIELDS: &[Failure] = &[
+    INVALID_NAME,
+    INVALID,
+    INVALID_SETTINGS,
+    NAME_TAKEN,
+    CONFLICT,
+    QUOTA_EXCEEDED,
+];
+#[rustfmt::skip]
+const SCHEDULE_FIELDS: &[Failure] = &[
+    INVALID_NAME, INVALID, INVALID_SCHEDULE, INVALID_EVENT, PAYLOAD_TOO_LARGE, NAME_TAKEN,
+    QUOTA_EXCEEDED,
 ];
 const STREAM: &[Failure] = &[INVALID_PATTERN, TOO_MANY_STREAMS];
 const COMPUTED: &[Failure] = &[BUSY, SERVER_BUSY];
@@ -217,6 +232,25 @@ const TEXTS: &[Text] = &[
     ("GET", "/api/event-sinks/{id}/deliveries", "List the deliveries of a sink, newest first", &[INVALID_PAGE]),
     ("POST", "/api/event-sinks/{id}/deliveries/{n}/resend", "Queue a delivery again",
         &[CONFLICT, QUEUE_FULL, EXCEEDS_OWN_POWER]),
+    ("GET", "/api/sources", "List own sources", &[]),
+    ("POST", "/api/sources", "Create a source; the answer shows its URL and its secret once", SOURCE_FIELDS),
+    ("GET", "/api/sources/{id}", "Read a source", &[]),
+    ("PATCH", "/api/sources/{id}", "Change a source", SOURCE_FIELDS),
+    ("DELETE", "/api/sources/{id}", "Delete a source; its URL ends", &[]),
+    ("POST", "/api/sources/{id}/rotate", "Replace the secret or the URL of a source",
+        &[INVALID, INVALID_SETTINGS, CONFLICT]),
+    ("POST", "/api/sources/{id}/test", "Sign a request and handle it like one of the sender",
+        &[INVALID, RATE_LIMITED, QUOTA_EXCEEDED, CONFLICT]),
+    ("GET", "/api/sources/{id}/requests", "The last requests of a source, with the reasons of rejections", &[]),
+    ("GET", "/api/schedules", "List own schedules", &[]),
+    ("POST", "/api/schedules", "Create a schedule", SCHEDULE_FIELDS),
+    ("GET", "/api/schedules/preview", "The next runs of a cron expression", &[INVALID, INVALID_SCHEDULE]),
+    ("GET", "/api/schedules/{id}", "Read a schedule", &[]),
+    ("PATCH", "/api/schedules/{id}", "Change a schedule", SCHEDULE_FIELDS),
+    ("DELETE", "/api/schedules/{id}", "Delete a schedule", &[]),
+    ("GET", "/api/schedules/{id}/next", "The next runs of a schedule", &[INVALID, INVALID_SCHEDULE]),
+    ("POST", "/api/schedules/{id}/run", "Emit the event of a schedule now",
+        &[RATE_LIMITED, QUOTA_EXCEEDED]),
     ("GET", "/api/audit", "List audit entries, newest first", &[]),
     ("GET", "/agent/link", "The WebSocket of an agent",
         &[INVALID_HANDSHAKE, UNSUPPORTED_LINK, UPGRADE_REQUIRED, DRAINING]),

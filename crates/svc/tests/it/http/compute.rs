@@ -159,13 +159,21 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
         }
     });
     patching.wait_for_one().await;
-    let before = patching.done();
-    for n in 0..ROUNDS {
-        victim.emit("x", json!({ "n": n })).await;
+    // An event waits for the disk too, which may be slow for a while. Patches that block would exceed
+    // the number each time.
+    let mut least = usize::MAX;
+    for _ in 0..5 {
+        let before = patching.done();
+        for n in 0..ROUNDS {
+            victim.emit("x", json!({ "n": n })).await;
+        }
+        least = least.min(patching.done() - before);
+        if least < FEW {
+            break;
+        }
     }
-    let during = patching.done() - before;
     patching.stop().await;
-    assert!(during < FEW, "{during} patches during {ROUNDS} events");
+    assert!(least < FEW, "{least} patches during {ROUNDS} events");
 }
 
 #[tokio::test]

@@ -59,6 +59,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/auth/oidc/{name}/start",   "oooo 33 oo o o"),
     ("GET",    "/api/auth/oidc/{name}/callback", "oooo 33 oo o o"),
     ("POST",   "/api/auth/oidc/{name}/backchannel-logout", "oooo oo oo o o"),
+    ("POST",   "/in/{token}",                   "oooo oo oo o o"), // the source verifies the request
     ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/login",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/sign-in",             "oooo 33 oo 3 3"), // from loopback
@@ -145,6 +146,22 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/api/event-sinks/{id}/resend",  "1111 33 3o 3 o"),
     ("GET",    "/api/event-sinks/{id}/deliveries", "1111 33 3o o o"),
     ("POST",   "/api/event-sinks/{id}/deliveries/{n}/resend", "1111 33 3o 3 o"),
+    ("GET",    "/api/sources",                  "1111 33 3o o 3"),
+    ("POST",   "/api/sources",                  "1111 33 3o 3 3"),
+    ("GET",    "/api/sources/{id}",             "1111 33 3o o 3"),
+    ("PATCH",  "/api/sources/{id}",             "1111 33 3o 3 3"),
+    ("DELETE", "/api/sources/{id}",             "1111 33 3o 3 3"),
+    ("POST",   "/api/sources/{id}/rotate",      "1111 33 3o 3 3"),
+    ("POST",   "/api/sources/{id}/test",        "1111 33 3o 3 3"),
+    ("GET",    "/api/sources/{id}/requests",    "1111 33 3o o 3"),
+    ("GET",    "/api/schedules",                "1111 33 3o o 3"),
+    ("POST",   "/api/schedules",                "1111 33 3o 3 3"),
+    ("GET",    "/api/schedules/preview",        "1111 33 3o o 3"),
+    ("GET",    "/api/schedules/{id}",           "1111 33 3o o 3"),
+    ("PATCH",  "/api/schedules/{id}",           "1111 33 3o 3 3"),
+    ("DELETE", "/api/schedules/{id}",           "1111 33 3o 3 3"),
+    ("GET",    "/api/schedules/{id}/next",      "1111 33 3o o 3"),
+    ("POST",   "/api/schedules/{id}/run",       "1111 33 3o 3 3"),
     ("GET",    "/api/oauth/requests/{id}",      "1111 33 33 o 3"),
     ("POST",   "/api/oauth/requests/{id}",      "1111 33 oo 3 3"),
     ("GET",    "/api/oauth/devices/{user_code}", "1111 33 33 o 3"),
@@ -175,6 +192,7 @@ fn concrete(path: &str) -> String {
     let path = path.replace("{id}", UNKNOWN_ID).replace("{n}", "1");
     let path = path.replace("{user_code}", "BCDFGHJK");
     let path = path.replace("{name}", "corp");
+    let path = path.replace("{token}", "svc_src_unknown");
     let path = path.replace("{*path}", "nowhere");
     if path.ends_with("/stream") {
         format!("{path}?pattern=**")

@@ -20,7 +20,7 @@ struct Resource {
     body: fn(usize) -> Value,
 }
 
-static RESOURCES: [Resource; 4] = [
+static RESOURCES: [Resource; 6] = [
     Resource {
         quota: "spaces",
         path: "/api/spaces",
@@ -44,6 +44,18 @@ static RESOURCES: [Resource; 4] = [
         path: "/api/event-sinks",
         list: "event_sinks",
         body: |n| json!({"name": format!("f{n}"), "patterns": "*", "type": "json-rpc"}),
+    },
+    Resource {
+        quota: "sources",
+        path: "/api/sources",
+        list: "sources",
+        body: |n| json!({"name": format!("r{n}"), "verify": {"type": "none"}}),
+    },
+    Resource {
+        quota: "schedules",
+        path: "/api/schedules",
+        list: "schedules",
+        body: |n| json!({"name": format!("c{n}"), "cron": "0 2 * * *"}),
     },
 ];
 
@@ -91,7 +103,9 @@ impl Resource {
 }
 
 async fn limited_server() -> TestServer {
-    let lines = format!("spaces = {LIMIT}\ntokens = {LIMIT}\nscripts = {LIMIT}\nsinks = {LIMIT}");
+    let lines = format!(
+        "spaces = {LIMIT}\ntokens = {LIMIT}\nscripts = {LIMIT}\nsinks = {LIMIT}\nsources = {LIMIT}\nschedules = {LIMIT}"
+    );
     TestServer::builder()
         .config_table("quotas", &lines)
         .start()
@@ -184,8 +198,8 @@ async fn a_users_quotas_are_shown_and_audited() {
     assert_eq!(shown["quotas"], json!({"sinks": 500}));
     let me = ann.get("/api/auth/me").await.expect(200).json();
     let limits = json!({
-        "spaces": 500, "tokens": 200, "scripts": 500, "sinks": 500, "methods": 20_000,
-        "event_bytes": 1_073_741_824, "streams": 50,
+        "spaces": 500, "tokens": 200, "scripts": 500, "sinks": 500, "sources": 100,
+        "schedules": 100, "methods": 20_000, "event_bytes": 1_073_741_824, "streams": 50,
     });
     assert_eq!(me["quotas"], limits);
     let entries = admin.audit_entries("user.updated").await;
@@ -230,7 +244,8 @@ async fn global_sinks_and_scripts_are_counted_together_and_not_against_a_user() 
         .start()
         .await;
     let admin = server.admin().await;
-    for resource in RESOURCES.iter().skip(2) {
+    let global_ones = |resource: &&Resource| ["sinks", "scripts"].contains(&resource.quota);
+    for resource in RESOURCES.iter().filter(global_ones) {
         set_quota(&admin, &admin, resource.quota, json!(1)).await;
         let global = async |n| {
             let mut body = (resource.body)(n);

@@ -162,7 +162,7 @@ async fn s5_a_body_that_arrives_after_the_revocation_changes_nothing() {
             Revocation::DeleteToken,
             Revocation::TakeRole,
         ] {
-            if matches!(how, Revocation::TakeRole) && needs == "caller" {
+            if matches!(how, Revocation::TakeRole) && needs.starts_with("caller") {
                 continue;
             }
             let token = mallory.new_token(&[]).await;

@@ -222,3 +222,26 @@ async fn passwords_can_be_limited_to_administrators_and_switched_off_only_when_o
         .await
         .expect(200);
 }
+
+#[tokio::test]
+async fn an_administrator_gets_in_with_a_link_of_the_machine_once() {
+    let on = builder()
+        .env("SVC_PASSWORD_LOGIN", "off")
+        .args(&["--sign-in-link", "admin"]);
+    let mut server = on.start().await;
+    let line = server
+        .process()
+        .wait_for_log("/sign-in#", crate::SOON)
+        .await;
+    let token = line.split('#').nth(1).unwrap().trim().to_owned();
+    let mut browser = super::Browser::of(&server);
+    let link = json!({ "token": token });
+    browser
+        .send("POST", "/api/auth/sign-in", link.clone())
+        .await
+        .expect(200);
+    let me = browser.get("/api/auth/me").await.expect(200).json();
+    assert_eq!(me["roles"], json!(["admin"]));
+    let again = browser.send("POST", "/api/auth/sign-in", link).await;
+    assert_eq!(again.expect(401).code(), "invalid_sign_in_link");
+}

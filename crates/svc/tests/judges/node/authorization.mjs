@@ -1,8 +1,8 @@
 // The scenarios of the conformance suite for authorization servers. The user agrees in a real browser.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { allow } from './browser.mjs';
 import { URL_OF_SERVER } from './judging.mjs';

@@ -83,6 +83,7 @@ impl Site {
         site.call().await;
         site.sinks().await;
         site.scripts().await;
+        site.sources("A webhook of the shop", "order.shipped").await;
         site.ann.scoped(&["methods"]).await;
         site.ann.scoped(&["mcp"]).await;
         site
@@ -147,6 +148,36 @@ impl Site {
         self.facts["sink"] = json!({"id": failing.id, "name": "old-crm"});
     }
 
+    /// A source with an accepted and a rejected request, and a schedule.
+    async fn sources(&mut self, description: &str, text: &str) {
+        let new =
+            json!({"name": "shop", "description": description, "verify": {"type": "shopify"}});
+        let source = self.ann.post("/api/sources", new).await.expect(201).json();
+        let id = source["id"].as_str().unwrap();
+        let path = format!("/api/sources/{id}/test");
+        let body = json!({"body": {"text": text}, "headers": {"X-Shopify-Topic": text}});
+        self.ann.post(&path, body).await.expect(200);
+        let url = source["url"].as_str().unwrap();
+        let inbound = &url[url.find("/in/").unwrap()..];
+        let headers = [("content-type", "application/json")];
+        let http = self.server.http();
+        http.request("POST", inbound, &headers, "{}")
+            .await
+            .expect(401);
+        let new = json!({
+            "name": "nightly", "description": description, "cron": "0 2 * * *",
+            "timezone": "Europe/Berlin", "payload": {text: text},
+        });
+        let schedule = self
+            .ann
+            .post("/api/schedules", new)
+            .await
+            .expect(201)
+            .json();
+        self.facts["source"] = json!({"id": id, "name": "shop"});
+        self.facts["schedule"] = json!({"id": schedule["id"], "name": "nightly"});
+    }
+
     async fn scripts(&mut self) {
         let ann = &self.ann;
         let tool = ann
@@ -193,6 +224,7 @@ impl Site {
         space.wait_for_log(MARKUP, SOON).await;
         site.hostile_sinks().await;
         site.hostile_scripts().await;
+        site.sources(MARKUP, MARKUP).await;
         site.hostile_visits().await;
         site
     }

@@ -54,6 +54,7 @@ pub(super) fn command(
             data,
         },
         key,
+        run: None,
         storage: storage(1 << 30),
         may_search: true,
     }
@@ -170,6 +171,7 @@ fn describe(result: &Result<EmitOutcome, EmitServiceError>) -> String {
             result.raised.len()
         ),
         Ok(EmitOutcome::Repeated(emitted)) => format!("repeated {}", emitted.event_type),
+        Ok(EmitOutcome::AlreadyRan) => "already ran".to_owned(),
         Err(error) => error.to_string(),
     }
 }

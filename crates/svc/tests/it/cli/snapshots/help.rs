@@ -32,6 +32,8 @@ async fn s4_3_help() {
           script       Manage stored scripts: startup scripts, event sinks, tools and libraries
           mcp          Configure MCP clients, and call the tools that they see
           sink         Manage event sinks, to which events are delivered in order and with retries
+          source       Manage sources: requests of other services that become events
+          schedule     Manage schedules: events at the times of a cron expression
           space        Manage spaces: the workspaces whose agents publish methods
           token        Manage your API tokens
           user         Manage users

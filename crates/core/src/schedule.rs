@@ -1,0 +1,191 @@
+//! Schedules: when a cron expression runs in a time zone, and what happens to missed runs.
+//!
+//! The clock is an argument. Time zones come from the database that is compiled in, so that all servers
+//! of a zone compute the same runs, whatever their systems contain.
+
+mod zoned;
+
+use std::time::Duration;
+
+use croner::{
+    Cron,
+    errors::CronError,
+    parser::{CronParser, Seconds, Year},
+};
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use thiserror::Error;
+
+use self::zoned::BoundedTime;
+use crate::{text_enum::text_enum, timestamp::Timestamp};
+
+/// Prefix of the types of events from schedules.
+pub const SCHEDULE_EVENTS: &str = "schedule.";
+/// Characters of a cron expression.
+pub const CRON_MAX: usize = 128;
+/// Characters of the name of a time zone.
+pub const TIMEZONE_MAX: usize = 64;
+/// The most runs that a preview shows.
+pub const PREVIEW_MAX: usize = 50;
+/// A run that is later than this was missed: the server was down, or its clock jumped.
+pub const ON_TIME: Duration = Duration::from_secs(60);
+/// With the policy `all`, the most missed runs that are made up for. Older ones are skipped.
+pub const MISSED_MAX: usize = 100;
+
+text_enum! {
+    /// What happens to runs that were missed while the server was down.
+    MissedPolicy {
+        /// They never run.
+        Skip = "skip",
+        /// The latest of them runs.
+        Once = "once",
+        /// Each of them runs, at most the 100 latest.
+        All = "all",
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ScheduleError {
+    #[error(
+        "the cron expression `{text}` is not valid: {reason}; it has five fields (minute, hour, day of month, month, day of week), such as `0 2 * * *`"
+    )]
+    Cron { text: String, reason: String },
+    #[error(
+        "the cron expression `{0}` does not run within {years} years",
+        years = zoned::YEARS_MAX
+    )]
+    NeverRuns(String),
+    #[error("the time zone `{0}` does not exist; use a name such as `UTC` or `Europe/Berlin`")]
+    TimeZone(String),
+}
+
+/// A cron expression in a time zone.
+#[derive(Clone, Debug)]
+pub struct CronRule {
+    cron: Cron,
+    zone: TimeZone,
+}
+
+impl CronRule {
+    /// Parses an expression of five fields, so that it runs at most once a minute.
+    pub fn parse(cron: &str, timezone: &str) -> Result<Self, ScheduleError> {
+        let shortened = || cron.chars().take(CRON_MAX).collect::<String>();
+        let invalid = |reason: String| ScheduleError::Cron {
+            text: shortened(),
+            reason,
+        };
+        if cron.len() > CRON_MAX {
+            return Err(invalid(format!("it is longer than {CRON_MAX} characters")));
+        }
+        if !cron
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() || byte == b' ')
+        {
+            return Err(invalid("it has characters other than ASCII".to_owned()));
+        }
+        let parser = CronParser::builder()
+            .seconds(Seconds::Disallowed)
+            .year(Year::Disallowed)
+            .build();
+        let cron = parser
+            .parse(cron)
+            .map_err(|error| invalid(reason_of(&error)))?;
+        Ok(Self {
+            cron,
+            zone: find_zone(timezone)?,
+        })
+    }
+
+    /// [`parse`](Self::parse), and an expression that never runs is refused too.
+    pub fn parse_running(
+        cron: &str,
+        timezone: &str,
+        now: Timestamp,
+    ) -> Result<Self, ScheduleError> {
+        let rule = Self::parse(cron, timezone)?;
+        match rule.next_after(now) {
+            Some(_) => Ok(rule),
+            None => Err(ScheduleError::NeverRuns(cron.to_owned())),
+        }
+    }
+
+    /// The first run after a time; `None` if there is none within some years.
+    pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
+        let start = BoundedTime::new(after, &self.zone)?;
+        let next = self.cron.find_next_occurrence(&start, false).ok()?;
+        // The search works with whole seconds.
+        Some(next.timestamp()).filter(|next| *next > after)
+    }
+
+    /// The last run at or before a time.
+    pub fn last_until(&self, until: Timestamp) -> Option<Timestamp> {
+        let start = BoundedTime::new(until, &self.zone)?;
+        let last = self.cron.find_previous_occurrence(&start, true).ok()?;
+        Some(last.timestamp()).filter(|last| *last <= until)
+    }
+
+    /// The next runs after a time.
+    pub fn upcoming(&self, after: Timestamp, count: usize) -> Vec<Timestamp> {
+        let next = |at: &Timestamp| self.next_after(*at);
+        std::iter::successors(self.next_after(after), next)
+            .take(count.min(PREVIEW_MAX))
+            .collect()
+    }
+}
+
+/// What to do about a run that is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DuePlan {
+    /// The run that is made now; `None` if all missed runs are skipped.
+    pub run: Option<Timestamp>,
+    /// The run after it.
+    pub next: Option<Timestamp>,
+}
+
+/// Decides about a run that was due at a time. Runs at or before `due` never run again, whatever the
+/// clock does: the next run is always later.
+pub fn plan(rule: &CronRule, policy: MissedPolicy, due: Timestamp, now: Timestamp) -> DuePlan {
+    let on_time = now.since(due) <= ON_TIME;
+    let run = match policy {
+        _ if on_time => Some(due),
+        MissedPolicy::Skip => None,
+        MissedPolicy::Once => Some(rule.last_until(now).unwrap_or(due).max(due)),
+        MissedPolicy::All => Some(oldest_kept(rule, now).max(due)),
+    };
+    let after = match (run, policy) {
+        (Some(run), _) => run,
+        (None, _) => now.max(due),
+    };
+    DuePlan {
+        run,
+        next: rule.next_after(after),
+    }
+}
+
+/// The oldest of the latest [`MISSED_MAX`] runs.
+fn oldest_kept(rule: &CronRule, now: Timestamp) -> Timestamp {
+    let before = |at: &Timestamp| rule.last_until(at.minus(Duration::from_secs(1)));
+    let runs = std::iter::successors(rule.last_until(now), before);
+    runs.take(MISSED_MAX).last().unwrap_or(now)
+}
+
+fn find_zone(name: &str) -> Result<TimeZone, ScheduleError> {
+    let unknown = || ScheduleError::TimeZone(name.chars().take(TIMEZONE_MAX).collect());
+    if name.len() > TIMEZONE_MAX || !name.is_ascii() {
+        return Err(unknown());
+    }
+    TimeZoneDatabase::bundled().get(name).map_err(|_| unknown())
+}
+
+/// The text of the parser, without its own beginning and end.
+fn reason_of(error: &CronError) -> String {
+    let text = match error {
+        CronError::InvalidPattern(text)
+        | CronError::IllegalCharacters(text)
+        | CronError::ComponentError(text) => text.clone(),
+        other => other.to_string(),
+    };
+    text.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

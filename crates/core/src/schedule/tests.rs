@@ -1,0 +1,255 @@
+use std::time::Instant;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).expect("a time")
+}
+
+fn rule(cron: &str, zone: &str) -> CronRule {
+    CronRule::parse(cron, zone).expect("valid")
+}
+
+fn check_runs(cron: &str, zone: &str, after: &str, expected: &[&str]) {
+    let runs = rule(cron, zone).upcoming(at(after), expected.len());
+    let expected: Vec<_> = expected.iter().map(|text| at(text)).collect();
+    assert_eq!(runs, expected, "{cron} in {zone} after {after}");
+}
+
+#[test]
+fn runs_follow_the_clock_of_the_time_zone() {
+    check_runs(
+        "0 2 * * *",
+        "UTC",
+        "2026-01-01T02:00:00Z",
+        &["2026-01-02T02:00:00Z"],
+    );
+    check_runs(
+        "0 2 * * *",
+        "UTC",
+        "2026-01-01T01:59:59.999Z",
+        &["2026-01-01T02:00:00Z"],
+    );
+    check_runs(
+        "30 9 * * MON-FRI",
+        "America/New_York",
+        "2026-01-02T15:00:00Z",
+        &["2026-01-05T14:30:00Z"],
+    );
+    check_runs(
+        "0 0 29 2 *",
+        "UTC",
+        "2026-01-01T00:00:00Z",
+        &["2028-02-29T00:00:00Z", "2032-02-29T00:00:00Z"],
+    );
+    check_runs(
+        "0 12 L * *",
+        "Asia/Kolkata",
+        "2026-02-01T00:00:00Z",
+        &["2026-02-28T06:30:00Z"],
+    );
+    check_runs(
+        "@daily",
+        "utc",
+        "2026-02-01T00:00:00Z",
+        &["2026-02-02T00:00:00Z"],
+    );
+}
+
+#[test]
+fn in_spring_a_fixed_time_that_does_not_exist_runs_after_the_gap() {
+    // Berlin, 29 March 2026: 02:00 is followed by 03:00, at 01:00 UTC.
+    check_runs(
+        "30 2 * * *",
+        "Europe/Berlin",
+        "2026-03-27T12:00:00Z",
+        &[
+            "2026-03-28T01:30:00Z",
+            "2026-03-29T01:00:00Z",
+            "2026-03-30T00:30:00Z",
+        ],
+    );
+    // An interval goes on as elapsed time does.
+    check_runs(
+        "*/30 * * * *",
+        "Europe/Berlin",
+        "2026-03-29T00:15:00Z",
+        &[
+            "2026-03-29T00:30:00Z",
+            "2026-03-29T01:00:00Z",
+            "2026-03-29T01:30:00Z",
+        ],
+    );
+}
+
+#[test]
+fn in_autumn_a_fixed_time_that_exists_twice_runs_once() {
+    // Berlin, 25 October 2026: 03:00 is followed by 02:00, at 01:00 UTC.
+    check_runs(
+        "30 2 * * *",
+        "Europe/Berlin",
+        "2026-10-24T12:00:00Z",
+        &["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"],
+    );
+    check_runs(
+        "*/30 * * * *",
+        "Europe/Berlin",
+        "2026-10-24T23:45:00Z",
+        &[
+            "2026-10-25T00:00:00Z",
+            "2026-10-25T00:30:00Z",
+            "2026-10-25T01:00:00Z",
+            "2026-10-25T01:30:00Z",
+            "2026-10-25T02:00:00Z",
+        ],
+    );
+}
+
+#[test]
+fn runs_are_at_most_once_a_minute() {
+    let minutes = rule("* * * * *", "UTC").upcoming(at("2026-01-01T00:00:30.500Z"), 3);
+    let expected = [
+        "2026-01-01T00:01:00Z",
+        "2026-01-01T00:02:00Z",
+        "2026-01-01T00:03:00Z",
+    ];
+    assert_eq!(minutes, expected.map(at));
+    for seconds in ["* * * * * *", "0 0 2 * * *", "0 0 2 * * * 2027"] {
+        let refused = CronRule::parse(seconds, "UTC").expect_err(seconds);
+        assert!(refused.to_string().contains("five fields"), "{refused}");
+    }
+}
+
+#[test]
+fn invalid_expressions_and_zones_are_refused_with_their_text() {
+    for cron in [
+        "",
+        "x",
+        "60 * * * *",
+        "* * * *",
+        "* 25 * * *",
+        "@reboot",
+        "* * 32 * *",
+        "é * * * *",
+    ] {
+        let refused = CronRule::parse(cron, "UTC").expect_err(cron).to_string();
+        assert!(
+            refused.starts_with(&format!("the cron expression `{cron}` is not valid: ")),
+            "{refused}"
+        );
+    }
+    assert!(CronRule::parse(&"*".repeat(CRON_MAX + 1), "UTC").is_err());
+    for zone in ["", "Berlin", "Europe/Atlantis", "../etc/passwd", "é"] {
+        let refused = CronRule::parse("0 2 * * *", zone).expect_err(zone);
+        assert_eq!(refused, ScheduleError::TimeZone(zone.to_owned()));
+    }
+}
+
+#[test]
+fn an_expression_that_never_runs_is_refused_quickly() {
+    let now = at("2026-01-01T00:00:00Z");
+    let start = Instant::now();
+    for cron in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "59 23 31 2 *"] {
+        let refused = CronRule::parse_running(cron, "Europe/Berlin", now);
+        assert!(
+            matches!(refused, Err(ScheduleError::NeverRuns(_))),
+            "{cron}"
+        );
+    }
+    assert!(start.elapsed().as_millis() < 500, "{:?}", start.elapsed());
+}
+
+#[test]
+fn the_policy_decides_about_missed_runs() {
+    let hourly = rule("0 * * * *", "UTC");
+    let check = |policy, now: &str, run: Option<&str>, next: &str| {
+        let due = at("2026-01-01T10:00:00Z");
+        let expected = DuePlan {
+            run: run.map(at),
+            next: Some(at(next)),
+        };
+        assert_eq!(
+            plan(&hourly, policy, due, at(now)),
+            expected,
+            "{policy} {now}"
+        );
+    };
+    for policy in MissedPolicy::ALL {
+        // On time, or a little late.
+        check(
+            *policy,
+            "2026-01-01T10:00:00Z",
+            Some("2026-01-01T10:00:00Z"),
+            "2026-01-01T11:00:00Z",
+        );
+        check(
+            *policy,
+            "2026-01-01T10:01:00Z",
+            Some("2026-01-01T10:00:00Z"),
+            "2026-01-01T11:00:00Z",
+        );
+    }
+    let later = "2026-01-01T12:30:00Z";
+    check(MissedPolicy::Skip, later, None, "2026-01-01T13:00:00Z");
+    check(
+        MissedPolicy::Once,
+        later,
+        Some("2026-01-01T12:00:00Z"),
+        "2026-01-01T13:00:00Z",
+    );
+    check(
+        MissedPolicy::All,
+        later,
+        Some("2026-01-01T10:00:00Z"),
+        "2026-01-01T11:00:00Z",
+    );
+    let much_later = "2026-02-01T00:30:00Z";
+    check(
+        MissedPolicy::All,
+        much_later,
+        Some("2026-01-27T21:00:00Z"),
+        "2026-01-27T22:00:00Z",
+    );
+    check(
+        MissedPolicy::Once,
+        much_later,
+        Some("2026-02-01T00:00:00Z"),
+        "2026-02-01T01:00:00Z",
+    );
+}
+
+#[test]
+fn a_clock_that_goes_back_never_repeats_a_run() {
+    let hourly = rule("0 * * * *", "UTC");
+    let due = at("2026-01-01T10:00:00Z");
+    for policy in MissedPolicy::ALL {
+        let planned = plan(&hourly, *policy, due, at("2026-01-01T03:00:00Z"));
+        assert_eq!(planned.next, Some(at("2026-01-01T11:00:00Z")), "{policy}");
+    }
+}
+
+proptest! {
+    /// Hostile expressions: no panic, and every run is later than the one before.
+    #[test]
+    fn any_text_is_an_expression_or_an_error(text in "[0-9*/,LW#?@A-Za-z +-]{0,40}", start in 0_i64..4_000_000_000) {
+        if let Ok(rule) = CronRule::parse(&text, "Europe/Berlin") {
+            let mut last = Timestamp(start * 1_000);
+            for run in rule.upcoming(last, 3) {
+                prop_assert!(run > last);
+                last = run;
+            }
+        }
+    }
+
+    /// The search for the last run agrees with the search for the next one.
+    #[test]
+    fn the_last_run_before_the_next_run_is_the_run_before_it(
+        minute in 0_u8..60, hour in 0_u8..24, start in 1_700_000_000_i64..1_900_000_000,
+    ) {
+        let rule = rule(&format!("{minute} {hour} * * *"), "Europe/Berlin");
+        let runs = rule.upcoming(Timestamp(start * 1_000), 2);
+        prop_assert_eq!(rule.last_until(runs[1].minus(Duration::from_secs(1))), Some(runs[0]));
+    }
+}

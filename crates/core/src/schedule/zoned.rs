@@ -1,0 +1,75 @@
+//! A time in a zone, for the search of cron runs. The search ends some years from its start, so that
+//! an expression that never runs (`0 0 30 2 *`) costs little.
+
+use std::cmp::Ordering;
+
+use croner::{
+    errors::CronError,
+    time::{CivilDateTime, CronDateTime, Resolution, Weekday},
+};
+use jiff::{Zoned, tz::TimeZone};
+
+use crate::timestamp::Timestamp;
+
+/// How far a search goes. 29 February may be eight years away.
+pub(super) const YEARS_MAX: i32 = 10;
+
+#[derive(Clone, Debug)]
+pub(super) struct BoundedTime {
+    time: Zoned,
+    start_year: i32,
+}
+
+impl BoundedTime {
+    pub(super) fn new(at: Timestamp, zone: &TimeZone) -> Option<Self> {
+        let time = jiff::Timestamp::from_millisecond(at.0).ok()?;
+        let time = time.to_zoned(zone.clone());
+        Some(Self {
+            start_year: i32::from(time.year()),
+            time,
+        })
+    }
+
+    pub(super) fn timestamp(&self) -> Timestamp {
+        // The search keeps the fraction of its start.
+        Timestamp(self.time.timestamp().as_second() * 1_000)
+    }
+
+    fn with(&self, time: Zoned) -> Self {
+        Self {
+            time,
+            start_year: self.start_year,
+        }
+    }
+}
+
+impl CronDateTime for BoundedTime {
+    fn to_civil(&self) -> CivilDateTime {
+        self.time.to_civil()
+    }
+
+    fn civil_weekday(&self) -> Weekday {
+        self.time.civil_weekday()
+    }
+
+    fn resolve_civil(&self, civil: CivilDateTime) -> Result<Resolution<Self>, CronError> {
+        if (civil.year() - self.start_year).abs() > YEARS_MAX {
+            return Err(CronError::TimeSearchLimitExceeded);
+        }
+        Ok(match self.time.resolve_civil(civil)? {
+            Resolution::Single(time) => Resolution::Single(self.with(time)),
+            Resolution::Ambiguous(earlier, later) => {
+                Resolution::Ambiguous(self.with(earlier), self.with(later))
+            }
+            Resolution::Gap => Resolution::Gap,
+        })
+    }
+
+    fn checked_add_seconds(&self, seconds: i64) -> Option<Self> {
+        Some(self.with(self.time.checked_add_seconds(seconds)?))
+    }
+
+    fn cmp_instant(&self, other: &Self) -> Ordering {
+        self.time.cmp_instant(&other.time)
+    }
+}

@@ -1,0 +1,292 @@
+//! Turns a verified request into the type and the data of an event.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use serde::Serialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use thiserror::Error;
+
+use super::{
+    SOURCE_EVENTS,
+    rules::{BASE64, places},
+    settings::{TypeRule, VerifyType},
+    verify::{Headers, Verified},
+};
+use crate::{
+    event::PAYLOAD_BYTES_MAX,
+    id::Id,
+    json_text::{JsonText, JsonTextError},
+    timestamp::Timestamp,
+};
+
+/// Largest body of a request, in bytes.
+pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
+/// Bytes that `_source` and the wrapping of a body may add to the data of an event.
+pub const ADDED_BYTES_MAX: usize = 16 * 1024;
+/// The member of the data that says where the event comes from.
+pub const SOURCE_MEMBER: &str = "_source";
+/// Longest last part of an event's type. With it, the whole type fits into a pattern.
+const TYPE_MAX: usize = 64;
+/// The last part of the type if the request has none.
+const TYPE_DEFAULT: &str = "event";
+/// Characters of a header's value in `_source`.
+const HEADER_VALUE_MAX: usize = 512;
+/// Characters of a challenge that is answered.
+const CHALLENGE_MAX: usize = 1_024;
+
+/// The settings of a source that decide about its events.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRule<'a> {
+    pub id: Id,
+    pub name: &'a str,
+    pub verify: VerifyType,
+    pub event_type: &'a TypeRule,
+    /// Headers that are copied into `_source`, in addition to the provider's.
+    pub headers: &'a [String],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RequestError {
+    #[error("the body is not valid: {0}")]
+    Json(#[from] JsonTextError),
+    #[error("the body is no UTF-8 text, but its type is `application/json`")]
+    NotText,
+    #[error("the event would have {0} bytes; at most {max} are allowed", max = PAYLOAD_BYTES_MAX + ADDED_BYTES_MAX)]
+    TooLarge(usize),
+}
+
+/// What a verified request means.
+#[derive(Clone, Debug)]
+pub enum Request {
+    Event(SourceEvent),
+    /// Slack asks whether this server owns the URL. The answer is this text.
+    Challenge(String),
+}
+
+/// The event of a request.
+#[derive(Clone, Debug)]
+pub struct SourceEvent {
+    pub event_type: String,
+    pub data: JsonText,
+    pub delivery: DeliveryKey,
+}
+
+/// What makes two deliveries the same delivery.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeliveryKey {
+    /// The sender's id.
+    Id(String),
+    /// The body: the sender has no id that a signature covers.
+    Body,
+    /// Every request is a new delivery: there is no signature that could be replayed.
+    None,
+}
+
+/// Reads a verified request.
+pub fn read(
+    rule: &EventRule<'_>,
+    verified: &Verified,
+    headers: &impl Headers,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<Request, RequestError> {
+    let content = read_body(headers.find("content-type"), body)?;
+    if rule.verify == VerifyType::Slack
+        && find_text(&content, "type").as_deref() == Some("url_verification")
+        && let Some(challenge) = find_text(&content, "challenge")
+    {
+        return Ok(Request::Challenge(
+            challenge.chars().take(CHALLENGE_MAX).collect(),
+        ));
+    }
+    let delivery = delivery_of(rule.verify, verified, headers, &content);
+    let last = type_of(rule, headers, &content);
+    let about = about(rule, headers, &delivery, now);
+    let data = with_source(content, &about)?;
+    let bytes = data.as_str().len();
+    if bytes > PAYLOAD_BYTES_MAX + ADDED_BYTES_MAX {
+        return Err(RequestError::TooLarge(bytes));
+    }
+    Ok(Request::Event(SourceEvent {
+        event_type: format!("{SOURCE_EVENTS}{}.{last}", rule.name),
+        data,
+        delivery,
+    }))
+}
+
+/// The body as a JSON object. Anything else than an object is wrapped as `{"body": …}`.
+fn read_body(content_type: Option<&str>, body: &[u8]) -> Result<JsonText, RequestError> {
+    let essence = content_type.and_then(|text| text.split(';').next());
+    let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = essence == "application/json" || essence.ends_with("+json");
+    if essence == "application/x-www-form-urlencoded" {
+        return Ok(JsonText::from(&Value::Object(read_form(body))));
+    }
+    let Ok(text) = str::from_utf8(body) else {
+        return match is_json {
+            true => Err(RequestError::NotText),
+            false => Ok(JsonText::from(&json!({"body_base64": BASE64.encode(body)}))),
+        };
+    };
+    if text.trim().is_empty() {
+        return Ok(JsonText::from(&json!({})));
+    }
+    match JsonText::parse(text) {
+        Ok(object) if object.is_object() => Ok(object),
+        Ok(other) => Ok(wrap(&other)),
+        Err(error) if is_json => Err(error.into()),
+        Err(_) => Ok(JsonText::from(&json!({ "body": text }))),
+    }
+}
+
+fn wrap(body: &JsonText) -> JsonText {
+    let text = format!("{{\"body\":{}}}", body.as_str());
+    JsonText::parse(&text).unwrap_or_else(|_| JsonText::from(&json!({"body": body.as_str()})))
+}
+
+/// The fields of a form: a text, or a list of texts for a repeated field. Slack and GitHub write JSON
+/// into the field `payload`.
+fn read_form(body: &[u8]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for (name, value) in form_urlencoded::parse(body) {
+        let parsed = match name == "payload" {
+            true => serde_json::from_str::<Value>(&value).ok(),
+            false => None,
+        };
+        let value = parsed
+            .filter(Value::is_object)
+            .unwrap_or_else(|| Value::String(value.into_owned()));
+        match fields.get_mut(name.as_ref()) {
+            None => drop(fields.insert(name.into_owned(), value)),
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+    }
+    fields
+}
+
+/// The text at a path such as `event.type`.
+fn find_text(content: &JsonText, path: &str) -> Option<String> {
+    let mut raw = content.as_str();
+    for name in path.split('.') {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_str(raw).ok()?;
+        raw = members.get(name)?.get();
+    }
+    serde_json::from_str::<String>(raw).ok()
+}
+
+fn type_of(rule: &EventRule<'_>, headers: &impl Headers, content: &JsonText) -> String {
+    let settings = rule.event_type;
+    let places = places(rule.verify);
+    let given = if let Some(fixed) = &settings.fixed {
+        Some(fixed.clone())
+    } else if let Some(header) = &settings.header {
+        headers
+            .find(&header.to_ascii_lowercase())
+            .map(str::to_owned)
+    } else if let Some(path) = &settings.body {
+        find_text(content, path)
+    } else {
+        let header = places.type_header.and_then(|name| headers.find(name));
+        let mut paths = places.type_paths.iter();
+        header
+            .map(str::to_owned)
+            .or_else(|| paths.find_map(|path| find_text(content, path)))
+    };
+    event_type_part(&given.unwrap_or_default())
+}
+
+/// The last part of an event's type: lower case, `/` and `:` are dots, and any other character that an
+/// event type cannot have is `_`.
+fn event_type_part(given: &str) -> String {
+    let character = |c: char| match c.to_ascii_lowercase() {
+        '/' | ':' | '.' => '.',
+        c if c.is_ascii_alphanumeric() || c == '_' || c == '-' => c,
+        _ => '_',
+    };
+    let text: String = given.trim().chars().take(TYPE_MAX).map(character).collect();
+    let segments: Vec<&str> = text.split('.').filter(|part| !part.is_empty()).collect();
+    match segments.is_empty() {
+        true => TYPE_DEFAULT.to_owned(),
+        false => segments.join("."),
+    }
+}
+
+fn delivery_of(
+    kind: VerifyType,
+    verified: &Verified,
+    headers: &impl Headers,
+    content: &JsonText,
+) -> DeliveryKey {
+    let places = places(kind);
+    let in_body = || find_text(content, places.id_path?);
+    let in_header = || headers.find(places.id_header?).map(str::to_owned);
+    let id = verified
+        .signed_id
+        .clone()
+        .or_else(in_body)
+        .or_else(in_header);
+    match (id, kind) {
+        (Some(id), _) if !id.is_empty() => DeliveryKey::Id(id),
+        (_, VerifyType::Basic | VerifyType::None) => DeliveryKey::None,
+        _ => DeliveryKey::Body,
+    }
+}
+
+/// The member `_source`.
+#[derive(Serialize)]
+struct About<'a> {
+    id: Id,
+    name: &'a str,
+    verify: VerifyType,
+    received_at: Timestamp,
+    delivery_id: Option<&'a str>,
+    headers: BTreeMap<String, String>,
+}
+
+fn about<'a>(
+    rule: &EventRule<'a>,
+    headers: &impl Headers,
+    delivery: &'a DeliveryKey,
+    now: Timestamp,
+) -> About<'a> {
+    let usual = ["content-type", "user-agent"].into_iter();
+    let provider = places(rule.verify).headers.iter().copied();
+    let selected = rule.headers.iter().map(String::as_str);
+    let copied = usual.chain(provider).chain(selected).filter_map(|name| {
+        let name = name.to_ascii_lowercase();
+        let value = headers.find(&name)?;
+        Some((name, value.chars().take(HEADER_VALUE_MAX).collect()))
+    });
+    About {
+        id: rule.id,
+        name: rule.name,
+        verify: rule.verify,
+        received_at: now,
+        delivery_id: match delivery {
+            DeliveryKey::Id(id) => Some(id),
+            DeliveryKey::Body | DeliveryKey::None => None,
+        },
+        headers: copied.collect(),
+    }
+}
+
+/// Adds `_source` to an object. A member of this name that the sender wrote is removed.
+fn with_source(content: JsonText, about: &About<'_>) -> Result<JsonText, RequestError> {
+    let about = serde_json::to_string(about).expect("texts and times are JSON");
+    let mut text = content.as_str().to_owned();
+    if let Ok(mut members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(content.as_str())
+        && members.remove(SOURCE_MEMBER).is_some()
+    {
+        text = serde_json::to_string(&members).expect("members of JSON are JSON");
+    }
+    text.pop();
+    let comma = if text == "{" { "" } else { "," };
+    let text = format!("{text}{comma}\"{SOURCE_MEMBER}\":{about}}}");
+    // Fails if a form contains JSON that nests too deep.
+    Ok(JsonText::parse(&text)?)
+}
+
+#[cfg(test)]
+mod tests;

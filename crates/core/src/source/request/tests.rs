@@ -1,0 +1,312 @@
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::*;
+
+struct Sent(HashMap<&'static str, String>);
+
+impl Headers for Sent {
+    fn find(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+fn read_as(
+    kind: VerifyType,
+    event_type: &TypeRule,
+    headers: &[(&'static str, &str)],
+    body: &[u8],
+) -> Result<Request, RequestError> {
+    let headers = headers
+        .iter()
+        .map(|&(name, value)| (name, value.to_owned()));
+    let rule = EventRule {
+        id: Id(Uuid::nil()),
+        name: "shop",
+        verify: kind,
+        event_type,
+        headers: &["X-Extra".to_owned()],
+    };
+    let verified = Verified { signed_id: None };
+    read(
+        &rule,
+        &verified,
+        &Sent(headers.collect()),
+        body,
+        Timestamp(0),
+    )
+}
+
+fn event(kind: VerifyType, headers: &[(&'static str, &str)], body: &str) -> SourceEvent {
+    match read_as(kind, &TypeRule::default(), headers, body.as_bytes()) {
+        Ok(Request::Event(event)) => event,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn data(event: &SourceEvent) -> Value {
+    serde_json::from_str(event.data.as_str()).expect("JSON")
+}
+
+#[test]
+fn the_type_comes_from_the_providers_place() {
+    let check = |kind, headers: &[(&'static str, &str)], body, expected: &str| {
+        assert_eq!(
+            event(kind, headers, body).event_type,
+            format!("source.shop.{expected}")
+        );
+    };
+    check(
+        VerifyType::Github,
+        &[JSON, ("x-github-event", "pull_request")],
+        "{}",
+        "pull_request",
+    );
+    check(
+        VerifyType::Gitlab,
+        &[JSON, ("x-gitlab-event", "Push Hook")],
+        "{}",
+        "push_hook",
+    );
+    check(
+        VerifyType::Shopify,
+        &[JSON, ("x-shopify-topic", "orders/create")],
+        "{}",
+        "orders.create",
+    );
+    check(
+        VerifyType::Stripe,
+        &[JSON],
+        r#"{"type":"invoice.paid"}"#,
+        "invoice.paid",
+    );
+    let mention = r#"{"type":"event_callback","event":{"type":"app_mention"}}"#;
+    check(VerifyType::Slack, &[JSON], mention, "app_mention");
+    check(
+        VerifyType::Slack,
+        &[FORM],
+        "command=%2Fdeploy&text=now",
+        "deploy",
+    );
+    let action = "payload=%7B%22type%22%3A%22block_actions%22%7D";
+    check(VerifyType::Slack, &[FORM], action, "block_actions");
+    check(
+        VerifyType::Standard,
+        &[JSON],
+        r#"{"type":"user.created"}"#,
+        "user.created",
+    );
+    check(VerifyType::Hmac, &[JSON], r#"{"type":7}"#, "event");
+    check(VerifyType::None, &[], "", "event");
+}
+
+#[test]
+fn a_setting_chooses_another_place_of_the_type() {
+    let read = |rule: TypeRule| {
+        let headers = [JSON, ("x-kind", "..A b/é:")];
+        let body = br#"{"a":{"b":"from.body"}}"#;
+        match read_as(VerifyType::None, &rule, &headers, body) {
+            Ok(Request::Event(event)) => event.event_type,
+            other => panic!("{other:?}"),
+        }
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let rule = TypeRule {
+        header: some("X-Kind"),
+        ..TypeRule::default()
+    };
+    assert_eq!(read(rule), "source.shop.a_b._");
+    let rule = TypeRule {
+        body: some("a.b"),
+        ..TypeRule::default()
+    };
+    assert_eq!(read(rule), "source.shop.from.body");
+    let rule = TypeRule {
+        body: some("a.b.c"),
+        ..TypeRule::default()
+    };
+    assert_eq!(read(rule), "source.shop.event");
+    let rule = TypeRule {
+        fixed: some(&"x".repeat(100)),
+        ..TypeRule::default()
+    };
+    assert_eq!(read(rule), format!("source.shop.{}", "x".repeat(TYPE_MAX)));
+}
+
+#[test]
+fn a_body_becomes_an_object() {
+    let check = |headers: &[(&'static str, &str)], body, expected: Value| {
+        let mut found = data(&event(VerifyType::None, headers, body));
+        let members = found.as_object_mut().expect("an object");
+        members.remove(SOURCE_MEMBER).expect("always there");
+        assert_eq!(found, expected);
+    };
+    check(&[JSON], r#"{"a":1}"#, json!({"a": 1}));
+    check(&[JSON], "[1,2]", json!({"body": [1, 2]}));
+    check(&[JSON], "", json!({}));
+    check(
+        &[("content-type", "text/plain")],
+        "hello",
+        json!({"body": "hello"}),
+    );
+    check(&[], "7", json!({"body": 7}));
+    check(
+        &[FORM],
+        "a=1&b=x+y&a=2",
+        json!({"a": ["1", "2"], "b": "x y"}),
+    );
+    check(
+        &[FORM],
+        "payload=%7B%22a%22%3A1%7D",
+        json!({"payload": {"a": 1}}),
+    );
+    check(&[FORM], "payload=%7B", json!({"payload": "{"}));
+    let bytes = read_as(VerifyType::None, &TypeRule::default(), &[], &[0xff, 0]);
+    let Ok(Request::Event(event)) = bytes else {
+        panic!("an event")
+    };
+    assert_eq!(data(&event)["body_base64"], "/wA=");
+}
+
+#[test]
+fn numbers_keep_all_their_digits() {
+    let event = event(
+        VerifyType::None,
+        &[JSON],
+        r#"{"id": 820982911946154508123, "x": 1.10}"#,
+    );
+    let text = event.data.as_str();
+    assert!(
+        text.starts_with(r#"{"id":820982911946154508123,"x":1.10,"_source":"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn malformed_json_is_refused_if_it_claims_to_be_json() {
+    let read = |body: &[u8]| read_as(VerifyType::None, &TypeRule::default(), &[JSON], body);
+    assert!(matches!(read(b"{"), Err(RequestError::Json(_))));
+    assert!(matches!(
+        read(br#"{"a":1,"a":2}"#),
+        Err(RequestError::Json(_))
+    ));
+    assert!(matches!(read(&[0xff]), Err(RequestError::NotText)));
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    assert!(matches!(read(deep.as_bytes()), Err(RequestError::Json(_))));
+    let nested = format!("{}1{}", "{\"a\":".repeat(126), "}".repeat(126));
+    let form: String = form_urlencoded::Serializer::new(String::new())
+        .append_pair("payload", &nested)
+        .append_pair("payload", &nested)
+        .finish();
+    // Deeper than an event may be, or not: never a panic.
+    let _ = read_as(
+        VerifyType::None,
+        &TypeRule::default(),
+        &[FORM],
+        form.as_bytes(),
+    );
+    let large = format!("\"{}\"", "\u{1}".repeat(60_000));
+    let read = read_as(
+        VerifyType::None,
+        &TypeRule::default(),
+        &[],
+        large.as_bytes(),
+    );
+    assert!(matches!(read, Err(RequestError::TooLarge(_))));
+}
+
+#[test]
+fn the_source_is_always_ours() {
+    let headers = [
+        JSON,
+        ("x-extra", "7"),
+        ("x-other", "8"),
+        ("user-agent", "curl"),
+    ];
+    let event = event(
+        VerifyType::None,
+        &headers,
+        r#"{"_source":{"name":"fake"},"a":1}"#,
+    );
+    let found = data(&event);
+    assert_eq!(found["a"], 1);
+    assert_eq!(found["_source"]["name"], "shop");
+    assert_eq!(found["_source"]["verify"], "none");
+    assert_eq!(
+        found["_source"]["headers"],
+        json!({"content-type": "application/json", "user-agent": "curl", "x-extra": "7"})
+    );
+}
+
+#[test]
+fn a_delivery_is_known_by_its_signed_id_or_its_body() {
+    let check = |kind, headers: &[(&'static str, &str)], body, expected| {
+        assert_eq!(event(kind, headers, body).delivery, expected, "{kind}");
+    };
+    let id = |text: &str| DeliveryKey::Id(text.to_owned());
+    // GitHub does not sign `X-GitHub-Delivery`: a replay could have any id.
+    check(
+        VerifyType::Github,
+        &[JSON, ("x-github-delivery", "d")],
+        "{}",
+        DeliveryKey::Body,
+    );
+    check(
+        VerifyType::Shopify,
+        &[JSON, ("x-shopify-webhook-id", "d")],
+        "{}",
+        DeliveryKey::Body,
+    );
+    check(
+        VerifyType::Stripe,
+        &[JSON],
+        r#"{"id":"evt_1"}"#,
+        id("evt_1"),
+    );
+    check(
+        VerifyType::Slack,
+        &[JSON],
+        r#"{"event_id":"Ev1"}"#,
+        id("Ev1"),
+    );
+    check(
+        VerifyType::Slack,
+        &[FORM],
+        "command=%2Fx",
+        DeliveryKey::Body,
+    );
+    check(
+        VerifyType::Gitlab,
+        &[JSON, ("idempotency-key", "k")],
+        "{}",
+        id("k"),
+    );
+    check(VerifyType::Gitlab, &[JSON], "{}", DeliveryKey::Body);
+    check(
+        VerifyType::Hmac,
+        &[JSON, ("idempotency-key", "k")],
+        "{}",
+        DeliveryKey::Body,
+    );
+    check(VerifyType::None, &[JSON], "{}", DeliveryKey::None);
+    check(
+        VerifyType::Basic,
+        &[JSON, ("idempotency-key", "k")],
+        "{}",
+        id("k"),
+    );
+}
+
+#[test]
+fn only_slack_gets_an_answer_to_its_challenge() {
+    let body = r#"{"type":"url_verification","challenge":"3eZbrw1aBm2r"}"#;
+    let read = |kind| read_as(kind, &TypeRule::default(), &[JSON], body.as_bytes());
+    assert!(
+        matches!(read(VerifyType::Slack), Ok(Request::Challenge(text)) if text == "3eZbrw1aBm2r")
+    );
+    assert!(matches!(read(VerifyType::None), Ok(Request::Event(_))));
+}

@@ -1,0 +1,84 @@
+//! The problems of sources and schedules.
+
+use http::StatusCode;
+
+use super::{super::failures::VERIFICATION_FAILED, ApiError};
+use crate::{
+    events::emit::EmitServiceError,
+    schedules::ScheduleServiceError,
+    sources::{ReceiveError, SourceError},
+};
+
+impl From<SourceError> for ApiError {
+    fn from(error: SourceError) -> Self {
+        let detail = error.to_string();
+        match error {
+            SourceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            SourceError::Name(_) => Self::bad_request("invalid_name", detail),
+            SourceError::NameTaken(_) => Self::conflict("name_taken", detail),
+            SourceError::Settings(_) => Self::bad_request("invalid_settings", detail),
+            SourceError::Invalid(_) => Self::bad_request("invalid", detail),
+            SourceError::Conflict(_) | SourceError::Secret(_) => Self::conflict("conflict", detail),
+            SourceError::Quota(exceeded) => exceeded.into(),
+            SourceError::Emit(error) => error.into(),
+            SourceError::Busy(error) => error.into(),
+            SourceError::Identity(error) => error.into(),
+            SourceError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ScheduleServiceError> for ApiError {
+    fn from(error: ScheduleServiceError) -> Self {
+        use ScheduleServiceError as Error;
+        let detail = error.to_string();
+        match error {
+            Error::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            Error::Name(_) => Self::bad_request("invalid_name", detail),
+            Error::NameTaken(_) => Self::conflict("name_taken", detail),
+            Error::Schedule(_) => Self::bad_request("invalid_schedule", detail),
+            Error::Payload(error) => EmitServiceError::from(error).into(),
+            Error::Invalid(_) => Self::bad_request("invalid", detail),
+            Error::Quota(exceeded) => exceeded.into(),
+            Error::Emit(error) => error.into(),
+            Error::Identity(error) => error.into(),
+            Error::Store(error) => error.into(),
+        }
+    }
+}
+
+/// The sender learns no more than it needs: the owner sees the reason.
+impl From<ReceiveError> for ApiError {
+    fn from(error: ReceiveError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ReceiveError::Inactive => Self::not_found("the path"),
+            ReceiveError::AddressLimited { retry_after } | ReceiveError::Busy { retry_after } => {
+                Self::rate_limited(detail, retry_after)
+            }
+            ReceiveError::Rejected(_) => Self::new(
+                StatusCode::UNAUTHORIZED,
+                // The document does not contain `/in`, so only this line uses the code.
+                VERIFICATION_FAILED.1,
+                "the request could not be verified; the owner of this URL sees the reason in the list of its requests",
+            ),
+            ReceiveError::Request(_) => match error.status() {
+                413 => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail),
+                _ => Self::bad_request("invalid_body", detail),
+            },
+            ReceiveError::Secret(ref secret) => Self::internal(secret),
+            ReceiveError::Owner(_) => Self::forbidden(
+                "permission_denied",
+                "the owner of this URL may not emit events at the moment",
+            ),
+            ReceiveError::Emit(error) => error.into(),
+            ReceiveError::Compute(error) => error.into(),
+            ReceiveError::Body { status, .. } => match status {
+                413 => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail),
+                408 => Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail),
+                503 => Self::unavailable("too_many_unfinished_bodies", detail),
+                _ => Self::bad_request("invalid_body", detail),
+            },
+        }
+    }
+}

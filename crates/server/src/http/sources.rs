@@ -1,0 +1,200 @@
+//! `/api/sources`, and `/in`, to which other services send requests.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::{Extension, OriginalUri, Path, Request, rejection::PathRejection},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, header};
+use serde_json::json;
+use svc_core::{SourceId, source::request::BODY_BYTES_MAX};
+use svc_protocol::api::{
+    NewSource, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation, SourceTest,
+    SourceTestResult, Sources,
+};
+use svc_store::PageRequest;
+
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Accepted, Created, Json, NoContent, PathId, Submission, read_body},
+    listen::{Peer, client_address, is_secure},
+    operations::path_not_found,
+};
+use crate::{
+    app::App,
+    identity::Caller,
+    limits::Account,
+    sources::{Inbound, KnownSource, ReceiveError, Received},
+};
+
+/// The path of inbound requests.
+pub const INBOUND_PATH: &str = "/in/{token}";
+/// Time for the body of an inbound request to arrive.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sources>> {
+    Ok(Json(app.sources.list(&caller, page).await?.into_list()))
+}
+
+pub async fn create(
+    app: App,
+    caller: Caller,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Json(new): Json<NewSource>,
+) -> ApiResult<Created<Source>> {
+    let mut created = app.sources.create(&caller, new).await?;
+    created.source.url = Some(inbound_url(&app, peer, &headers, &created.token));
+    Ok(Created(created.source))
+}
+
+pub async fn get(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<SourceId>,
+) -> ApiResult<Json<Source>> {
+    Ok(Json(app.sources.get(&caller, id).await?))
+}
+
+pub async fn patch(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<SourceId>,
+    Json(patch): Json<SourcePatch>,
+) -> ApiResult<Json<Source>> {
+    Ok(Json(app.sources.patch(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<SourceId>,
+) -> ApiResult<NoContent> {
+    app.sources.delete(&caller, id).await?;
+    Ok(NoContent)
+}
+
+pub async fn rotate(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<SourceId>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Json(request): Json<RotateSource>,
+) -> ApiResult<Json<SourceRotation>> {
+    let mut rotation = app.sources.rotate(&caller, id, request).await?;
+    let url = rotation.url.take();
+    rotation.url = url.map(|token| inbound_url(&app, peer, &headers, &token));
+    Ok(Json(rotation))
+}
+
+pub async fn requests(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<SourceId>,
+) -> ApiResult<Json<SourceRequests>> {
+    Ok(Json(app.sources.requests(&caller, id).await?))
+}
+
+pub async fn test(
+    app: App,
+    PathId(id): PathId<SourceId>,
+    Submission { caller, body }: Submission<SourceTest>,
+) -> ApiResult<Json<SourceTestResult>> {
+    Ok(Json(app.sources.test(&caller, id, body).await?))
+}
+
+/// An inbound request. Needs no credential: the path contains a secret, and the source verifies the
+/// request.
+pub async fn receive(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    OriginalUri(uri): OriginalUri,
+    token: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    let unknown = || path_not_found(&uri).into_response();
+    // A path that is not UTF-8 contains no secret of ours.
+    let Ok(Path(token)) = token else {
+        return unknown();
+    };
+    let Some(source) = find(&app, &token).await else {
+        return unknown();
+    };
+    match handle(&app, &source, peer, request).await {
+        Ok(Received::Event(emitted)) => Accepted(emitted).into_response(),
+        Ok(Received::Challenge(challenge)) => {
+            Json(json!({ "challenge": challenge })).into_response()
+        }
+        Err(ReceiveError::Inactive) => unknown(),
+        Err(error) => ApiError::from(error).into_response(),
+    }
+}
+
+/// In a zone, another server may just have created the source.
+async fn find(app: &App, token: &str) -> Option<Arc<KnownSource>> {
+    let find = || {
+        let found = app.sources.table.find(token)?;
+        // The sources of a user who is not active do not exist.
+        let owner = app.directory.find_user(found.owner());
+        owner.is_some_and(|owner| owner.active).then_some(found)
+    };
+    if let Some(found) = find() {
+        return Some(found);
+    }
+    if !app.store.is_shared() || !is_source_token(token) {
+        return None;
+    }
+    app.catch_up.now().await;
+    find()
+}
+
+fn is_source_token(token: &str) -> bool {
+    use svc_core::credential::CredentialKind;
+    CredentialKind::recognise(token) == Some(CredentialKind::SourceUrl)
+}
+
+async fn handle(
+    app: &App,
+    source: &Arc<KnownSource>,
+    peer: Peer,
+    request: Request,
+) -> Result<Received, ReceiveError> {
+    let (parts, body) = request.into_parts();
+    let address = client_address(peer, &parts.headers, &app.trusted_proxies);
+    app.sources.admit(source, address)?;
+    // Counted for the owner, so that no other user's bodies wait for those of this URL.
+    let reservation = app.bodies.begin(Account::User(source.owner()));
+    let read = read_body(body, BODY_BYTES_MAX, BODY_TIME_MAX, reservation).await;
+    let body = read.map_err(|error| {
+        let error = ReceiveError::Body {
+            status: error.status(),
+            detail: error.detail().to_owned(),
+        };
+        app.sources.note_unreadable(source, address, &error);
+        error
+    })?;
+    let inbound = Inbound {
+        address,
+        headers: parts.headers,
+        body: body.bytes,
+    };
+    app.sources.receive(source, inbound).await
+}
+
+/// The URL of a source: with the public address of the server, or else with the address that the caller
+/// used.
+fn inbound_url(app: &App, peer: Peer, headers: &HeaderMap, token: &str) -> String {
+    let origin = app.public_origin.clone().unwrap_or_else(|| {
+        let host = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
+        let scheme = match is_secure(peer, headers, &app.trusted_proxies) {
+            true => "https",
+            false => "http",
+        };
+        format!("{scheme}://{}", host.unwrap_or("localhost"))
+    });
+    format!("{origin}/in/{token}")
+}

@@ -1,0 +1,45 @@
+//! Schedules: events at the times of a cron expression.
+//!
+//! Parts: `service` manages schedules, `runs` makes the runs that are due.
+//!
+//! Invariants: each run of a schedule has at most one event, in the whole zone and through crashes: the
+//! transaction that writes the event also moves the schedule from this run to the next one, and fails if
+//! the schedule is no longer there. A run at or before the last one never happens again, whatever the
+//! clock does. The owner's permission to emit is checked at each run. While there are no schedules,
+//! nothing wakes up.
+
+mod error;
+mod runs;
+mod service;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use svc_clock::Clock;
+use svc_core::Quotas;
+use svc_store::Store;
+use tokio::sync::Notify;
+
+pub use self::error::ScheduleServiceError;
+use crate::{events::emit::Emitter, identity::CallerWriter, metrics::Metrics};
+
+/// The service behind `/api/schedules`, and the runs of all schedules.
+pub struct Schedules {
+    pub store: Store,
+    pub writer: CallerWriter,
+    pub events: Arc<Emitter>,
+    pub metrics: Arc<Metrics>,
+    pub clock: Clock,
+    pub quotas: Quotas,
+    /// Notified when the next run of a schedule may have changed.
+    pub changed: Notify,
+}
+
+impl Schedules {
+    /// Makes [`Self::run`] look at the schedules again: another server of the zone changed one.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+}

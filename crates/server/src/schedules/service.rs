@@ -1,0 +1,300 @@
+//! Management of schedules: create, change, delete, list, preview, run now. A user manages their own
+//! schedules only. Every change and its audit entry are one transaction.
+
+use serde_json::{Value, json, value::RawValue};
+use svc_core::{
+    Quota, ScheduleId, Timestamp,
+    event::{EmitError, check_payload},
+    json_text::JsonText,
+    schedule::{CronRule, PREVIEW_MAX},
+    source::check_event_name,
+};
+use svc_protocol::api::{
+    DESCRIPTION_MAX, EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch,
+};
+use svc_store::{
+    Page, PageRequest, StoreError, Tx,
+    audit::{self, Entry},
+    schedules::{self, ScheduleRow},
+    zone_changes::{self, ZoneChange},
+};
+use uuid::Uuid;
+
+use super::{Schedules, error::ScheduleServiceError, runs::run_event};
+use crate::{
+    events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
+    identity::{Caller, check_one_more},
+};
+
+type Result<T> = std::result::Result<T, ScheduleServiceError>;
+
+/// Bytes of the payload of a schedule. Each run stores it again.
+const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
+/// Runs that a preview shows, unless the request says otherwise.
+const PREVIEW_DEFAULT: u32 = 5;
+
+impl Schedules {
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Schedule>> {
+        let owner = caller.user.id;
+        let rows = self
+            .store
+            .read_list(owner, move |tx| schedules::list(tx, owner, page));
+        Ok(rows.await?.map(record))
+    }
+
+    pub async fn get(&self, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
+        Ok(record(self.read_own(caller, id).await?))
+    }
+
+    pub async fn create(&self, caller: &Caller, new: NewSchedule) -> Result<Schedule> {
+        let now = self.clock.now();
+        let rule = CronRule::parse_running(&new.cron, &new.timezone, now)?;
+        let row = ScheduleRow {
+            id: ScheduleId(Uuid::now_v7()),
+            owner_id: caller.user.id,
+            name: new.name,
+            description: new.description,
+            cron: new.cron,
+            timezone: new.timezone,
+            payload: check_schedule_payload(new.payload.as_deref())?,
+            missed: new.missed,
+            active: new.active,
+            next_at: rule.next_after(now).filter(|_| new.active),
+            last_at: None,
+            last_event_id: None,
+            failure: None,
+            created_at: now,
+        };
+        check(&row)?;
+        let (inserted, quotas) = (row.clone(), self.quotas);
+        self.writer
+            .write(caller, move |tx, caller| {
+                let owner = caller.user.id;
+                let has = schedules::count(tx, owner)?;
+                check_one_more::<ScheduleServiceError>(tx, &quotas, owner, Quota::Schedules, has)?;
+                check_name_free(tx, &inserted)?;
+                schedules::insert(tx, &inserted)?;
+                finish(
+                    tx,
+                    caller,
+                    "schedule.created",
+                    &inserted,
+                    describe(&inserted),
+                )
+            })
+            .await?;
+        self.wake();
+        Ok(record(row))
+    }
+
+    /// Applies a merge patch. A new time, and a schedule that becomes active, count from now: nothing is
+    /// made up for.
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: ScheduleId,
+        patch: SchedulePatch,
+    ) -> Result<Schedule> {
+        let now = self.clock.now();
+        let row = self
+            .writer
+            .write(caller, move |tx, caller| {
+                let before = own(tx, caller, id)?;
+                let after = patched(&before, patch, now)?;
+                check_name_free(tx, &after)?;
+                schedules::update(tx, &after)?;
+                finish(tx, caller, "schedule.updated", &after, describe(&after))?;
+                Ok::<_, ScheduleServiceError>(after)
+            })
+            .await?;
+        self.wake();
+        Ok(record(row))
+    }
+
+    pub async fn delete(&self, caller: &Caller, id: ScheduleId) -> Result<()> {
+        self.writer
+            .write(caller, move |tx, caller| {
+                let row = own(tx, caller, id)?;
+                schedules::delete(tx, id)?;
+                finish(
+                    tx,
+                    caller,
+                    "schedule.deleted",
+                    &row,
+                    json!({"name": row.name}),
+                )
+            })
+            .await
+    }
+
+    /// Emits the event of a schedule at once, in addition to its runs.
+    pub async fn run_now(&self, caller: &Caller, id: ScheduleId) -> Result<EmittedEvent> {
+        let row = self.read_own(caller, id).await?;
+        let (r#type, data) = run_event(&row, None, self.clock.now());
+        let event = ServiceEvent {
+            r#type,
+            data,
+            origin: Origin::Any,
+        };
+        // The caller, not only the owner: a token that was revoked meanwhile emits nothing.
+        let caller = caller.clone().with_needs(EMIT_NEEDS);
+        match self.events.emit_for(&caller, event).await? {
+            Emission::New(emitted) | Emission::Repeated(emitted) => Ok(emitted),
+            Emission::AlreadyRan => Err(EmitServiceError::from(StoreError::NoRow).into()),
+        }
+    }
+
+    /// The next runs of a schedule, whether it is active or not.
+    pub async fn next_runs(
+        &self,
+        caller: &Caller,
+        id: ScheduleId,
+        count: Option<u32>,
+    ) -> Result<NextRuns> {
+        let row = self.read_own(caller, id).await?;
+        self.preview(&row.cron, &row.timezone, count)
+    }
+
+    /// The next runs of a cron expression.
+    pub fn preview(&self, cron: &str, timezone: &str, count: Option<u32>) -> Result<NextRuns> {
+        let count = count.unwrap_or(PREVIEW_DEFAULT);
+        if !(1..=PREVIEW_MAX).contains(&(count as usize)) {
+            let text = format!("`count` is {count}; it must be between 1 and {PREVIEW_MAX}");
+            return Err(ScheduleServiceError::Invalid(text));
+        }
+        let now = self.clock.now();
+        let rule = CronRule::parse_running(cron, timezone, now)?;
+        Ok(NextRuns {
+            runs: rule.upcoming(now, count as usize),
+        })
+    }
+
+    async fn read_own(&self, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
+        let caller = caller.clone();
+        let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
+        found.await?
+    }
+}
+
+fn patched(before: &ScheduleRow, patch: SchedulePatch, now: Timestamp) -> Result<ScheduleRow> {
+    let mut after = before.clone();
+    if let Some(name) = patch.name {
+        after.name = name;
+    }
+    if let Some(description) = patch.description {
+        after.description = description;
+    }
+    if let Some(cron) = patch.cron {
+        after.cron = cron;
+    }
+    if let Some(timezone) = patch.timezone {
+        after.timezone = timezone;
+    }
+    if let Some(payload) = patch.payload {
+        after.payload = check_schedule_payload(Some(&payload))?;
+    }
+    if let Some(missed) = patch.missed {
+        after.missed = missed;
+    }
+    if let Some(active) = patch.active {
+        after.active = active;
+    }
+    check(&after)?;
+    let has_new_time = (&after.cron, &after.timezone, after.active)
+        != (&before.cron, &before.timezone, before.active);
+    if has_new_time {
+        let rule = CronRule::parse_running(&after.cron, &after.timezone, now)?;
+        after.next_at = rule.next_after(now).filter(|_| after.active);
+        after.failure = None;
+    }
+    Ok(after)
+}
+
+fn check(row: &ScheduleRow) -> Result<()> {
+    check_event_name(&row.name)?;
+    if row.description.chars().count() > DESCRIPTION_MAX {
+        let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
+        return Err(ScheduleServiceError::Invalid(text));
+    }
+    Ok(())
+}
+
+fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
+    let Some(payload) = payload else {
+        return Ok(JsonText::from(&json!({})));
+    };
+    let payload = check_payload(payload)?;
+    let bytes = payload.as_str().len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        let text = format!("`payload` has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
+        return Err(ScheduleServiceError::Invalid(text));
+    }
+    // The data of an event nests the payload one level deeper.
+    JsonText::parse(&format!("{{\"payload\":{payload}}}")).map_err(EmitError::from)?;
+    Ok(payload)
+}
+
+/// A schedule of the caller; the schedules of other users do not exist for them.
+fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
+    let row = schedules::find(tx, id)?;
+    row.filter(|row| row.owner_id == caller.user.id)
+        .ok_or(ScheduleServiceError::NotFound)
+}
+
+fn check_name_free(tx: &mut Tx<'_>, row: &ScheduleRow) -> Result<()> {
+    match schedules::find_by_name(tx, row.owner_id, &row.name)? {
+        Some(other) if other.id != row.id => Err(ScheduleServiceError::NameTaken(row.name.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// Records a change: in the audit log, and for the other servers of the zone.
+fn finish(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    action: &'static str,
+    row: &ScheduleRow,
+    detail: Value,
+) -> Result<()> {
+    zone_changes::append(tx, &ZoneChange::Schedules)?;
+    let entry = Entry {
+        at: svc_clock::now(),
+        actor: caller.user.name.to_string(),
+        action,
+        target_type: "schedule",
+        target_id: row.id.to_string(),
+        detail,
+    };
+    Ok(audit::append(tx, &entry)?)
+}
+
+/// The detail of an audit entry. Without the payload, which may be large.
+fn describe(row: &ScheduleRow) -> Value {
+    json!({
+        "name": row.name,
+        "description": row.description,
+        "cron": row.cron,
+        "timezone": row.timezone,
+        "missed": row.missed,
+        "active": row.active,
+    })
+}
+
+fn record(row: ScheduleRow) -> Schedule {
+    Schedule {
+        id: row.id,
+        name: row.name,
+        description: row.description,
+        owner_id: row.owner_id,
+        cron: row.cron,
+        timezone: row.timezone,
+        payload: row.payload.into_raw(),
+        missed: row.missed,
+        active: row.active,
+        next_at: row.next_at,
+        last_at: row.last_at,
+        last_event_id: row.last_event_id,
+        failure: row.failure,
+        created_at: row.created_at,
+    }
+}

@@ -1,0 +1,51 @@
+//! Builds the sources and the schedules.
+
+use std::sync::Arc;
+
+use svc_clock::Clock;
+use tokio::sync::Notify;
+
+use super::Base;
+use crate::{
+    events::{deliver::Deliverers, emit::Emitter},
+    options::Options,
+    schedules::Schedules,
+    sources::{SourceTable, Sources},
+};
+
+pub(super) fn sources(
+    base: &Base,
+    options: &Options,
+    events: &Arc<Emitter>,
+    deliverers: &Deliverers,
+    clock: Clock,
+) -> Sources {
+    Sources {
+        store: base.store.clone(),
+        writer: base.identity.writer(),
+        table: Arc::new(SourceTable::new(base.store.clone())),
+        events: events.clone(),
+        secrets: deliverers.secrets.clone(),
+        compute: base.compute.clone(),
+        metrics: base.metrics.clone(),
+        clock,
+        quotas: options.quotas,
+    }
+}
+
+pub(super) fn schedules(
+    base: &Base,
+    options: &Options,
+    events: &Arc<Emitter>,
+    clock: Clock,
+) -> Arc<Schedules> {
+    Arc::new(Schedules {
+        store: base.store.clone(),
+        writer: base.identity.writer(),
+        events: events.clone(),
+        metrics: base.metrics.clone(),
+        clock,
+        quotas: options.quotas,
+        changed: Notify::default(),
+    })
+}

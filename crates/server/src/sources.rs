@@ -1,0 +1,53 @@
+//! Sources: other services send requests to a URL, and verified requests become events of the owner.
+//!
+//! Parts: `service` manages sources, `settings` checks their settings. `table` holds the sources in
+//! memory, because every inbound request looks one up. `receive` verifies a request and emits its
+//! event, `trial` does the same with a request that it signs itself. `activity` counts the requests of a
+//! source and keeps the last ones.
+//!
+//! Invariants: a request that is not verified never becomes an event and writes nothing to the
+//! database. Secrets are encrypted at rest and never logged; of the URL's secret only a hash is stored.
+//! The owner's permission to emit is checked at each request. What a sender can cost is bounded for each
+//! source, and counts for its owner alone.
+
+mod activity;
+mod error;
+mod receive;
+mod service;
+mod settings;
+mod table;
+mod trial;
+
+use std::sync::Arc;
+
+use svc_clock::Clock;
+use svc_core::Quotas;
+use svc_store::Store;
+
+pub use self::{
+    error::SourceError,
+    receive::{Inbound, ReceiveError, Received},
+    service::CreatedSource,
+    table::{KnownSource, SourceTable},
+};
+use crate::{
+    events::{emit::Emitter, secrets::SecretKey},
+    fair_pool::FairPool,
+    identity::CallerWriter,
+    metrics::Metrics,
+};
+
+/// The service behind `/api/sources` and `/in`.
+pub struct Sources {
+    pub store: Store,
+    pub writer: CallerWriter,
+    pub table: Arc<SourceTable>,
+    pub events: Arc<Emitter>,
+    /// Encrypts the secrets of sources.
+    pub secrets: Arc<SecretKey>,
+    pub compute: FairPool,
+    pub metrics: Arc<Metrics>,
+    /// Decides whether a signed time is too old.
+    pub clock: Clock,
+    pub quotas: Quotas,
+}

@@ -1,0 +1,376 @@
+//! Management of sources: create, change, rotate, delete, list. A user manages their own sources only.
+//!
+//! Every change and its audit entry are one transaction. A secret and a URL appear only in the answer
+//! that creates them, never in an audit entry.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_core::{
+    Quota, SourceId,
+    credential::CredentialKind,
+    source::settings::{Verification, VerifyType},
+};
+use svc_protocol::api::{
+    NewSource, OVERLAP_HOURS_MAX, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
+};
+use svc_store::{
+    Page, PageRequest, Tx,
+    audit::{self, Entry},
+    sources::{self, SourceRow},
+    zone_changes::{self, ZoneChange},
+};
+use tracing::error;
+use uuid::Uuid;
+
+use super::{Sources, error::SourceError, settings};
+use crate::{
+    events::secrets,
+    identity::{Caller, Secret, check_one_more},
+};
+
+/// How long the old secret verifies after a rotation, unless the request says otherwise.
+const OVERLAP_HOURS: u32 = 24;
+
+/// A new source, and the secret of its URL, which is shown once.
+pub struct CreatedSource {
+    pub source: Source,
+    pub token: String,
+}
+
+impl Sources {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        page: PageRequest,
+    ) -> Result<Page<Source>, SourceError> {
+        let owner = caller.user.id;
+        let rows = self
+            .store
+            .read_list(owner, move |tx| sources::list(tx, owner, page));
+        Ok(rows.await?.map(|row| self.record(row)))
+    }
+
+    pub async fn get(&self, caller: &Caller, id: SourceId) -> Result<Source, SourceError> {
+        Ok(self.record(self.read_own(caller, id).await?))
+    }
+
+    /// Creates a source. Only this answer contains the secret and the URL.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        new: NewSource,
+    ) -> Result<CreatedSource, SourceError> {
+        let id = SourceId(Uuid::now_v7());
+        let mut verify = new.verify;
+        let secret = match (verify.secret.take(), verify.r#type) {
+            (Some(given), _) => Some(given),
+            (None, VerifyType::None) => None,
+            (None, kind) => Some(new_secret(kind)?),
+        };
+        let token = Secret::new(CredentialKind::SourceUrl)?;
+        let row = SourceRow {
+            id,
+            owner_id: caller.user.id,
+            name: new.name,
+            description: new.description,
+            token_hash: token.hash,
+            secret: self.seal(id, &verify, secret.as_deref())?,
+            verify,
+            event_type: new.event_type,
+            headers: new.headers,
+            active: new.active,
+            previous_secret: None,
+            previous_until: None,
+            created_at: svc_clock::now(),
+        };
+        settings::check(&row)?;
+        let (inserted, quotas) = (row.clone(), self.quotas);
+        self.writer
+            .write(caller, move |tx, caller| {
+                let owner = caller.user.id;
+                let has = sources::count(tx, owner)?;
+                check_one_more::<SourceError>(tx, &quotas, owner, Quota::Sources, has)?;
+                check_name_free(tx, &inserted)?;
+                sources::insert(tx, &inserted)?;
+                finish(tx, caller, "source.created", &inserted, describe(&inserted))
+            })
+            .await?;
+        self.refresh(&row).await;
+        let mut source = self.record(row);
+        source.verify.secret = secret;
+        Ok(CreatedSource {
+            source,
+            token: token.text,
+        })
+    }
+
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+        patch: SourcePatch,
+    ) -> Result<Source, SourceError> {
+        let row = self
+            .writer
+            .write(caller, move |tx, caller| {
+                let before = own(tx, caller, id)?;
+                let after = settings::patched(&before, patch)?;
+                check_name_free(tx, &after)?;
+                sources::update(tx, &after)?;
+                finish(tx, caller, "source.updated", &after, describe(&after))?;
+                Ok::<_, SourceError>(after)
+            })
+            .await?;
+        self.refresh(&row).await;
+        Ok(self.record(row))
+    }
+
+    pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), SourceError> {
+        let row = self
+            .writer
+            .write(caller, move |tx, caller| {
+                let row = own(tx, caller, id)?;
+                sources::delete(tx, id)?;
+                finish(
+                    tx,
+                    caller,
+                    "source.deleted",
+                    &row,
+                    json!({"name": row.name}),
+                )?;
+                Ok::<_, SourceError>(row)
+            })
+            .await?;
+        self.refresh(&row).await;
+        Ok(())
+    }
+
+    /// Replaces the secret, or the URL. The old secret verifies until the overlap ends; the old URL ends
+    /// at once. The result's `url` is the new secret of the URL.
+    pub async fn rotate(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+        request: RotateSource,
+    ) -> Result<SourceRotation, SourceError> {
+        let rotation = match request.url {
+            true => self.rotate_url(caller, id, request).await?,
+            false => self.rotate_secret(caller, id, request).await?,
+        };
+        if let Err(failed) = self.table.reread(caller.user.id).await {
+            error!("cannot read the sources of a user: {failed}");
+        }
+        Ok(rotation)
+    }
+
+    async fn rotate_url(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+        request: RotateSource,
+    ) -> Result<SourceRotation, SourceError> {
+        if request.secret.is_some() || request.overlap_hours.is_some() {
+            let text = "`url` creates a new URL; leave `secret` and `overlap_hours` out";
+            return Err(SourceError::Invalid(text.to_owned()));
+        }
+        let token = Secret::new(CredentialKind::SourceUrl)?;
+        let hash = token.hash;
+        self.writer
+            .write(caller, move |tx, caller| {
+                let row = SourceRow {
+                    token_hash: hash,
+                    ..own(tx, caller, id)?
+                };
+                sources::update(tx, &row)?;
+                finish(
+                    tx,
+                    caller,
+                    "source.url_rotated",
+                    &row,
+                    json!({"name": row.name}),
+                )
+            })
+            .await?;
+        Ok(SourceRotation {
+            secret: None,
+            url: Some(token.text),
+            previous_until: None,
+        })
+    }
+
+    async fn rotate_secret(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+        request: RotateSource,
+    ) -> Result<SourceRotation, SourceError> {
+        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
+        if hours > OVERLAP_HOURS_MAX {
+            return Err(SourceError::Invalid(format!(
+                "`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"
+            )));
+        }
+        let verify = self.read_own(caller, id).await?.verify;
+        if verify.r#type == VerifyType::None {
+            let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
+            return Err(SourceError::Conflict(text.to_owned()));
+        }
+        let generated = match request.secret {
+            Some(_) => None,
+            None => Some(new_secret(verify.r#type)?),
+        };
+        let secret = request.secret.as_deref().or(generated.as_deref());
+        let sealed = self.seal(id, &verify, secret)?;
+        let previous_until = self
+            .clock
+            .now()
+            .plus(Duration::from_secs(u64::from(hours) * 3_600));
+        self.writer
+            .write(caller, move |tx, caller| {
+                let mut row = own(tx, caller, id)?;
+                row.previous_secret = std::mem::replace(&mut row.secret, sealed);
+                row.previous_until = Some(previous_until);
+                sources::update(tx, &row)?;
+                let detail = json!({"name": row.name, "previous_until": previous_until});
+                finish(tx, caller, "source.secret_rotated", &row, detail)
+            })
+            .await?;
+        Ok(SourceRotation {
+            secret: generated,
+            url: None,
+            previous_until: Some(previous_until),
+        })
+    }
+
+    /// The last requests that this server received.
+    pub async fn requests(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+    ) -> Result<SourceRequests, SourceError> {
+        let row = self.read_own(caller, id).await?;
+        let activity = self.table.activity_of(row.owner_id, row.id);
+        Ok(SourceRequests {
+            requests: activity
+                .map(|activity| activity.requests())
+                .unwrap_or_default(),
+        })
+    }
+
+    pub(super) async fn read_own(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+    ) -> Result<SourceRow, SourceError> {
+        let caller = caller.clone();
+        let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
+        found.await?
+    }
+
+    /// Encrypts a secret for its source, after checking its form.
+    fn seal(
+        &self,
+        id: SourceId,
+        verify: &Verification,
+        secret: Option<&str>,
+    ) -> Result<Option<Vec<u8>>, SourceError> {
+        let Some(secret) = secret else {
+            return Ok(None);
+        };
+        verify.check_secret(secret)?;
+        Ok(Some(
+            self.secrets.encrypt(secret.as_bytes(), id.0.as_bytes()),
+        ))
+    }
+
+    /// Updates the sources in memory. The other servers of the zone read the change.
+    async fn refresh(&self, row: &SourceRow) {
+        if let Err(failed) = self.table.reread(row.owner_id).await {
+            error!(source.id = %row.id, "cannot read the sources of a user: {failed}");
+        }
+    }
+
+    fn record(&self, row: SourceRow) -> Source {
+        let activity = self.table.activity_of(row.owner_id, row.id);
+        let counters = activity.unwrap_or_default().counters();
+        let now = self.clock.now();
+        Source {
+            id: row.id,
+            name: row.name,
+            description: row.description,
+            owner_id: row.owner_id,
+            verify: row.verify,
+            event_type: row.event_type,
+            headers: row.headers,
+            active: row.active,
+            url: None,
+            previous_secret_until: row.previous_until.filter(|until| *until > now),
+            accepted: counters.accepted,
+            rejected: counters.rejected,
+            last_accepted_at: counters.last_accepted_at,
+            last_rejection: counters.last_rejection,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// A secret in the form that the sender expects.
+fn new_secret(kind: VerifyType) -> Result<String, SourceError> {
+    if kind == VerifyType::Standard {
+        return Ok(secrets::new_webhook_secret());
+    }
+    // Any random text does; a credential of ours has 256 bits.
+    let random = Secret::new(CredentialKind::ClientSecret)?.text;
+    let random = random.rsplit('_').next().unwrap_or(&random);
+    Ok(match kind {
+        VerifyType::Basic => format!("svc:{random}"),
+        _ => random.to_owned(),
+    })
+}
+
+/// A source of the caller; the sources of other users do not exist for them.
+fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, SourceError> {
+    let row = sources::find(tx, id)?;
+    row.filter(|row| row.owner_id == caller.user.id)
+        .ok_or(SourceError::NotFound)
+}
+
+fn check_name_free(tx: &mut Tx<'_>, row: &SourceRow) -> Result<(), SourceError> {
+    match sources::find_by_name(tx, row.owner_id, &row.name)? {
+        Some(other) if other.id != row.id => Err(SourceError::NameTaken(row.name.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// Records a change: in the audit log, and for the other servers of the zone.
+fn finish(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    action: &'static str,
+    row: &SourceRow,
+    detail: Value,
+) -> Result<(), SourceError> {
+    zone_changes::append(tx, &ZoneChange::Sources(row.owner_id))?;
+    let entry = Entry {
+        at: svc_clock::now(),
+        actor: caller.user.name.to_string(),
+        action,
+        target_type: "source",
+        target_id: row.id.to_string(),
+        detail,
+    };
+    Ok(audit::append(tx, &entry)?)
+}
+
+/// The detail of an audit entry: settings without secrets.
+fn describe(row: &SourceRow) -> Value {
+    json!({
+        "name": row.name,
+        "description": row.description,
+        "verify": row.verify,
+        "event_type": row.event_type,
+        "headers": row.headers,
+        "active": row.active,
+    })
+}

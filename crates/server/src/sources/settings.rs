@@ -1,0 +1,78 @@
+//! Checks the settings of a source, and applies merge patches to them.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use svc_core::source::{
+    check_event_name,
+    settings::{TypeRule, Verification, check_headers},
+};
+use svc_protocol::api::{DESCRIPTION_MAX, SourcePatch};
+use svc_store::sources::SourceRow;
+
+use super::error::SourceError;
+
+/// Checks all settings of a source except its secret.
+pub(super) fn check(row: &SourceRow) -> Result<(), SourceError> {
+    check_event_name(&row.name)?;
+    if row.description.chars().count() > DESCRIPTION_MAX {
+        let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
+        return Err(SourceError::Invalid(text));
+    }
+    row.verify.check()?;
+    row.event_type.check()?;
+    Ok(check_headers(&row.headers)?)
+}
+
+/// The source after a merge patch.
+pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRow, SourceError> {
+    let mut after = before.clone();
+    if let Some(name) = patch.name {
+        after.name = name;
+    }
+    if let Some(description) = patch.description {
+        after.description = description;
+    }
+    if let Some(change) = patch.verify {
+        after.verify = merged::<Verification>("verify", &before.verify, &change)?;
+        if after.verify.r#type != before.verify.r#type {
+            let text = "the type of the verification cannot be changed; create another source";
+            return Err(SourceError::Conflict(text.to_owned()));
+        }
+        if after.verify.secret.is_some() {
+            let text = "`verify.secret` is changed with: svc source rotate <source>";
+            return Err(SourceError::Invalid(text.to_owned()));
+        }
+    }
+    if let Some(change) = patch.event_type {
+        after.event_type = merged::<TypeRule>("event_type", &before.event_type, &change)?;
+    }
+    if let Some(headers) = patch.headers {
+        after.headers = headers;
+    }
+    if let Some(active) = patch.active {
+        after.active = active;
+    }
+    check(&after)?;
+    Ok(after)
+}
+
+/// Applies a merge patch whose members replace members; `null` removes one.
+fn merged<T: Serialize + DeserializeOwned>(
+    name: &str,
+    before: &T,
+    change: &Value,
+) -> Result<T, SourceError> {
+    let invalid = |text: String| SourceError::Invalid(format!("`{name}`: {text}"));
+    let Value::Object(change) = change else {
+        return Err(invalid("expected an object".to_owned()));
+    };
+    let mut merged = serde_json::to_value(before).expect("settings are JSON");
+    let members = merged.as_object_mut().expect("settings are an object");
+    for (member, value) in change {
+        match value {
+            Value::Null => drop(members.remove(member)),
+            value => drop(members.insert(member.clone(), value.clone())),
+        }
+    }
+    serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))
+}

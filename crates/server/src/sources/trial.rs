@@ -1,0 +1,120 @@
+//! Tests a source: signs a request as the sender would, and handles it like any other request.
+
+use std::{net::IpAddr, net::Ipv4Addr};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use sha2::{Digest, Sha256};
+use svc_core::{
+    SourceId,
+    source::{
+        request::{BODY_BYTES_MAX, Request},
+        verify,
+    },
+};
+use svc_protocol::api::{SourceTest, SourceTestResult};
+use svc_store::sources::SourceRow;
+use uuid::Uuid;
+
+use super::{
+    Sources,
+    error::SourceError,
+    receive::{Inbound, ReceiveError, Received, read_request},
+};
+use crate::{events::emit::EMIT_NEEDS, identity::Caller};
+
+/// Headers of a test, in addition to the signature.
+const HEADERS_MAX: usize = 50;
+
+impl Sources {
+    /// Tests a source with its current secret. The event is real, unless the test is a dry run.
+    pub async fn test(
+        &self,
+        caller: &Caller,
+        id: SourceId,
+        test: SourceTest,
+    ) -> Result<SourceTestResult, SourceError> {
+        let row = self.read_own(caller, id).await?;
+        let inbound = self.signed_request(&row, &test)?;
+        let verified = match self.verify(&row, &inbound) {
+            Ok(verified) => verified,
+            Err(ReceiveError::Secret(error)) => return Err(error.into()),
+            Err(error) => return Ok(rejected(&error)),
+        };
+        let event = match read_request(&row, &verified, &inbound, self.clock.now()) {
+            Ok(Request::Event(event)) => event,
+            Ok(Request::Challenge(_)) => {
+                let text = "the body is Slack's question about the URL, which makes no event";
+                return Err(SourceError::Invalid(text.to_owned()));
+            }
+            Err(error) => return Ok(rejected(&error.into())),
+        };
+        let mut result = SourceTestResult {
+            accepted: true,
+            reason: None,
+            event_type: Some(event.event_type.clone()),
+            event_id: None,
+            data: Some(event.data.clone().into_raw()),
+        };
+        if !test.dry_run {
+            // The caller, not only the owner: a token that was revoked meanwhile emits nothing.
+            let caller = caller.clone().with_needs(EMIT_NEEDS);
+            let hash = || Sha256::digest(&inbound.body).into();
+            match self.emit(&caller, &row, event, hash).await {
+                Ok((Received::Event(emitted), _)) => result.event_id = Some(emitted.event_id),
+                Ok((Received::Challenge(_), _)) => {}
+                Err(ReceiveError::Emit(error)) => return Err(error.into()),
+                Err(error) => return Ok(rejected(&error)),
+            }
+        }
+        Ok(result)
+    }
+
+    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound, SourceError> {
+        let body = test.body.as_ref().map_or("{}", |body| body.get());
+        if body.len() > BODY_BYTES_MAX {
+            return Err(SourceError::Invalid(format!(
+                "`body` has {} bytes; at most {BODY_BYTES_MAX} are allowed",
+                body.len()
+            )));
+        }
+        if test.headers.len() > HEADERS_MAX {
+            let text = format!("`headers` has more than {HEADERS_MAX} members");
+            return Err(SourceError::Invalid(text));
+        }
+        let mut headers = HeaderMap::new();
+        let json = ("content-type".to_owned(), "application/json".to_owned());
+        let given = test
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        // Each test is a delivery of its own, as a sender's would be.
+        let id = format!("test_{}", Uuid::now_v7().simple());
+        let secrets = self.secrets_of(row)?;
+        let secret = secrets.first().map_or("", String::as_str);
+        let signed = verify::sign(&row.verify, secret, &id, body.as_bytes(), self.clock.now());
+        for (name, value) in std::iter::once(json).chain(given).chain(signed) {
+            let invalid = || SourceError::Invalid(format!("`headers`: `{name}` is not valid"));
+            let value = HeaderValue::from_str(&value).map_err(|_| invalid())?;
+            headers.insert(
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?,
+                value,
+            );
+        }
+        Ok(Inbound {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            headers,
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        })
+    }
+}
+
+fn rejected(error: &ReceiveError) -> SourceTestResult {
+    SourceTestResult {
+        accepted: false,
+        reason: Some(error.to_string()),
+        event_type: None,
+        event_id: None,
+        data: None,
+    }
+}

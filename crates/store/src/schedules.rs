@@ -1,0 +1,144 @@
+//! Schedules: events at certain times.
+
+use svc_core::{
+    EventId, ScheduleId, Timestamp, UserId, json_text::JsonText, schedule::MissedPolicy,
+};
+
+use crate::{
+    conditions::Conditions,
+    error::StoreError,
+    page::{Page, PageRequest},
+    record::record,
+    sql::{Tx, values},
+};
+
+#[derive(Clone, Debug)]
+pub struct ScheduleRow {
+    pub id: ScheduleId,
+    pub owner_id: UserId,
+    pub name: String,
+    pub description: String,
+    pub cron: String,
+    pub timezone: String,
+    pub payload: JsonText,
+    pub missed: MissedPolicy,
+    pub active: bool,
+    /// The next run; `None` if the schedule is not active.
+    pub next_at: Option<Timestamp>,
+    /// The last run that made an event, and that event.
+    pub last_at: Option<Timestamp>,
+    pub last_event_id: Option<EventId>,
+    /// Why the last run made no event.
+    pub failure: Option<String>,
+    pub created_at: Timestamp,
+}
+
+record! {
+    ScheduleRow in "schedules": id, owner_id, name, description, cron, timezone, payload, missed,
+    active, next_at, last_at, last_event_id, failure, created_at
+}
+
+/// Returns [`StoreError::Unique`] if the owner has a schedule of the same name.
+pub fn insert(tx: &mut Tx<'_>, schedule: &ScheduleRow) -> Result<(), StoreError> {
+    tx.insert(schedule)
+}
+
+pub fn find(tx: &mut Tx<'_>, id: ScheduleId) -> Result<Option<ScheduleRow>, StoreError> {
+    tx.find_record("WHERE id = ?1", values![id])
+}
+
+pub fn find_by_name(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    name: &str,
+) -> Result<Option<ScheduleRow>, StoreError> {
+    tx.find_record("WHERE owner_id = ?1 AND name = ?2", values![owner, name])
+}
+
+/// The schedules of a user, oldest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    page: PageRequest,
+) -> Result<Page<ScheduleRow>, StoreError> {
+    let bytes = "octet_length(payload) + octet_length(description)";
+    page.large_records(tx, bytes, Conditions::new("owner_id = ?", owner))
+}
+
+pub fn count(tx: &mut Tx<'_>, owner: UserId) -> Result<u64, StoreError> {
+    tx.get(
+        "SELECT COUNT(*) FROM schedules WHERE owner_id = ?1",
+        values![owner],
+    )
+}
+
+/// Writes all fields that a user may change, and the next run.
+pub fn update(tx: &mut Tx<'_>, schedule: &ScheduleRow) -> Result<(), StoreError> {
+    let columns = "name, description, cron, timezone, payload, missed, active, next_at, failure";
+    match tx.update(schedule, columns)? {
+        true => Ok(()),
+        false => Err(StoreError::missing("schedule", schedule.id)),
+    }
+}
+
+pub fn delete(tx: &mut Tx<'_>, id: ScheduleId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM schedules WHERE id = ?1", values![id])
+}
+
+/// The earliest next run of all schedules.
+pub fn first_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
+    tx.find(
+        "SELECT next_at FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1",
+        &[],
+    )
+}
+
+/// Schedules that are due after a place in the order of their next runs, at most `limit`.
+pub fn list_due(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<ScheduleRow>, StoreError> {
+    tx.list_records(
+        "WHERE next_at IS NOT NULL AND next_at <= ?1 ORDER BY next_at, id LIMIT ?2",
+        values![now, limit],
+    )
+}
+
+/// The move of a schedule from a due run to the next run. Only one transaction makes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Advance {
+    pub schedule: ScheduleId,
+    pub due: Timestamp,
+    pub next: Option<Timestamp>,
+}
+
+/// Moves a schedule to its next run. Returns whether the schedule was still at the due run: otherwise
+/// another server made it, or a user changed the schedule.
+pub fn advance(tx: &mut Tx<'_>, advance: &Advance) -> Result<bool, StoreError> {
+    tx.changes(
+        "UPDATE schedules SET next_at = ?3 WHERE id = ?1 AND next_at = ?2",
+        values![advance.schedule, advance.due, &advance.next],
+    )
+}
+
+/// Records the event of a run.
+pub fn set_ran(
+    tx: &mut Tx<'_>,
+    id: ScheduleId,
+    run: Timestamp,
+    event: EventId,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE schedules SET last_at = ?2, last_event_id = ?3, failure = NULL WHERE id = ?1",
+        values![id, run, event],
+    )
+}
+
+/// Records why a run made no event.
+pub fn set_failure(tx: &mut Tx<'_>, id: ScheduleId, failure: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE schedules SET failure = ?2 WHERE id = ?1",
+        values![id, failure],
+    )
+}

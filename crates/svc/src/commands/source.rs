@@ -1,0 +1,206 @@
+//! `svc source`: manages the URLs at which other services send requests.
+
+mod change;
+mod requests;
+
+use clap::Subcommand;
+use serde_json::json;
+use svc_client::Resource;
+use svc_core::json_text::JsonText;
+use svc_protocol::api::{RotateSource, Source, SourceTest};
+
+use super::{
+    Shell,
+    records::{self, ListArgs, NameArg, NameArgs, Record, find},
+    sink::read_text,
+};
+use crate::{
+    exit::{Exit, Failure, Outcome},
+    output::{Fields, Table, joined, or_dash, yes_no},
+    prompt,
+};
+
+/// Manage sources: requests of other services that become events
+#[derive(Subcommand, Debug)]
+#[command(before_help = "  svc source create github --verify github\n  \
+                   svc source test github --header 'X-GitHub-Event: ping' --dry-run\n  \
+                   svc source requests github")]
+pub enum Command {
+    /// List your sources
+    #[command(before_help = "  svc source list")]
+    List(ListArgs),
+    /// Show a source
+    #[command(before_help = "  svc source get github")]
+    Get(NameArg),
+    Create(Box<change::CreateArgs>),
+    Update(Box<change::UpdateArgs>),
+    /// Replace the secret, or with --url the URL
+    #[command(
+        before_help = "  svc source rotate github\n  svc source rotate stripe --secret-stdin --overlap-hours 0\n  svc source rotate github --url"
+    )]
+    Rotate {
+        /// Name or id
+        source: String,
+        /// Read the new secret from stdin instead of creating one
+        #[arg(long, conflicts_with = "url")]
+        secret_stdin: bool,
+        /// Hours in which the old secret verifies too [default: 24]
+        #[arg(long, value_name = "HOURS", conflicts_with = "url")]
+        overlap_hours: Option<u32>,
+        /// Create a new URL; the old URL ends at once
+        #[arg(long)]
+        url: bool,
+    },
+    /// Remove sources; their URLs end
+    #[command(visible_alias = "delete", before_help = "  svc source rm github")]
+    Rm(NameArgs),
+    /// Show the last requests, with the reasons of rejections
+    #[command(before_help = "  svc source requests github")]
+    Requests(NameArg),
+    /// Sign a request as the sender would, and handle it; exit 1 if it is rejected
+    #[command(
+        before_help = "  svc source test github --header 'X-GitHub-Event: push' --body '{\"ref\":\"main\"}'\n  svc source test stripe --body @event.json --dry-run"
+    )]
+    Test {
+        /// Name or id
+        source: String,
+        /// Body of the request, as JSON or @file [default: {}]
+        #[arg(long, value_name = "JSON|@FILE")]
+        body: Option<String>,
+        /// Header in addition to the signature; may be repeated
+        #[arg(long = "header", value_name = "NAME: VALUE", value_parser = change::parse_header)]
+        headers: Vec<(String, String)>,
+        /// Show the event, but do not emit it
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List(args) => records::list::<Source>(shell, args).await,
+        Command::Get(which) => records::get::<Source>(shell, &which).await,
+        Command::Create(args) => change::create(shell, *args).await,
+        Command::Update(args) => change::update(shell, *args).await,
+        Command::Rotate {
+            source,
+            secret_stdin,
+            overlap_hours,
+            url,
+        } => {
+            let secret = secret_stdin.then(prompt::read_secret).transpose()?;
+            let request = RotateSource {
+                secret,
+                overlap_hours,
+                url,
+            };
+            rotate(shell, &source, &request).await
+        }
+        Command::Rm(which) => records::remove::<Source>(shell, &which).await,
+        Command::Requests(which) => requests::run(shell, &which).await,
+        Command::Test {
+            source,
+            body,
+            headers,
+            dry_run,
+        } => {
+            let body = read_text(&shell.environment, body)?;
+            let refuse = |why| Failure::usage("`--body` must be JSON").why(why);
+            let parse = |text: &str| prompt::parse_json(text).map_err(refuse);
+            let body = body.as_deref().map(parse).transpose()?;
+            let test = SourceTest {
+                body: body.map(JsonText::into_raw),
+                headers: headers.into_iter().collect(),
+                dry_run,
+            };
+            run_test(shell, &source, &test).await
+        }
+    }
+}
+
+async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outcome {
+    let client = shell.client()?;
+    let source: Source = find(&client, reference).await?;
+    let rotated = client.rotate_source(source.id, request).await?;
+    if let Some(until) = rotated.previous_until {
+        eprintln!("requests that are signed with the old secret are accepted until {until}");
+    }
+    match rotated.secret.as_ref().or(rotated.url.as_ref()) {
+        Some(shown) => {
+            eprintln!("keep it now: it is not shown again");
+            shell.output.line_or_data(shown, &rotated)
+        }
+        None => Ok(Exit::Ok),
+    }
+}
+
+async fn run_test(shell: &Shell, reference: &str, test: &SourceTest) -> Outcome {
+    let client = shell.client()?;
+    let source: Source = find(&client, reference).await?;
+    let tested = client.test_source(source.id, test).await?;
+    let exit = match tested.accepted {
+        true => Exit::Ok,
+        false => Exit::Failure,
+    };
+    shell.output.document(&tested, || {
+        Table::record(vec![
+            ("accepted", yes_no(tested.accepted)),
+            ("reason", or_dash(tested.reason.as_ref())),
+            ("event type", or_dash(tested.event_type.as_ref())),
+            ("event id", or_dash(tested.event_id)),
+            ("data", or_dash(tested.data.as_ref().map(|data| data.get()))),
+        ])
+    })?;
+    Ok(exit)
+}
+
+impl Record for Source {
+    const HEAD: &'static [&'static str] = &[
+        "NAME",
+        "VERIFY",
+        "ACTIVE",
+        "ACCEPTED",
+        "REJECTED",
+        "LAST ACCEPTED",
+    ];
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.verify.r#type.to_string(),
+            yes_no(self.active),
+            self.accepted.to_string(),
+            self.rejected.to_string(),
+            or_dash(self.last_accepted_at),
+        ]
+    }
+
+    fn fields(&self) -> Fields {
+        let mut fields = vec![
+            ("name", self.name.clone()),
+            ("id", self.id().to_string()),
+            ("description", self.description.clone()),
+            ("verify", self.verify.r#type.to_string()),
+            ("events", format!("source.{}.*", self.name)),
+            ("active", yes_no(self.active)),
+            ("headers", joined(&self.headers)),
+        ];
+        if self.event_type != Default::default() {
+            fields.push(("event type", json!(self.event_type).to_string()));
+        }
+        fields.extend(self.url.clone().map(|url| ("url", url)));
+        fields.extend(self.verify.secret.clone().map(|secret| ("secret", secret)));
+        let until = self.previous_secret_until.map(|until| until.to_string());
+        fields.extend(until.map(|until| ("old secret until", until)));
+        let rejection = self.last_rejection.as_ref();
+        let rejection = rejection.map(|last| format!("{}: {}", last.at, last.reason));
+        fields.extend([
+            ("accepted", self.accepted.to_string()),
+            ("rejected", self.rejected.to_string()),
+            ("last accepted", or_dash(self.last_accepted_at)),
+            ("last rejection", or_dash(rejection)),
+            ("created", self.created_at.to_string()),
+        ]);
+        fields
+    }
+}

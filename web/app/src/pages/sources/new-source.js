@@ -1,0 +1,89 @@
+/** The form of a new source, and its URL and secret afterwards. */
+import { api } from '../../lib/api.js';
+import { html, useState } from '../../lib/preact.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Select, TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
+import { SecretDialog } from '../../ui/secret-once.js';
+
+/** @typedef {import('../sources.js').Source} Source */
+
+const TYPES = [
+  { value: 'github', label: 'GitHub' },
+  { value: 'gitlab', label: 'GitLab' },
+  { value: 'stripe', label: 'Stripe' },
+  { value: 'slack', label: 'Slack' },
+  { value: 'shopify', label: 'Shopify' },
+  { value: 'standard', label: 'Standard Webhooks' },
+  { value: 'hmac', label: 'Another HMAC' },
+  { value: 'basic', label: 'User name and password' },
+  { value: 'none', label: 'No verification' },
+];
+
+/** What the form says about the secret of each type. @type {Record<string, string>} */
+const SECRET_HINTS = {
+  stripe: 'Stripe shows it after you added the URL. Leave it empty now, and replace it then.',
+  slack: 'The signing secret of the Slack app.',
+  shopify: 'Shopify shows it below the list of webhooks.',
+  standard: 'whsec_… as the sender shows it.',
+  basic: 'User name, colon, password.',
+};
+
+/** @param {{onClose: () => void, onCreated: (source: Source) => void}} props */
+export function NewSourceDialog({ onClose, onCreated }) {
+  const [name, setName] = useState('');
+  const [type, setType] = useState('github');
+  const [secret, setSecret] = useState('');
+  const [header, setHeader] = useState('');
+  const [prefix, setPrefix] = useState('');
+  const submit = async () => {
+    const hmac = type === 'hmac' ? { header: header.trim(), prefix: prefix || undefined } : {};
+    const verify = { type, secret: type === 'none' ? undefined : secret || undefined, ...hmac };
+    onCreated(await api.post('/api/sources', { name: name.trim(), verify }));
+  };
+  return html`
+    <${Dialog} title="New source" onClose=${onClose}>
+      <${Form} submit="Create source" onSubmit=${submit} onCancel=${onClose}>
+        <${TextInput} label="Name" value=${name} onInput=${setName} placeholder="github" autocomplete="off"
+          maxlength="48" required hint=${`Its events are source.${name.trim() || 'name'}.…`} />
+        <${Select} label="Sender" value=${type} options=${TYPES} onInput=${setType} />
+        ${
+          type === 'hmac' &&
+          html`
+            <${TextInput} label="Header of the signature" value=${header} onInput=${setHeader} mono required
+              placeholder="X-Signature" autocomplete="off" />
+            <${TextInput} label="Text before the signature" value=${prefix} onInput=${setPrefix} mono optional
+              placeholder="sha256=" autocomplete="off" hint="Other settings: svc source create --help" />
+          `
+        }
+        ${
+          type !== 'none' &&
+          html`
+            <${TextInput} label="Secret" value=${secret} onInput=${setSecret} mono optional autocomplete="off"
+              hint=${SECRET_HINTS[type] ?? 'Leave it empty to get a new one for the sender.'} />
+          `
+        }
+        ${type === 'none' && html`<p class="muted">Whoever knows the URL can send events.</p>`}
+      </${Form}>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{source: Source, onClose: () => void}} props */
+export function CreatedDialog({ source, onClose }) {
+  const { secret } = source.verify;
+  return html`
+    <${SecretDialog} title=${`Source ${source.name}`} secret=${source.url ?? ''} label="URL" onClose=${onClose}>
+      ${
+        secret &&
+        html`
+          <div class="stack-small">
+            <p class="muted">The secret, for the sender. It is not shown again either:</p>
+            <${CodeBlock} text=${secret} label="secret" wrap />
+          </div>
+        `
+      }
+    </${SecretDialog}>
+  `;
+}
