@@ -24,6 +24,12 @@ const WITHOUT = [
   'tokens-new',
   'spaces',
   'spaces-new',
+  'sources',
+  'sources-new',
+  'schedules',
+  'schedules-new',
+  'providers',
+  'providers-new',
 ];
 
 /** @param {import('../scene.js').Scene} scene */
