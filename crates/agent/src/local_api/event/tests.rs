@@ -23,7 +23,7 @@ use crate::{
 
 /// The server's reaction to one request.
 #[derive(Clone)]
-enum Then {
+enum Reaction {
     Answer(String),
     HangUp,
 }
@@ -35,14 +35,14 @@ struct FakeServer {
 }
 
 impl FakeServer {
-    async fn start(script: Vec<Then>) -> Self {
+    async fn start(script: Vec<Reaction>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let serving = tokio::spawn(async move {
             let mut heard = Vec::new();
             let mut connections = 0;
             let mut stream = None;
-            for then in script {
+            for reaction in script {
                 let mut open = match stream.take() {
                     Some(open) => open,
                     None => {
@@ -51,7 +51,7 @@ impl FakeServer {
                     }
                 };
                 heard.push(read_request(&mut open).await);
-                if let Then::Answer(answer) = then {
+                if let Reaction::Answer(answer) = reaction {
                     open.write_all(answer.as_bytes()).await.expect("writes");
                     stream = Some(open);
                 }
@@ -160,7 +160,7 @@ fn key(request: &str) -> &str {
 
 #[tokio::test]
 async fn events_share_a_connection_and_each_has_its_own_key() {
-    let accepted = Then::Answer(accepted());
+    let accepted = Reaction::Answer(accepted());
     let server = FakeServer::start(vec![accepted; 3]).await;
     let agent = Agent::start(&server.url).await;
     for headers in ["", "", "idempotency-key: mine\r\n"] {
@@ -189,14 +189,14 @@ fn accepted() -> String {
 
 #[tokio::test]
 async fn after_a_lost_connection_the_event_is_retried_once_with_the_same_key() {
-    let accepted = Then::Answer(accepted());
-    let server = FakeServer::start(vec![Then::HangUp, accepted]).await;
+    let accepted = Reaction::Answer(accepted());
+    let server = FakeServer::start(vec![Reaction::HangUp, accepted]).await;
     let agent = Agent::start(&server.url).await;
     assert_eq!(agent.post("", EVENT).await.0, 202);
     let (heard, _) = server.serving.await.expect("served");
     assert_eq!(key(&heard[0]), key(&heard[1]));
 
-    let server = FakeServer::start(vec![Then::HangUp, Then::HangUp]).await;
+    let server = FakeServer::start(vec![Reaction::HangUp, Reaction::HangUp]).await;
     let agent = Agent::start(&server.url).await;
     let (status, _, problem) = agent.post("", EVENT).await;
     assert_eq!(status, 503);
@@ -204,8 +204,8 @@ async fn after_a_lost_connection_the_event_is_retried_once_with_the_same_key() {
 }
 
 #[tokio::test]
-async fn another_server_gets_the_event_if_the_current_server_fails_even_without_a_link() {
-    let accepted = Then::Answer(accepted());
+async fn with_several_servers_an_event_goes_to_the_next_server_also_while_the_agent_has_no_link() {
+    let accepted = Reaction::Answer(accepted());
     let server = FakeServer::start(vec![accepted; 2]).await;
     let agent = Agent::start(&format!("http://127.0.0.1:1,{}", server.url)).await;
     assert_eq!(agent.post("", EVENT).await.0, 202);
@@ -222,7 +222,7 @@ async fn another_server_gets_the_event_if_the_current_server_fails_even_without_
 #[tokio::test]
 async fn problems_from_the_server_reach_the_client() {
     let limited = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\ncontent-length: 23\r\n\r\n{\"code\":\"rate_limited\"}";
-    let server = FakeServer::start(vec![Then::Answer(limited.to_owned())]).await;
+    let server = FakeServer::start(vec![Reaction::Answer(limited.to_owned())]).await;
     let agent = Agent::start(&server.url).await;
     let (status, head, problem) = agent.post("", EVENT).await;
     assert_eq!(status, 429);
@@ -232,7 +232,7 @@ async fn problems_from_the_server_reach_the_client() {
 }
 
 #[tokio::test]
-async fn without_a_link_events_are_refused_and_invalid_events_are_still_reported() {
+async fn with_a_single_server_and_no_link_events_are_refused_and_invalid_events_still_get_400() {
     let agent = Agent::start("http://127.0.0.1:1").await;
     agent.link.send_replace(LinkStatus::default());
     let (status, _, problem) = agent.post("", EVENT).await;
@@ -244,10 +244,10 @@ async fn without_a_link_events_are_refused_and_invalid_events_are_still_reported
 }
 
 /// The answer of a server whose database is away.
-fn away() -> Then {
+fn away() -> Reaction {
     let body = r#"{"type":"about:blank","title":"t","status":503,"detail":"d","code":"database_unavailable"}"#;
     let length = body.len();
-    Then::Answer(format!(
+    Reaction::Answer(format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\ncontent-length: {length}\r\n\r\n{body}"
     ))
 }
@@ -262,7 +262,12 @@ fn retry(within: u64) -> EmitRetry {
 
 #[tokio::test]
 async fn while_the_database_is_away_the_event_is_retried_with_the_same_key() {
-    let script = vec![away(), away(), Then::HangUp, Then::Answer(accepted())];
+    let script = vec![
+        away(),
+        away(),
+        Reaction::HangUp,
+        Reaction::Answer(accepted()),
+    ];
     let server = FakeServer::start(script).await;
     let agent = Agent::start_with(&server.url, retry(60_000)).await;
     assert_eq!(agent.post("", EVENT).await.0, 202);
@@ -286,13 +291,13 @@ async fn after_the_limit_the_agent_gives_up_and_names_the_key() {
 }
 
 #[tokio::test]
-async fn a_client_that_prefers_not_to_wait_and_events_beyond_the_limit_are_answered_at_once() {
-    let server = FakeServer::start(vec![away(), Then::Answer(accepted())]).await;
+async fn an_event_is_not_retried_with_prefer_wait_0_or_if_too_many_events_wait() {
+    let server = FakeServer::start(vec![away(), Reaction::Answer(accepted())]).await;
     let agent = Agent::start_with(&server.url, retry(60_000)).await;
     let (status, _, problem) = agent.post("prefer: x, wait=0\r\n", EVENT).await;
     assert_eq!((status, &problem["detail"]), (503, &json!("d")));
     assert_eq!(agent.post("", EVENT).await.0, 202);
-    let server = FakeServer::start(vec![away(), Then::Answer(accepted())]).await;
+    let server = FakeServer::start(vec![away(), Reaction::Answer(accepted())]).await;
     let full = EmitRetry {
         waiting_max: 0,
         ..retry(60_000)
