@@ -159,13 +159,14 @@ impl State {
         }
     }
 
-    /// Checks a publication, as if it got the last place unless it has one.
+    /// Checks a publication. A publication without a place is checked with the last place.
     pub fn check(&self, publication: &Publication) -> Result<(), Conflict> {
         let place = publication.place.unwrap_or(u64::MAX);
         self.check_at(publication, place).map(|_| ())
     }
 
-    /// Checks a publication with its place. Returns the methods of other spaces to remove before it.
+    /// Checks a publication with this place. Returns the methods that must be removed from other
+    /// spaces before the publication is applied.
     fn check_at(
         &self,
         publication: &Publication,
@@ -189,7 +190,7 @@ impl State {
             space: space.id,
             replaces: publication.replace_conflicting,
         };
-        let stays = |provider: &Provider| match publication.accepted_elsewhere {
+        let may_remove = |provider: &Provider| match publication.accepted_elsewhere {
             true => acceptance.precedes(&provider.acceptance()),
             false => publication.replace_conflicting,
         };
@@ -210,7 +211,7 @@ impl State {
                 let other = &entry.definition.name;
                 let providers = entry.providers.iter();
                 for provider in providers.filter(|provider| provider.space.id != space.id) {
-                    if !stays(provider) {
+                    if !may_remove(provider) {
                         let method = definition.name.to_string();
                         let space = provider.space.name.to_string();
                         return Err(match tool {
