@@ -13,8 +13,8 @@ use crate::{
 
 pub enum OAuthFailure {
     Refused(OAuthError),
-    /// The body of the request could not be read.
-    Unreadable {
+    /// The request has an unreadable body, or this server does not offer OAuth.
+    InvalidRequest {
         status: StatusCode,
         description: String,
     },
@@ -31,7 +31,7 @@ impl From<OAuthError> for OAuthFailure {
 impl IntoResponse for OAuthFailure {
     fn into_response(self) -> Response {
         let (status, code, description, wait) = match self {
-            Self::Unreadable {
+            Self::InvalidRequest {
                 status,
                 description,
             } => (status, "invalid_request", description, None),

@@ -92,7 +92,7 @@ pub async fn small_body(app: &App, request: Request) -> Result<bytes::Bytes, OAu
     let read = read_body(body, FORM_BYTES_MAX, FORM_TIME_MAX, reservation).await;
     read.map(|read| read.bytes).map_err(|error: ApiError| {
         let status = error.status();
-        OAuthFailure::Unreadable {
+        OAuthFailure::InvalidRequest {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
             description: error.detail().to_owned(),
         }

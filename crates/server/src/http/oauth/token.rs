@@ -26,13 +26,14 @@ use crate::{
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// What every request of an app has: the name of this server, and the address of the app.
-pub struct Origin {
+/// The parts that every endpoint for apps needs: the issuer (the URL of this server) and the IP
+/// address of the client.
+pub struct AppRequest {
     issuer: String,
     address: IpAddr,
 }
 
-impl FromRequestParts<App> for Origin {
+impl FromRequestParts<App> for AppRequest {
     type Rejection = OAuthFailure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, OAuthFailure> {
@@ -40,7 +41,7 @@ impl FromRequestParts<App> for Origin {
         let issuer = issuer(app, peer, &parts.headers);
         let (Some(peer), Some(issuer)) = (peer, issuer) else {
             let text = "this server does not connect apps by OAuth; an administrator can set `public_url` to an https address";
-            return Err(OAuthFailure::Unreadable {
+            return Err(OAuthFailure::InvalidRequest {
                 status: StatusCode::NOT_FOUND,
                 description: text.to_owned(),
             });
@@ -52,7 +53,7 @@ impl FromRequestParts<App> for Origin {
 
 pub async fn token(
     app: App,
-    Origin { issuer, address }: Origin,
+    AppRequest { issuer, address }: AppRequest,
     headers: HeaderMap,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
@@ -96,7 +97,7 @@ pub async fn token(
 
 pub async fn register(
     app: App,
-    Origin { address, .. }: Origin,
+    AppRequest { address, .. }: AppRequest,
     request: Request,
 ) -> OAuthResult<Response> {
     let body = small_body(&app, request).await?;
@@ -107,10 +108,11 @@ pub async fn register(
     Ok(json(StatusCode::CREATED, &registered))
 }
 
-/// Always 200: whoever presents a token may end it, and others learn nothing (RFC 7009).
+/// Any client that presents a token may end it. An unknown token is answered with 200 too, so that
+/// the answer does not show which tokens exist (RFC 7009).
 pub async fn revoke(
     app: App,
-    Origin { address, .. }: Origin,
+    AppRequest { address, .. }: AppRequest,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
     app.oauth.count_token_request(address)?;
@@ -121,7 +123,7 @@ pub async fn revoke(
 
 pub async fn device_authorization(
     app: App,
-    Origin { issuer, address }: Origin,
+    AppRequest { issuer, address }: AppRequest,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
     let client_id = params.require("client_id")?;
@@ -133,7 +135,9 @@ pub async fn device_authorization(
     Ok(json(StatusCode::OK, &started))
 }
 
-/// The app of a request: `Authorization: Basic …` or parameters, never both.
+/// The id and the secret of the app: from `Authorization: Basic …` if the header is present, otherwise
+/// from the parameters. With the header, a parameter `client_id` must have the same id, and a parameter
+/// `client_secret` is ignored.
 fn presented(headers: &HeaderMap, params: &mut Params) -> Result<Presented, OAuthError> {
     let Some(basic) = headers.get(header::AUTHORIZATION) else {
         return Ok(Presented {
