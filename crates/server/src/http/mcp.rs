@@ -199,7 +199,7 @@ fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     } else {
         Err(ApiError::forbidden(
             "foreign_origin",
-            "the `Origin` is another site; if it is this server, set `public_url` to that address",
+            "the header `Origin` names an address that this server does not know as its own; if it is this server's address, set `public_url` to it",
         ))
     }
 }
@@ -239,7 +239,8 @@ fn is_same(one: &Authority, other: &Authority) -> bool {
     one.as_str().eq_ignore_ascii_case(other.as_str())
 }
 
-/// Whether the request came over a connection, and not through a trusted proxy.
+/// Whether the request came over a connection whose peer is not a trusted proxy. False for requests
+/// that scripts send inside the server.
 fn is_direct(app: &App, parts: &Parts) -> bool {
     let peer = parts.extensions.get::<Peer>();
     peer.is_some_and(|peer| {
