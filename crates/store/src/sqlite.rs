@@ -143,7 +143,7 @@ fn read(value: ValueRef<'_>) -> Result<Value, StoreError> {
         ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
         ValueRef::Real(_) => {
             return Err(StoreError::Database(
-                "the port has no floating-point values".to_owned(),
+                "the store does not support floating-point values".to_owned(),
             ));
         }
     })

@@ -79,7 +79,7 @@ fn read(row: &tokio_postgres::Row, index: usize) -> Result<Value, StoreError> {
         Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(index).map(Value::from),
         other => {
             return Err(StoreError::Database(format!(
-                "the port has no values of the type {other}"
+                "the store does not support values of the PostgreSQL type `{other}`"
             )));
         }
     };
