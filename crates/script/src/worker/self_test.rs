@@ -67,8 +67,8 @@ async fn try_out(
     done
 }
 
-/// Checks a worker that reports full confinement. On a machine without filters, a worker reports a
-/// warning instead.
+/// Checks that a worker cannot open files, open sockets or start processes. If this machine cannot
+/// filter system calls, the worker has a warning: the warning is logged, and the check passes.
 async fn check_confinement(options: &PoolOptions) -> Result<(), String> {
     let mut worker = Worker::start(&options.program, WorkerEnvironment::Nothing)
         .await
@@ -83,10 +83,7 @@ async fn check_confinement(options: &PoolOptions) -> Result<(), String> {
         .await;
     worker.stop().await;
     if let Some(warning) = warning {
-        tracing::warn!(
-            warning,
-            "scripts run with less confinement than they could have"
-        );
+        tracing::warn!(warning, "scripts run without full confinement");
         return Ok(());
     }
     let answer = tried.map_err(|error| error.message)?.unwrap_or_default();

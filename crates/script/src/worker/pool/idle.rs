@@ -98,10 +98,7 @@ impl Idle {
     /// Logs the warning only once, because all workers of a machine have the same warning.
     pub(super) fn warn_once(&self, warning: &str) {
         if !self.warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                warning,
-                "scripts run with less confinement than they could have"
-            );
+            tracing::warn!(warning, "scripts run without full confinement");
         }
     }
 }
