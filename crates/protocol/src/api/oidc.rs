@@ -13,7 +13,7 @@ use super::patch::{nullable, set, yes};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OidcProvider {
     pub id: OidcProviderId,
-    /// A part of the addresses of the provider on this server.
+    /// Part of this server's URLs for the provider, such as `/api/auth/oidc/{name}/callback`.
     pub name: String,
     /// The text of the button on the sign-in page.
     pub label: String,
@@ -24,7 +24,8 @@ pub struct OidcProvider {
     pub enabled: bool,
     /// Whether unknown users get an account.
     pub create_users: bool,
-    /// Accepted values by claim. Unknown users need one value of each to get an account.
+    /// The accepted values of each claim. An unknown user gets an account only if every claim listed
+    /// here has an accepted value.
     pub required_claims: BTreeMap<String, Vec<String>>,
     /// The claim with the groups of a user: its name, or a path such as `realm_access.roles`.
     pub groups_claim: Option<String>,
@@ -53,14 +54,15 @@ pub struct ClaimMapping {
     "mappings": [{"value": "svc-admins", "role": "admin"}],
 }))]
 pub struct NewOidcProvider {
-    /// Lower-case letters, digits and single hyphens. It never changes, because the provider knows the
-    /// addresses with it.
+    /// Lower-case letters, digits and single hyphens. The name cannot be changed, because the URLs of
+    /// this server that are configured at the provider contain it.
     #[schemars(with = "UserName")]
     pub name: String,
     /// The text of the button; the name if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// As the provider writes it, including a slash at the end. It never changes.
+    /// Exactly as the provider writes it. If it ends with a slash, keep the slash. The issuer cannot
+    /// be changed.
     #[schemars(length(min = 1, max = 1024))]
     pub issuer: String,
     #[schemars(length(min = 1, max = 255))]

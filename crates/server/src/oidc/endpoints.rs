@@ -127,7 +127,7 @@ impl Oidc {
         if metadata.issuer != issuer {
             let found: String = metadata.issuer.chars().take(200).collect();
             return Err(format!(
-                "its issuer is `{found}`, but `{issuer}` is configured; they must be equal, including a slash at the end"
+                "its issuer is `{found}`, but `{issuer}` is configured; they must be equal; a slash at the end counts"
             ));
         }
         for address in [

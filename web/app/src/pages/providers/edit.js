@@ -38,10 +38,11 @@ export function ProviderDialog({ provider, onDone, onClose }) {
           !provider &&
           html`
             <${TextInput} label="Name" value=${fields.name} onInput=${set('name')} placeholder="corp" maxlength="20"
-              autocomplete="off" hint="A part of addresses: lower-case letters, digits and hyphens." required />
+              autocomplete="off" required
+              hint="Part of this server's URLs for the provider: lower-case letters, digits and hyphens." />
             <${TextInput} label="Issuer" value=${fields.issuer} onInput=${set('issuer')} type="url"
               placeholder="https://id.example.com/realms/corp" autocomplete="off" required
-              hint="Exactly as the provider writes it, including a slash at the end." />
+              hint="Exactly as the provider writes it. If it ends with a slash, keep the slash." />
           `
         }
         ${
