@@ -15,7 +15,11 @@ export function CreatedDialog({ token, onClose }) {
 /** @param {{token: import('../tokens.js').Token}} props */
 function Usage({ token }) {
   if (token.scopes.length === 1 && token.scopes[0] === 'mcp') {
-    return html`<p class="muted">Give it to your client with the ready <a href="/tools">configuration</a>.</p>`;
+    return html`
+      <p class="muted">
+        Add this token to your MCP client. The page MCP has a <a href="/tools">prepared configuration</a>.
+      </p>
+    `;
   }
   const command = token.scopes.length ? 'svc method list' : 'svc whoami';
   return html`
