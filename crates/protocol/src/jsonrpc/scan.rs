@@ -75,7 +75,7 @@ fn value_end(json: &[u8], mut at: usize) -> Option<usize> {
                 } else {
                     objects = objects << 1 | u64::from(open == b'{');
                     depth += 1;
-                    at = first_inside(json, inside, open == b'{')?;
+                    at = next_value(json, inside, open == b'{')?;
                     continue;
                 }
             }
@@ -89,7 +89,7 @@ fn value_end(json: &[u8], mut at: usize) -> Option<usize> {
             at = skip_space(json, at);
             match json.get(at)? {
                 b',' => {
-                    at = first_inside(json, skip_space(json, at + 1), is_object)?;
+                    at = next_value(json, skip_space(json, at + 1), is_object)?;
                     break;
                 }
                 byte if *byte == closing(is_object) => {
@@ -107,8 +107,8 @@ fn closing(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
 
-/// The start of the next value: in an object, after its name.
-fn first_inside(json: &[u8], at: usize, is_object: bool) -> Option<usize> {
+/// The start of the next value. In an object, this is after the member's name and colon.
+fn next_value(json: &[u8], at: usize, is_object: bool) -> Option<usize> {
     if !is_object {
         return Some(at);
     }
@@ -202,8 +202,8 @@ fn is_plain(byte: u8) -> bool {
     (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
 }
 
-/// Sets the high bit of each byte that is not plain. Only the lowest bit that is set is exact; higher
-/// bits may be wrong.
+/// Sets the high bit of each byte that is not plain. In the bytes after the first such byte, the bit
+/// may also be set for a plain byte.
 fn special_bytes(bytes: [u8; 8]) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
