@@ -1,4 +1,4 @@
-//! Tests and previews.
+//! Test deliveries and previews of sinks.
 
 use std::{
     io::{Read, Write},
@@ -99,7 +99,7 @@ async fn a_test_is_sent_at_once_and_rate_limited() {
 
 /// The same rule as for deliveries: a global webhook acts for the user who created it.
 #[tokio::test]
-async fn a_test_of_a_global_webhook_needs_the_permission_of_its_creator() {
+async fn a_test_of_a_global_webhook_is_not_sent_if_its_creator_has_lost_the_permission() {
     let (fixture, root, other) = (Fixture::new(), manager("root"), manager("eve"));
     let body = json!({
         "name": "all", "patterns": "*", "type": "webhook", "owner": "global",
