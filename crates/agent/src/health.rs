@@ -31,8 +31,8 @@ struct Findings {
 }
 
 impl HealthChecker {
-    /// Runs the checks until the agent stops, which drops the sender of the check or of the link
-    /// status.
+    /// Runs the checks until the sender of `check` or of `link` is dropped, which happens when the
+    /// agent stops.
     pub async fn run(mut self) {
         loop {
             let check = self.check.borrow_and_update().clone();

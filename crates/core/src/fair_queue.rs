@@ -84,9 +84,9 @@ impl<T> FairQueue<T> {
         self.bytes
     }
 
-    /// Adds an item to the end of its flow, if the flow's share of `bytes_max` allows it. Otherwise
-    /// returns the item. A flow may hold as many bytes as are free: a single flow gets half, two
-    /// flows a third each. So there is always space for a new flow.
+    /// Adds an item to the end of its flow. Returns the item if, with it, the flow would hold more
+    /// bytes than are still free of `bytes_max`. So a single flow can hold about half of `bytes_max`,
+    /// two flows about a third each, and some bytes stay free for a new flow.
     pub fn push_within(
         &mut self,
         flow: u32,

@@ -14,7 +14,7 @@ use svc_protocol::document::not_json;
 
 use crate::{exit::Failure, runtime::INTERRUPTED};
 
-/// The maximum number of bytes on stdin that hold a secret.
+/// The maximum size of stdin, if secrets are read from it.
 const SECRET_BYTES_MAX: usize = 4_096;
 
 pub fn can_ask() -> bool {
@@ -61,7 +61,7 @@ enum TypedInput {
     Interrupted,
 }
 
-/// Reads a line from a terminal without line editing, and handles the editing keys.
+/// Reads a line from a terminal whose own line editing is off, and handles the editing keys here.
 fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<TypedInput> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;

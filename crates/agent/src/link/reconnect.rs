@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::{backoff::Delays, policy::Policy};
 
-/// The delays since a link was last up.
+/// The delays before the next attempts. Create a new value after a link has been up for
+/// `Policy::reconnect_reset`.
 pub struct ReconnectDelays {
     soon: Delays,
     soon_for: Duration,
     later: Delays,
-    /// The first failed attempt.
+    /// The time of the first failed attempt.
     failing_since: Option<Instant>,
 }
 

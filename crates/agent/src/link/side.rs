@@ -25,7 +25,8 @@ use crate::backoff::jitter;
 pub enum SideEnd {
     /// The agent stops, or the server is not announced any more.
     Finished,
-    /// The server refused the link, and a retry cannot help until the home or the list changes.
+    /// The server refused the link. A retry cannot succeed until the home link or the list of
+    /// announced servers changes.
     Refused,
 }
 
@@ -119,7 +120,8 @@ impl SideLinkTask {
     }
 }
 
-/// A side link that the rest of the agent knows. Removed when it is dropped, also after a panic.
+/// The entry of an open side link in `Link::sides`. Dropping this value, also by a panic, removes the
+/// entry, closes the link's outbox and forgets the link's routes.
 struct RegisteredSide<'a> {
     link: &'a Link,
     number: u64,
@@ -146,7 +148,7 @@ impl Drop for RegisteredSide<'_> {
     }
 }
 
-/// Whether the refusal can end without a change of the home or of the list.
+/// Whether a retry can succeed while the home link and the list of announced servers stay the same.
 fn is_temporary(refusal: &svc_link::Refusal) -> bool {
     refusal.retry && refusal.code != RefusalCode::HomeHere
 }

@@ -46,7 +46,8 @@ pub async fn run(link: Arc<Link>, finish: CancellationToken) {
             let wanted = choose_sides(usable, home, &sides.link.instance, most);
             sides.follow(wanted, spread);
         }
-        // Another home or another list can change the reason of a refusal.
+        // A server that refused a link may accept it after a change of the home link or of the list of
+        // announced servers.
         tokio::select! {
             Ok(()) = status.changed() => sides.refused.clear(),
             Ok(()) = announced.changed() => sides.refused.clear(),
@@ -70,7 +71,8 @@ struct Sides {
     tasks: JoinSet<SideEnd>,
     /// The servers with a task.
     running: HashMap<ServerId, RunningSide>,
-    /// Servers that refused the link, until the home or the list changes.
+    /// Servers that refused the link. Cleared when the home link or the list of announced servers
+    /// changes.
     refused: HashSet<ServerId>,
 }
 

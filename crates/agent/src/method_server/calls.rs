@@ -104,8 +104,9 @@ pub struct Limits {
     /// Time from the timeout of an unanswered call until the call counts as lost. Used only if
     /// calls in flight are limited.
     pub overdue_after: Duration,
-    /// The maximum number of bytes of waiting lines. The lines of one user never occupy more bytes
-    /// than remain free, so a single user can fill at most half of the limit.
+    /// The maximum number of bytes of waiting lines. A line is rejected if, with it, the lines of
+    /// its user would have more bytes than are still free. So a single user can fill about half of
+    /// the limit.
     pub waiting_bytes_max: usize,
 }
 
@@ -308,8 +309,9 @@ impl CallTable {
     }
 
     /// Whether the method server hangs: every slot is occupied by a lost call
-    /// ([`Limits::overdue_after`]). Call this function regularly: if a call was sent after its
-    /// timeout, the time until it counts as lost starts at the first check that finds it.
+    /// ([`Limits::overdue_after`]). Call this function regularly: the time until a call counts as
+    /// lost starts at the end of the call's timeout, or at the first check after the call was sent,
+    /// if that is later. (The call may have waited longer than its timeout.)
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(slots) = self.limits.in_flight_max else {
             return false;

@@ -13,7 +13,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The first byte of a value. From `SMALL` on, the byte itself is a small number.
+/// The first byte of a value. A byte from `SMALL` on is a small number plus `SMALL`, and nothing
+/// follows.
 mod tag {
     pub const NOTHING: u8 = 0;
     pub const FALSE: u8 = 1;

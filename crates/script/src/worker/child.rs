@@ -36,7 +36,8 @@ const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 pub enum Role {
     /// Nothing: every available limit is set.
     Sandbox { memory_bytes: usize },
-    /// Everything that its user may do, within a memory limit. Serves the user's own handlers.
+    /// Everything that the operating system permits to the process's user, within a memory limit.
+    /// Serves the user's own handlers.
     Space { memory_bytes: usize },
 }
 

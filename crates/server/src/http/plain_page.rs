@@ -1,5 +1,5 @@
-//! Answers to a browser that comes from elsewhere: a redirect, or a page with an error. They need no
-//! script.
+//! Answers to a browser during a sign-in at a provider or the consent for an app: a redirect, or an
+//! error page. The page works without JavaScript.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};

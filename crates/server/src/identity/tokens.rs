@@ -76,10 +76,10 @@ impl Identity {
         Ok(self.shown_token(token, secret))
     }
 
-    /// Replaces the caller's tokens of this name by a new token that never expires. Tokens that
-    /// were made with the old tokens stay valid and become descendants of the new token (a
-    /// revocation by a user also revokes the descendants). Only for the server process, which
-    /// renews a token at each start.
+    /// Replaces the caller's tokens of this name by a new token that never expires. Unlike
+    /// [`Self::delete_token`], this does not revoke the tokens that were made with the old tokens:
+    /// they become descendants of the new token. Only for the server process, which renews a token
+    /// at each start.
     pub async fn renew_token(
         &self,
         caller: &Caller,
@@ -115,7 +115,8 @@ impl Identity {
         Ok(self.shown_token(token, secret))
     }
 
-    /// Inserts a token for the command line, in the transaction that ends its login.
+    /// Inserts a token for the command line, in the transaction that completes the login of the
+    /// command line.
     pub fn insert_login_token(
         &self,
         tx: &mut Tx<'_>,

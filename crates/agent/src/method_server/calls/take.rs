@@ -1,9 +1,9 @@
 //! Decides which lines may be written to the method server next.
 //!
-//! Lines in the pipe cannot be reordered, so a new call waits until the method server has read
-//! them. Therefore the pipe holds few bytes: up to [`PIPE_BYTES`] while a single user calls. While
-//! several users call, the limit is [`Pipe::shared_bytes_max`], which the writer adapts to how fast
-//! the method server reads.
+//! Lines in the pipe cannot be reordered: the call of another user would have to wait until the
+//! method server has read all of them. Therefore the pipe holds few bytes: up to [`PIPE_BYTES`]
+//! while a single user calls. While several users call, the limit is [`Pipe::shared_bytes_max`],
+//! which the writer adapts to how fast the method server reads.
 
 use std::{
     sync::atomic::Ordering,
@@ -12,7 +12,7 @@ use std::{
 
 use super::{CallState, CallTable, Line, Process, Sent};
 
-/// Limit for the bytes in the pipe: usually one page, which is the smallest size of a pipe.
+/// Limit for the bytes in the pipe. On most machines this is one page, the smallest size of a pipe.
 pub const PIPE_BYTES: usize = 4 * 1024;
 /// A line of at least this size shares the pipe only with other large lines.
 pub const LARGE_LINE_BYTES: usize = 16 * 1024;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 
 export const URL_OF_SERVER = new URL(process.env.MCP_URL);
 export const HEADERS = { Authorization: `Bearer ${process.env.MCP_TOKEN}` };
-/** The command of the bridge, if the client speaks over stdio. */
+/** The command `svc mcp stdio` (the bridge), if the client connects through it. */
 export const BRIDGE = process.env.MCP_STDIO && {
   command: process.env.MCP_STDIO,
   args: ['mcp', 'stdio'],

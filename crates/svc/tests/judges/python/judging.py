@@ -6,7 +6,7 @@ import os
 
 URL = os.environ["MCP_URL"]
 HEADERS = {"Authorization": f"Bearer {os.environ['MCP_TOKEN']}"}
-# The program of the bridge, if the client speaks over stdio.
+# The program `svc`, if the client connects through `svc mcp stdio` (the bridge).
 BRIDGE = os.environ.get("MCP_STDIO")
 BRIDGE_ENV = {
     "HOME": os.environ["HOME"],
