@@ -70,7 +70,7 @@ pub struct Link {
     pub announced: watch::Sender<AnnouncedServers>,
     /// The side links that are up.
     pub sides: Mutex<Vec<OpenSide>>,
-    /// The server that the home server last asked to make the home.
+    /// The server to which the home server last asked the agent to move its home.
     pub moves: watch::Sender<Option<ServerId>>,
 }
 
@@ -166,8 +166,8 @@ impl Link {
         });
     }
 
-    /// Makes the home link once and runs it to its end, or that of the server that the agent has moved
-    /// to meanwhile. Also returns how long the link was up.
+    /// Makes the home link once and runs it to its end. If the agent moves its home meanwhile, runs the
+    /// new home link to its end. Also returns how long the last home link was up.
     async fn link_once(
         self: &Arc<Self>,
         server: &Target,

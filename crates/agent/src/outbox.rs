@@ -2,7 +2,7 @@
 //!
 //! An answer names the link of its call and is dropped after a reconnect. Putting a frame into the
 //! outbox never waits: a producer of many bytes awaits [`Outbox::room`] first. One link is the home
-//! link: control messages go there, unless a function says otherwise.
+//! link: control messages go there, unless a function takes the number of a link.
 
 use std::{
     collections::HashMap,

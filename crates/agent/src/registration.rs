@@ -82,7 +82,7 @@ pub struct Registrar {
     /// Running changes, and replaced method servers that finish their calls.
     tasks: TaskTracker,
     stopping: CancellationToken,
-    /// Whether the agent has registered its own methods file, or has none.
+    /// See [`Registrar::is_startup_done`].
     startup_done: AtomicBool,
 }
 
@@ -111,7 +111,8 @@ struct CurrentRegistration {
     /// The position that the server assigned, which breaks ties between providers (D2). `None`
     /// until the server has accepted the registration.
     place: Option<u64>,
-    /// The home server's proof of its acceptance, for the side links. `None` if it issues none.
+    /// The home server's proof of its acceptance, for the side links. `None` if the home server
+    /// issues no tickets.
     ticket: Option<Ticket>,
     server: Arc<MethodServer>,
 }
@@ -193,11 +194,13 @@ impl Registrar {
         self.services.outbox.links()
     }
 
-    /// From now on, only others register methods.
+    /// Records that the startup is done ([`Self::is_startup_done`]).
     pub fn end_startup(&self) {
         self.startup_done.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the agent will not register its own methods file any more: the registration succeeded or
+    /// failed, or there is no file.
     pub fn is_startup_done(&self) -> bool {
         self.startup_done.load(Ordering::Relaxed)
     }
@@ -271,7 +274,8 @@ impl Registrar {
         };
         match self.request(&Control::Register(Box::new(register))).await? {
             Control::Registered(accepted) => {
-                // A home server without tickets, of an older version, leaves the last one valid.
+                // A home server of an older version issues no tickets. The last ticket stays valid as
+                // long as the place is the same.
                 if accepted.ticket.is_some() || current.place != Some(accepted.place) {
                     current.ticket = accepted.ticket;
                 }

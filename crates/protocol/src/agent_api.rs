@@ -87,8 +87,8 @@ pub struct Status {
     pub methods: Vec<String>,
     /// Why the last re-registration was refused; `None` if it was accepted.
     pub registration_error: Option<String>,
-    /// Whether the agent has registered its own methods file, or has none. An earlier registration
-    /// by somebody else would be replaced.
+    /// Whether the agent will not register its own methods file any more. Until then, that file may
+    /// replace a registration that another program makes.
     #[serde(default = "yes")]
     pub startup_done: bool,
 }

@@ -25,8 +25,8 @@ pub struct HomeLink {
 }
 
 impl Link {
-    /// Waits until the home server asks the agent to move, and connects to the new home. The home
-    /// stays where it is if this fails.
+    /// Waits until the home server asks the agent to move, and connects to the new home. If connecting
+    /// fails, the home stays where it is, and this function waits for the next request.
     pub async fn connect_next_home(&self) -> (Target, OpenedLink<ServerIo>) {
         let mut moves = self.moves.subscribe();
         // A request of an earlier home link does not count.

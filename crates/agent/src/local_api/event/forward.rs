@@ -121,8 +121,8 @@ fn is_database_away(answer: &Result<Answer, Failure>) -> bool {
     })
 }
 
-/// Whether to send an event again that has met a database that is away. Its servers may restart
-/// meanwhile.
+/// Whether to send an event again after its first answer was that the database is away. Any 503 or
+/// 504 counts, because the servers may restart during the outage.
 fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
     match answer {
         Ok(answer) => answer.status == StatusCode::SERVICE_UNAVAILABLE,
