@@ -100,8 +100,8 @@ impl Door {
         let answering = self.router.clone().call(request);
         Box::pin(async move {
             let mut response = answering.await?;
-            // A path that does not exist has no methods. The header would also tell the URL of a
-            // source from other unknown paths.
+            // A path that does not exist has no methods. `Allow` would also show a difference between
+            // the URL of a source and other unknown paths.
             if response.status() == StatusCode::NOT_FOUND {
                 response.headers_mut().remove(header::ALLOW);
             }
@@ -109,8 +109,8 @@ impl Door {
         })
     }
 
-    /// Behind a proxy that is not configured, all clients have the proxy's address, so the limits
-    /// on logins and connections apply to all of them together. Warns once.
+    /// Warns once about a proxy that is not configured: all its clients have the proxy's address, so
+    /// the limits on logins and connections apply to all of them together.
     fn warn_of_unknown_proxy(&self, headers: &HeaderMap, peer: Peer) {
         let warned = &self.app.warned_of_proxy;
         if !self.app.trusted_proxies.is_empty() || warned.load(Ordering::Relaxed) {

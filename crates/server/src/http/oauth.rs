@@ -1,6 +1,7 @@
 //! OAuth over HTTP. `/authorize` is opened by browsers; `/token`, `/register`, `/revoke` and
 //! `/device_authorization` are used by apps, also by apps in a browser; `manage` is the JSON API for
-//! people. Codes and errors are those of the standards, not problems.
+//! people. The endpoints for apps answer errors as the standards of OAuth require, and not as
+//! `application/problem+json`.
 
 mod authorize;
 mod error;
@@ -20,7 +21,8 @@ pub use token::{device_authorization, register, revoke, token};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-/// Headers that let pages of any site read an answer. These routes ignore cookies.
+/// Headers that let pages of any site read an answer. This is safe, because these routes ignore
+/// cookies.
 const ANY_SITE: [(HeaderName, &str); 4] = [
     (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"),

@@ -27,7 +27,7 @@ pub fn redirect(target: &str) -> Response {
 pub struct ErrorPage<'a> {
     pub title: &'a str,
     pub heading: &'a str,
-    /// May contain text of strangers.
+    /// May contain text that an app or a provider chose. The page escapes it.
     pub reason: &'a str,
     /// The text before the link.
     pub note: &'a str,

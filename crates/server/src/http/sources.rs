@@ -132,11 +132,12 @@ pub async fn receive(
     }
 }
 
-/// In a zone, another server may just have created the source.
+/// Finds the source of a token. If the token is unknown, a server of a zone first applies the changes
+/// of the other servers: one of them may just have created the source.
 async fn find(app: &App, token: &str) -> Option<Arc<KnownSource>> {
     let find = || {
         let found = app.sources.table.find(token)?;
-        // The sources of a user who is not active do not exist.
+        // A source whose owner is not active counts as unknown.
         let owner = app.directory.find_user(found.owner());
         owner.is_some_and(|owner| owner.active).then_some(found)
     };
@@ -164,7 +165,8 @@ async fn handle(
     let (parts, body) = request.into_parts();
     let address = client_address(peer, &parts.headers, &app.trusted_proxies);
     app.sources.admit(source, address)?;
-    // Counted for the owner, so that no other user's bodies wait for those of this URL.
+    // The memory is counted for the owner, so that bodies for this URL do not delay the bodies of
+    // other users.
     let reservation = app.bodies.begin(Account::User(source.owner()));
     let read = read_body(body, BODY_BYTES_MAX, BODY_TIME_MAX, reservation).await;
     let body = read.map_err(|error| {

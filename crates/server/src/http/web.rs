@@ -33,7 +33,7 @@ const RESERVED: [&str; 14] = [
     "device_authorization",
 ];
 
-/// Nothing from other hosts, nothing inline, and no page may embed this one.
+/// The page loads nothing from other hosts and runs nothing inline, and no other page may embed it.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 const HEADERS: [(HeaderName, &str); 8] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),

@@ -179,7 +179,7 @@ impl Identity {
     }
 }
 
-/// The provider may have been changed since the sign-in began.
+/// Fails if the provider was changed, disabled or deleted since the sign-in began.
 fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), IdentityError> {
     let now = providers::find(tx, account.provider.id)?;
     if now.is_some_and(|now| now == account.provider && now.enabled) {
@@ -194,7 +194,7 @@ fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), Iden
     ))
 }
 
-/// Whether an unknown account may become a user; returns the user's name.
+/// Checks that an unknown account may become a user. Returns the name for the user.
 fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName, IdentityError> {
     let provider = &account.provider;
     let refused = |code, message: String| Err(IdentityError::forbidden(code, message));

@@ -53,7 +53,8 @@ pub struct Publication {
     pub server: ServerDefinition,
     pub methods: Vec<(Arc<Definition>, String)>,
     pub generation: u32,
-    /// The place to keep, for a repeated registration after a lost link.
+    /// The place in the order of registration that a repeated registration keeps after a lost link.
+    /// `None` for a new registration.
     pub place: Option<u64>,
     pub replace_conflicting: bool,
     /// Whether another server of the zone, the home server of the agent, has accepted the

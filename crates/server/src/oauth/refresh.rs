@@ -1,5 +1,5 @@
-//! Renews the tokens of a grant. Each refresh token is used once; a later use ends the grant, because
-//! somebody has a copy.
+//! Renews the tokens of a grant. Each refresh token is used once. If it is used again after [`GRACE`],
+//! the grant ends, because somebody has a copy of the token.
 
 use std::{sync::Arc, time::Duration};
 

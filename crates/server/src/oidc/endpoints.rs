@@ -78,7 +78,8 @@ impl Oidc {
         verified.map_err(|error| unusable(provider, error.to_string()))
     }
 
-    /// Whether the keys may be read again now. Counts as read, so that one of many requests reads.
+    /// Whether the keys may be read again now. If so, records the time: of many requests at the same
+    /// time, only one reads the keys.
     fn may_reload(&self, provider: &ProviderRow) -> bool {
         match self.known.lock().get_mut(&provider.id) {
             Some(known) if known.keys_read_at.elapsed() >= RELOAD_PAUSE => {

@@ -11,13 +11,14 @@ use super::{Order, Slot, State};
 
 /// A connection with an anonymous request in progress is not closed before this age.
 const ANONYMOUS_MS: u64 = 5_000;
-/// With more anonymous connections than this, an address loses that protection.
+/// [`ANONYMOUS_MS`] does not protect the connections of an address that has more anonymous
+/// connections than this.
 const ANONYMOUS_PER_ADDRESS: usize = 64;
 /// An authenticated connection may be closed after this much idle time; before that, its client may
 /// be about to send the next request.
 const IDLE_MS: u64 = 1_000;
-/// A scan keeps at most this many candidates, or one connection in `CANDIDATES_PART` if that is
-/// more.
+/// A scan keeps at most one candidate for every `CANDIDATES_PART` connections, but this limit is at
+/// least `CANDIDATES_MIN`.
 const CANDIDATES_MIN: usize = 16;
 const CANDIDATES_PART: usize = 8;
 

@@ -47,7 +47,8 @@ impl From<ScheduleServiceError> for ApiError {
     }
 }
 
-/// The sender learns no more than it needs: the owner sees the reason.
+/// The sender of a request that is not verified does not get the reason: only the owner of the source
+/// sees it.
 impl From<ReceiveError> for ApiError {
     fn from(error: ReceiveError) -> Self {
         let detail = error.to_string();
@@ -58,7 +59,7 @@ impl From<ReceiveError> for ApiError {
             }
             ReceiveError::Rejected(_) => Self::new(
                 StatusCode::UNAUTHORIZED,
-                // The document does not contain `/in`, so only this line uses the code.
+                // The OpenAPI document does not contain `/in`, so only this line uses the code.
                 VERIFICATION_FAILED.1,
                 "the request could not be verified; the owner of this URL sees the reason in the list of its requests",
             ),

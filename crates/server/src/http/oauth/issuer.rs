@@ -1,4 +1,5 @@
-//! The address by which OAuth names this server, and the challenges of `/mcp` that lead to it.
+//! The issuer, which is the address of this server in OAuth, and the challenges of `/mcp` that lead
+//! clients to it.
 
 use http::{HeaderMap, Uri, header};
 
@@ -20,9 +21,9 @@ pub fn issuer(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<Stri
     }
 }
 
-/// The origin of `public_url`. Without one, the address that a request from this machine uses;
-/// `None` for other requests: the `Host` of a stranger is never trusted. It must be `https`, except
-/// on the own machine.
+/// The origin of `public_url`, if it is `https` or names this machine. Without `public_url`, the
+/// address that the request used, if the request came directly from this machine. Otherwise `None`:
+/// the `Host` of a request from another machine is never trusted.
 pub fn own_origin(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<String> {
     if let Some(origin) = &app.public_origin {
         let (scheme, authority) = origin.split_once("://")?;

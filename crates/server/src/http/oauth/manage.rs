@@ -1,4 +1,4 @@
-//! `/api/oauth`: what people answer and manage.
+//! `/api/oauth`: users answer apps and devices, and disconnect apps; administrators manage apps.
 
 use axum::extract::Path;
 use svc_core::{ConsentId, GrantId, OAuthClientId};

@@ -1,4 +1,4 @@
-//! The documents by which apps find their way: RFC 9728 and RFC 8414.
+//! The documents by which apps find the endpoints of OAuth: RFC 9728 and RFC 8414.
 
 use axum::{
     extract::{Extension, OriginalUri},
@@ -43,7 +43,8 @@ struct AuthorizationServer {
     authorization_response_iss_parameter_supported: bool,
 }
 
-/// What a token is for: `/mcp`, with the same query.
+/// Describes the resource that a token is for: `/mcp`, with the query `tools=search` if the request
+/// has it.
 pub async fn protected_resource(
     app: App,
     Extension(peer): Extension<Peer>,

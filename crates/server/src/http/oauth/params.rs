@@ -83,7 +83,7 @@ impl FromRequest<App> for Form {
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Reads a body that needs no credential.
+/// Reads the body of a request that needs no credential.
 pub async fn small_body(app: &App, request: Request) -> Result<bytes::Bytes, OAuthFailure> {
     let slot = request.extensions().get::<std::sync::Arc<Slot>>();
     let account = Account::Connection(slot.map_or(0, |slot| slot.id()));

@@ -26,7 +26,8 @@ use crate::identity::{
 const IDENTITIES_MAX: usize = 10;
 
 impl Identity {
-    /// Links an account with the caller. `session` began this and must be the caller's.
+    /// Links an account with the caller. `session` is the session in which the linking began. It must
+    /// be the caller's session.
     pub async fn link_external(
         &self,
         caller: &Caller,
@@ -134,7 +135,8 @@ impl Identity {
         })
     }
 
-    /// Unlinks an account of the caller. What its provider gave is taken away, and its sessions end.
+    /// Unlinks an account of the caller: removes the groups and roles that its provider gave, and ends
+    /// the sessions that were opened with the account.
     pub async fn unlink_identity(
         &self,
         caller: &Caller,
@@ -224,7 +226,7 @@ fn identities_of(
     Ok(found)
 }
 
-/// Removes an identity, with its sessions and with what its provider gave.
+/// Removes an identity, with its sessions and with the groups and roles that its provider gave.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;

@@ -1,4 +1,5 @@
-//! Groups and roles that a provider gives: only those that came from it are taken away again.
+//! Groups and roles that a provider gives to its users. A provider takes away only groups and roles
+//! that it gave.
 
 use serde_json::{Value, json};
 use svc_core::{
@@ -132,7 +133,8 @@ fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, I
     Ok(change.into_detail())
 }
 
-/// The last administrator keeps the role: otherwise a mistake at the provider would lock everybody out.
+/// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the provider
+/// would lock everybody out.
 fn take_role(
     tx: &mut Tx<'_>,
     holder: Holder,
@@ -150,7 +152,7 @@ fn take_role(
     Ok(())
 }
 
-/// Takes away what the provider gave, before the identity is deleted.
+/// Takes away all groups and roles that the provider gave, before the identity is deleted.
 pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     let holder = (known.id, known.user_id);
     let mut change = Change::default();
@@ -158,8 +160,8 @@ pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), I
     sync_roles(tx, holder, &[], &mut change)
 }
 
-/// Checks that the caller may give everything that users of this provider get: whoever changes a
-/// provider changes what its users may do.
+/// Checks that the caller may give every group and role that users of this provider can get: a change
+/// of a provider changes what its users may do.
 pub(super) fn check_may_give(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -182,8 +184,8 @@ pub(super) fn check_may_give(
     Ok(())
 }
 
-/// Checks that the caller may take away what this provider gave. Groups and roles that were deleted
-/// since do not count.
+/// Checks that the caller may take away the groups and roles that this provider gives. Groups and roles
+/// that do not exist any more are not checked.
 pub(super) fn check_may_take(
     tx: &mut Tx<'_>,
     caller: &Caller,

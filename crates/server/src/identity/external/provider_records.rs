@@ -71,7 +71,8 @@ impl Identity {
         .await
     }
 
-    /// Deletes a provider. Sessions that it opened end, and users lose what it gave.
+    /// Deletes a provider. The sessions that it opened end, and users lose the groups and roles that it
+    /// gave.
     pub async fn delete_provider(
         &self,
         caller: &Caller,
