@@ -123,7 +123,7 @@ pub struct DeviceLogin {
     /// As shown on the machine: `BCDF-GHJK`.
     pub user_code: String,
     pub app: AppSummary,
-    /// The address that asked.
+    /// The IP address from which the login was requested.
     pub address: String,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,

@@ -35,7 +35,7 @@ pub struct OidcProvider {
     pub created_at: Timestamp,
 }
 
-/// A value of the groups claim, and the group or the role that it means here.
+/// A value of the groups claim, and the group or the role that users with this value get.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimMapping {

@@ -20,9 +20,9 @@ pub enum LoginResult {
 /// A login that waits for its second factor.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PendingLogin {
-    /// For `POST /api/auth/second-factor`. It opens nothing else.
+    /// Identifies this login in `POST /api/auth/second-factor`. No other request accepts it.
     pub token: String,
-    /// What the user can present.
+    /// The second factors that the user can present.
     pub methods: Vec<FactorKind>,
     pub expires_at: Timestamp,
 }
@@ -41,7 +41,7 @@ pub enum FactorKind {
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"token": "svc_lgn_…", "code": "123456"}))]
 pub struct SecondFactorLogin {
-    /// From the answer to the password.
+    /// `second_factor.token` of the answer to `POST /api/auth/login`.
     pub token: String,
     /// Six digits of the authenticator app, or a recovery code.
     pub code: String,
@@ -60,11 +60,11 @@ pub struct PasswordProof {
 pub struct TotpEnrolment {
     /// For typing into the app. Shown once.
     pub secret: String,
-    /// The same as an address that apps read.
+    /// The secret as an address that authenticator apps can read: `otpauth://…`.
     pub uri: String,
     /// The address as a QR code: an SVG document.
     pub qr_svg: String,
-    /// Until then the first code must be entered.
+    /// The first code must be entered before this time.
     pub expires_at: Timestamp,
 }
 

@@ -104,11 +104,11 @@ pub struct RotateSource {
     /// The new secret; a generated one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// How long the old secret verifies too; 24 if absent.
+    /// How long requests with the old secret are accepted too; 24 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = OVERLAP_HOURS_MAX))]
     pub overlap_hours: Option<u32>,
-    /// Create a new URL instead of a new secret. The old URL ends at once.
+    /// Create a new URL instead of a new secret. The old URL stops working at once.
     pub url: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct SourceRotation {
     /// The new URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Until when the old secret verifies too.
+    /// Until when requests with the old secret are accepted too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_until: Option<Timestamp>,
 }
@@ -153,7 +153,7 @@ pub struct SourceRequest {
     pub event_id: Option<EventId>,
 }
 
-/// `GET /api/sources/{id}/requests`, newest first: the last ones that the answering server received.
+/// `GET /api/sources/{id}/requests`, newest first: the last requests that the answering server received.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRequests {
     pub requests: Vec<SourceRequest>,
