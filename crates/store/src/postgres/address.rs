@@ -34,7 +34,8 @@ pub struct DatabaseUrl {
 
 impl DatabaseUrl {
     /// Parses a URL. Without `sslmode`, the connection is encrypted and the certificate verified,
-    /// unless the database is on this machine. `sslrootcert` names a file with the authority.
+    /// unless the database is on this machine. `sslrootcert` names a file with the certificate
+    /// authority.
     pub fn parse(url: &str) -> Result<Self, AddressError> {
         if !["postgres://", "postgresql://"]
             .iter()
@@ -76,7 +77,8 @@ impl DatabaseUrl {
             .keepalives_idle(Duration::from_secs(5))
             .keepalives_interval(Duration::from_secs(1))
             .keepalives_retries(3)
-            // Not shorter: a connection whose statement waits for a lock does not read.
+            // Not shorter: while a statement waits for a lock, the database does not read from the
+            // connection.
             .tcp_user_timeout(super::ANSWER_MAX)
             .ssl_mode(if encrypted {
                 SslMode::Require
@@ -117,8 +119,8 @@ fn check_counts(config: &Config) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// The same options with one of the hosts. The driver cannot limit the time of each host, and a
-/// host that accepts a connection and then does not answer must not hide the next one.
+/// The same options with one of the hosts. The driver cannot limit the time for each host, and after a
+/// host that accepts a connection but does not answer, the next host must still be tried.
 fn with_one_host(all: &Config, index: usize) -> Config {
     let mut one = Config::new();
     match &all.get_hosts()[index] {

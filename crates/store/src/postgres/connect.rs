@@ -31,8 +31,8 @@ pub(super) type Messages =
 /// Why no host could be used.
 pub(super) struct ConnectError {
     why: String,
-    /// Whether a database refused the connection for a reason of its own, such as too many
-    /// connections: it is not away.
+    /// Whether a database answered but refused the connection, for example because it has too many
+    /// connections. Such a database is not away.
     pub(super) has_answered: bool,
 }
 

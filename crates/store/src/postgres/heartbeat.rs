@@ -50,7 +50,7 @@ impl Heartbeat {
                     _ = stopped => {}
                 }
             });
-            // Does not wait for the lookup of a name.
+            // Does not wait for a name lookup that is still running.
             runtime.shutdown_background();
         };
         std::thread::Builder::new()
@@ -73,7 +73,7 @@ async fn send_heartbeats(server: &Server) {
 struct Session {
     client: Client,
     driving: AbortHandle,
-    /// The number of outages when it was opened.
+    /// The number of outages when the connection was opened.
     outages: u64,
 }
 
@@ -101,7 +101,7 @@ async fn beat(server: &Server, session: &mut Option<Session>) {
     };
     match asked {
         Ok(()) => server.declare_back(),
-        // The connections of requests may work.
+        // The database answers, but refuses a new connection. The connections of requests may work.
         Err(error) if error.has_answered => {
             server.presence.answered();
             server.presence.set_back();
@@ -109,7 +109,8 @@ async fn beat(server: &Server, session: &mut Option<Session>) {
         Err(error) if server.presence.silence() >= SILENCE_MAX => {
             server.declare_away(&error.to_string());
         }
-        // Requests notice it by themselves.
+        // Another connection got an answer lately, so the database is not away. Requests notice by
+        // themselves if their connections fail.
         Err(_) => {}
     }
 }

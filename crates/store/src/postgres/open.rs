@@ -9,8 +9,8 @@ use std::{
 use super::{ANSWER_MAX, CHANNEL, Connection, Server, connect::drive};
 use crate::{connection::Access, error::StoreError};
 
-/// The maximum time that a transaction may be idle. All writers of the zone wait for it, and a
-/// working server is idle for microseconds.
+/// The maximum time that a transaction may be idle. All writers of the zone wait for the end of a
+/// transaction that writes, and the transactions of a working server are idle for microseconds only.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The advisory lock of writers: `svc` and a number.
 const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
@@ -34,7 +34,7 @@ impl Connection {
         let (client, messages) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                // Does not wait for the lookup of a name.
+                // Does not wait for a name lookup that is still running.
                 runtime.shutdown_background();
                 return Err(error);
             }

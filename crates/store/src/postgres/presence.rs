@@ -84,7 +84,8 @@ impl Presence {
         was_away
     }
 
-    /// Waits for an outage after the first `outages`. Returns its error.
+    /// Waits until more than `outages` outages have begun. Returns the error of the current outage, or
+    /// [`lost_error`] if the outage is over.
     pub(super) async fn until_outage(&self, outages: u64) -> StoreError {
         let mut state = self.state.subscribe();
         let outage = match state.wait_for(|state| state.outages != outages).await {
@@ -123,7 +124,7 @@ mod tests {
         assert!(presence.set_back());
         assert!(!presence.set_back());
         presence.check().expect("back");
-        // A wait that begins only now belongs to a lost connection too.
+        // A connection from before the outage is lost, even if its wait begins after the outage.
         assert_eq!(presence.until_outage(before).await, lost_error());
         let later = presence.until_outage(presence.outages());
         tokio::time::timeout(Duration::from_millis(20), later)

@@ -1,4 +1,4 @@
-//! [`Server`]: the database as this server sees it. Opens connections and logs outages.
+//! [`Server`]: the database server, as this svc server sees it. Opens connections and logs outages.
 
 use std::{
     sync::Arc,
