@@ -90,8 +90,8 @@ fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<TypedInp
     Ok(TypedInput::Nothing)
 }
 
-/// Turns echo and signals of the terminal off; the former state is restored on drop. With signals
-/// off, Ctrl-C cannot end the process before the state is restored.
+/// Turns echo, signals and line editing of the terminal off; the former state is restored on drop.
+/// With signals off, Ctrl-C cannot end the process before the state is restored.
 struct EchoOff {
     former: Termios,
 }

@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::environment::Environment;
 
-/// A service manager that does not read its socket must not delay the server for longer.
+/// A service manager that does not read its socket must not delay the server for longer than this.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct ServiceManager {
