@@ -35,8 +35,8 @@ pub use events::{
 };
 pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{
-    DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PASSWORD_MAX,
-    PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
+    DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, LOG_SEARCH_MAX, OVERLAP_HOURS_MAX, PAGE_MAX,
+    PASSWORD_MAX, PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
 };
 pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
 pub use oauth::{

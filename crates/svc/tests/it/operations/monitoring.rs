@@ -22,7 +22,13 @@ fn metrics_in(text: &str) -> BTreeSet<String> {
 #[tokio::test]
 async fn every_metric_of_the_rules_and_the_dashboard_exists() {
     let server = TestServer::start().await;
-    let shown = server.http().get("/metrics").await.expect(200).text();
+    let shown = server
+        .admin()
+        .await
+        .get("/metrics")
+        .await
+        .expect(200)
+        .text();
     let known: BTreeSet<&str> = shown
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))
