@@ -19,6 +19,14 @@ use tokio_rustls::rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime},
     server::ParsedCertificate,
 };
+use x509_cert::der::Decode;
+
+/// The time after which a certificate is not valid. `None` if it cannot be read.
+pub fn end(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
+    let certificate = x509_cert::Certificate::from_der(certificate).ok()?;
+    let end = certificate.tbs_certificate.validity.not_after;
+    Some(time(UnixTime::since_unix_epoch(end.to_unix_duration())))
+}
 
 /// Accepts certificates that a trusted authority has signed, and server certificates that the CA
 /// file itself contains.

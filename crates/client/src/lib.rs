@@ -21,4 +21,4 @@ pub use receiver_tls::{TlsConfigs, TlsSettings, TlsSettingsError, check_tls_sett
 pub use resource::Resource;
 pub use sse::{EventStream, Message, Received};
 pub use target::{Address, Target, TargetError, first_address, tls_config};
-pub use transport::{Answer, Policy, Reply, Stream, connect};
+pub use transport::{Answer, Policy, Reply, Stream, certificate_end, connect};

@@ -3,7 +3,7 @@
 //! Open connections are kept and used again. A request is sent again only if the first connection
 //! was closed before any byte of the request was sent.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
@@ -13,16 +13,21 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
+use svc_core::Timestamp;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream},
     task::JoinHandle,
     time::timeout,
 };
-use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
+use tokio_rustls::{
+    TlsConnector,
+    client::TlsStream,
+    rustls::{ClientConfig, pki_types::ServerName},
+};
 
 use crate::{
-    certificates::TlsFailure,
+    certificates::{self, TlsFailure},
     error::Error,
     sse::EventStream,
     target::{Address, Target},
@@ -84,17 +89,33 @@ pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
     match &target.address {
         Address::Tcp { host, port } => Ok(Box::new(connect_tcp(host, *port).await?)),
         Address::Tls { host, port, config } => {
-            let name = ServerName::try_from(bare_host(host).to_owned())
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            let stream = connect_tcp(host, *port).await?;
-            let connector = TlsConnector::from(config.clone());
-            let connected = connector.connect(name, stream).await;
-            Ok(Box::new(connected.map_err(|error| {
-                TlsFailure::explain(error, bare_host(host))
-            })?))
+            Ok(Box::new(connect_tls(host, *port, config.clone()).await?))
         }
         Address::Unix { path } => Ok(Box::new(UnixStream::connect(path).await?)),
     }
+}
+
+/// The time when the certificate of the server ends. `None` without TLS.
+pub async fn certificate_end(target: &Target) -> io::Result<Option<Timestamp>> {
+    let Address::Tls { host, port, config } = &target.address else {
+        return Ok(None);
+    };
+    let stream = connect_tls(host, *port, config.clone()).await?;
+    let (_, session) = stream.get_ref();
+    let certificate = session.peer_certificates().and_then(<[_]>::first);
+    Ok(certificate.and_then(certificates::end))
+}
+
+async fn connect_tls(
+    host: &str,
+    port: u16,
+    config: Arc<ClientConfig>,
+) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from(bare_host(host).to_owned())
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let stream = connect_tcp(host, port).await?;
+    let connected = TlsConnector::from(config).connect(name, stream).await;
+    connected.map_err(|error| TlsFailure::explain(error, bare_host(host)))
 }
 
 async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {

@@ -1,11 +1,13 @@
 //! States and health of a space, and the event of each transition (spec 3 and 6.1).
 
 mod health_check;
+mod log_level;
 mod transition;
 
 use std::collections::BTreeMap;
 
 pub use health_check::{HealthCheck, HealthCheckError, Probe, health_after};
+pub use log_level::LogLevel;
 pub use transition::{Subject, Transition};
 
 use crate::text_enum::text_enum;

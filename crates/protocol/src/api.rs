@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod auth;
+mod diagnostics;
 mod events;
 mod exchanges;
 mod limits;
@@ -27,14 +28,15 @@ mod users;
 pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
 pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup, SignIn};
+pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
 };
 pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{
-    DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PASSWORD_MAX,
-    PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
+    DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, LOG_SEARCH_MAX, OVERLAP_HOURS_MAX, PAGE_MAX,
+    PASSWORD_MAX, PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
 };
 pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
 pub use oauth::{

@@ -12,6 +12,7 @@ use svc_store::{FolderLock, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    diagnostics::SelfCheck,
     events::{emit::Emitter, history::History, hub::Hub, sinks::SinksService},
     fair_pool::FairPool,
     host_names::AllowedHosts,
@@ -98,6 +99,7 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// The numbers of `GET /api/stats`.
     pub stats: Overview,
+    pub self_check: SelfCheck,
     pub limits: Limits,
     /// The quotas of users without overrides; see `User::quotas`.
     pub quotas: Quotas,

@@ -10,6 +10,7 @@ mod client_stream;
 pub mod connections;
 mod cookies;
 mod describe;
+mod diagnostics;
 mod door;
 mod error;
 mod event_sinks;

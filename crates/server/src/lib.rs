@@ -4,6 +4,7 @@
 pub mod app;
 pub mod backup;
 pub mod bootstrap;
+pub mod diagnostics;
 pub mod events;
 pub mod fair_pool;
 mod host_names;

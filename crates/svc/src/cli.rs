@@ -94,6 +94,7 @@ pub enum Command {
     Login(commands::login::Args),
     Logout(commands::logout::Args),
     Whoami(commands::whoami::Args),
+    Doctor(commands::doctor::Args),
     #[command(subcommand)]
     Context(commands::context::Command),
     #[command(subcommand)]

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod backup;
 pub mod completions;
 pub mod context;
+pub mod doctor;
 pub mod event;
 pub mod events;
 pub mod group;
@@ -138,6 +139,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Login(args) => login::run(shell, args).await,
         Command::Logout(_) => logout::run(shell).await,
         Command::Whoami(_) => whoami::run(shell).await,
+        Command::Doctor(_) => doctor::run(shell).await,
         Command::Context(command) => context::run(shell, command).await,
         Command::Audit(command) => audit::run(shell, command).await,
         Command::Api(args) => api::run(shell, args).await,

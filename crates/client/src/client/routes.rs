@@ -269,6 +269,11 @@ impl Client {
         self.get("/api/servers").await
     }
 
+    /// The checks that the server makes of itself.
+    pub async fn diagnostics(&self) -> Result<api::Diagnostics, Error> {
+        self.get("/api/diagnostics").await
+    }
+
     /// Whether the server is ready for requests.
     pub async fn is_ready(&self) -> bool {
         self.send(Method::GET, "/readyz", None).await.is_ok()

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use svc_core::{
     ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId, UserName,
-    space::{Health, HealthCheck, Runtime, State},
+    space::{Health, HealthCheck, LogLevel, Runtime, State},
 };
 
-use super::{LOG_LINES_MAX, patch::nullable};
+use super::{LOG_LINES_MAX, LOG_SEARCH_MAX, patch::nullable};
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Space {
@@ -103,12 +103,36 @@ pub struct NumberedLine {
 }
 
 /// Query parameters of `GET /api/spaces/{id}/logs`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogQuery {
     #[schemars(range(min = 1, max = LOG_LINES_MAX))]
     pub limit: Option<u64>,
     /// The number of the last line of the previous page.
     pub cursor: Option<u64>,
+    /// Only lines of this source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<LogSource>,
+    /// Only lines of this level or a higher one, and lines that name no level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<LogLevel>,
+    /// Only lines that contain this text. Case does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LOG_SEARCH_MAX))]
+    pub search: Option<String>,
+}
+
+impl LogQuery {
+    pub fn has_filter(&self) -> bool {
+        self.source.is_some() || self.level.is_some() || self.search.is_some()
+    }
+
+    pub fn matches(&self, line: &LogLine) -> bool {
+        let level = |wanted| LogLevel::of(&line.line).is_none_or(|found| found >= wanted);
+        let contains = |text: &String| line.line.to_lowercase().contains(&text.to_lowercase());
+        self.source.is_none_or(|source| source == line.source)
+            && self.level.is_none_or(level)
+            && self.search.as_ref().is_none_or(contains)
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -16,9 +16,9 @@ use svc_core::Permission::{
 use super::{
     agent_link, audit, auth,
     describe::{Describe, Operation},
-    event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations, roles, schedules,
-    scripts, second_factors, servers, sessions, setup, sources, spaces, stats, templates, tokens,
-    users, web,
+    diagnostics, event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations,
+    roles, schedules, scripts, second_factors, servers, sessions, setup, sources, spaces, stats,
+    templates, tokens, users, web,
 };
 use crate::app::App;
 
@@ -167,6 +167,7 @@ pub fn routes() -> Vec<Route> {
         delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),
         post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
         get("/api/servers",                     AUDIT,     AsOwner,  servers::list),
+        get("/api/diagnostics",                 AUDIT,     AsOwner,  diagnostics::get),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),

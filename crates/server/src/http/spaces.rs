@@ -2,12 +2,12 @@
 
 use svc_core::SpaceId;
 use svc_protocol::api::{
-    AgentToken, LOG_LINES_MAX, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces,
+    AgentToken, LOG_LINES_MAX, LOG_SEARCH_MAX, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces,
 };
 use svc_store::PageRequest;
 
 use super::{
-    error::ApiResult,
+    error::{ApiError, ApiResult},
     extract::{Created, Json, NoContent, PathId, Query},
 };
 use crate::{app::App, identity::Caller};
@@ -69,10 +69,34 @@ pub async fn logs(
     PathId(id): PathId<SpaceId>,
     Query(query): Query<LogQuery>,
 ) -> ApiResult<Json<Logs>> {
+    if query
+        .search
+        .as_ref()
+        .is_some_and(|text| text.len() > LOG_SEARCH_MAX)
+    {
+        let detail = format!("`search` has at most {LOG_SEARCH_MAX} bytes");
+        return Err(ApiError::bad_request("invalid_query", detail));
+    }
     let limit = query.limit.unwrap_or(100).clamp(1, LOG_LINES_MAX) as usize;
-    let logs = app.spaces.logs(&caller, id, query.cursor, limit).await?;
+    // A log has fewer lines than this, so a filter sees them all.
+    let read = if query.has_filter() {
+        LOG_LINES_MAX as usize
+    } else {
+        limit
+    };
+    let mut logs = app.spaces.logs(&caller, id, query.cursor, read).await?;
     // There is always a next cursor: a log may grow at any time.
-    let last = logs.last().map(|line| line.n).or(query.cursor);
+    let mut last = logs.last().map(|line| line.n).or(query.cursor);
+    logs.retain(|line| query.matches(&line.line));
+    if logs.len() > limit {
+        match query.cursor {
+            Some(_) => {
+                logs.truncate(limit);
+                last = logs.last().map(|line| line.n);
+            }
+            None => drop(logs.drain(..logs.len() - limit)),
+        }
+    }
     Ok(Json(Logs {
         logs,
         next_cursor: last.map(|n| n.to_string()),

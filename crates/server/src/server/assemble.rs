@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{StartError, open::OpenDatabase};
 use crate::{
     app::{App, Parts},
+    diagnostics::SelfCheck,
     events::{
         deliver::{
             Deliverers,
@@ -108,6 +109,10 @@ pub fn assemble(
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
         stats: overview(&base, &calls),
+        self_check: SelfCheck {
+            store: base.store.clone(),
+            data_folder: options.data_dir.clone(),
+        },
         calls,
         discovery,
         spaces: spaces(&base, options, links.clone(), logs, local.clone()),

@@ -46,7 +46,11 @@ pub fn needed(method: &str, path: &str) -> &'static [&'static str] {
         &["manage_own_event_sinks"]
     } else if starts("/mcp") {
         &["use_mcp"]
-    } else if starts("/api/audit") || starts("/api/servers") || path == "/metrics" {
+    } else if starts("/api/audit")
+        || starts("/api/servers")
+        || starts("/api/diagnostics")
+        || path == "/metrics"
+    {
         &["view_audit"]
     } else {
         &[]

@@ -40,6 +40,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/scripts", |_| fixed("/api/scripts")),
     ("/api/scripts/{id}", script),
     ("/api/servers", |_| fixed("/api/servers")),
+    ("/api/diagnostics", |_| fixed("/api/diagnostics")),
     ("/api/stats", |_| fixed("/api/stats?scope=server")),
     ("/api/methods", |_| fixed("/api/methods")),
     ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),

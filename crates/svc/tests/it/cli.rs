@@ -2,6 +2,7 @@
 
 mod commands;
 mod context;
+mod doctor;
 mod forms;
 mod snapshots;
 mod up;

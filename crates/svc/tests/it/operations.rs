@@ -3,6 +3,7 @@
 mod certificates;
 mod health;
 mod migrate;
+mod monitoring;
 mod running;
 mod scale;
 mod service_manager;

@@ -3,4 +3,5 @@
 mod grace;
 mod health;
 mod lifecycle;
+mod logs;
 mod records;

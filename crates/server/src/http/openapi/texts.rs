@@ -197,6 +197,7 @@ const TEXTS: &[Text] = &[
     ("POST", "/api/scripts/{id}/run", "Run a script once, as the caller",
         &[INVALID, INVALID_EVENT, INVALID_SCRIPT, NOT_RUNNABLE, RATE_LIMITED, SCRIPTS_UNAVAILABLE]),
     ("GET", "/api/servers", "List the servers of the zone", &[]),
+    ("GET", "/api/diagnostics", "Check the server: database, disk, open files", &[]),
     ("GET", "/api/stats", "Numbers of calls, spaces, sinks and events", COMPUTED),
     ("GET", "/api/methods", "List the methods that the caller sees",
         &[TOO_MANY_WORDS, INVALID_PAGE, BUSY, SERVER_BUSY]),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use svc_client::Client;
-use svc_core::SpaceId;
-use svc_protocol::api::{LogLine, LogQuery, NumberedLine};
+use svc_core::{SpaceId, space::LogLevel};
+use svc_protocol::api::{LogLine, LogQuery, LogSource, NumberedLine};
 
 use crate::{
     commands::Shell,
@@ -23,12 +24,30 @@ pub struct LogArgs {
     /// Maximum number of lines
     #[arg(long, value_name = "N")]
     pub limit: Option<u32>,
+    /// Only lines of one source: stderr, stdout, agent or script
+    #[arg(long, value_parser = by_name::<LogSource>, value_name = "SOURCE")]
+    pub source: Option<LogSource>,
+    /// Only lines of this level or a higher one: trace, debug, info, warning or error; lines that
+    /// name no level are shown too
+    #[arg(long, value_parser = by_name::<LogLevel>, value_name = "LEVEL")]
+    pub level: Option<LogLevel>,
+    /// Only lines that contain this text; case does not count
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
+}
+
+/// Reads a value by its name in JSON.
+fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    serde_json::from_value(name.into()).map_err(|error| error.to_string())
 }
 
 pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &LogArgs) -> Outcome {
     let mut query = LogQuery {
         limit: args.limit.map(u64::from),
         cursor: None,
+        source: args.source,
+        level: args.level,
+        search: args.search.clone(),
     };
     let first = client.space_logs(space, &query).await?;
     if !args.follow {

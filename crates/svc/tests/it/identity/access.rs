@@ -122,6 +122,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("DELETE", "/api/scripts/{id}",             "1111 33 oo 3 o"),
     ("POST",   "/api/scripts/{id}/run",         "1111 33 oo 3 o"),
     ("GET",    "/api/servers",                  "1111 33 3o o o"),
+    ("GET",    "/api/diagnostics",              "1111 33 3o o o"),
     ("GET",    "/api/stats",                    "1111 33 oo o o"),
     ("GET",    "/api/methods",                  "1111 o3 oo o o"),
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),

@@ -1,0 +1,79 @@
+//! The level of a log line, as far as its text shows one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes at the beginning of a line in which a level is looked for.
+const SEARCHED_BYTES: usize = 160;
+
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Trace,
+    Debug,
+    Info,
+    Warning,
+    Error,
+}
+
+impl LogLevel {
+    /// The level that a line names: the first word near its beginning that is a level, as in
+    /// `ERROR: no ink`, `[warn] slow` or `{"level":"info"}`. `None` if there is no such word.
+    pub fn of(line: &str) -> Option<Self> {
+        let searched = &line[..line.floor_char_boundary(SEARCHED_BYTES)];
+        let mut words = searched.split(|c: char| !c.is_ascii_alphanumeric());
+        words.find_map(Self::of_word)
+    }
+
+    fn of_word(word: &str) -> Option<Self> {
+        const WORDS: [(&str, LogLevel); 12] = [
+            ("trace", LogLevel::Trace),
+            ("debug", LogLevel::Debug),
+            ("info", LogLevel::Info),
+            ("notice", LogLevel::Info),
+            ("warn", LogLevel::Warning),
+            ("warning", LogLevel::Warning),
+            ("error", LogLevel::Error),
+            ("err", LogLevel::Error),
+            ("fatal", LogLevel::Error),
+            ("critical", LogLevel::Error),
+            ("panic", LogLevel::Error),
+            ("traceback", LogLevel::Error),
+        ];
+        let found = WORDS
+            .iter()
+            .find(|(name, _)| word.eq_ignore_ascii_case(name));
+        found.map(|(_, level)| *level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_level_near_the_beginning_counts() {
+        for (line, expected) in [
+            ("ERROR: no ink", Some(LogLevel::Error)),
+            (
+                "2026-11-17T01:00:00Z  WARN svc_agent: slow",
+                Some(LogLevel::Warning),
+            ),
+            (
+                r#"{"ts":1,"level":"info","msg":"an error occurred"}"#,
+                Some(LogLevel::Info),
+            ),
+            ("[debug] error count 0", Some(LogLevel::Debug)),
+            ("Traceback (most recent call last):", Some(LogLevel::Error)),
+            ("KeyError: 'a'", None),
+            ("informal", None),
+            ("", None),
+        ] {
+            assert_eq!(LogLevel::of(line), expected, "{line}");
+        }
+        let late = format!("{}é error", "x".repeat(SEARCHED_BYTES - 1));
+        assert_eq!(LogLevel::of(&late), None);
+    }
+}
