@@ -29,7 +29,7 @@ pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup, SignIn};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
-    EventReceiver, EventRecord, Events,
+    EventReceiver, EventRecord, Events, SEARCH_TEXT_MAX,
 };
 pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{

@@ -282,6 +282,9 @@ pub struct Delivery {
     /// The delivery whose event this delivery sends again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resend_of: Option<u64>,
+    /// When the delivery is tried again; absent unless it waits after a failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<Timestamp>,
     pub attempts: Vec<Attempt>,
 }
 
@@ -364,4 +367,7 @@ pub struct DeliveryQuery {
     /// Whether attempts include their `exchange`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exchanges: bool,
+    /// Whether to leave out deliveries that wait for their first attempt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tried: bool,
 }

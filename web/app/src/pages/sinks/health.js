@@ -26,6 +26,7 @@ export const QUEUE_CAPACITY = 100;
  *   webhook
  * @property {{script_id: string | null, source: string | null} | null} script
  * @property {{body_template: string | null} | null} json_rpc
+ * @property {{keep_exchanges?: boolean} | undefined} [delivery]
  * @property {number} queue_depth
  * @property {number} dropped
  * @property {number} failures
