@@ -49,7 +49,12 @@ export function Table(props) {
       <table class=${cx('table', !plain && 'table-cards')} aria-label=${label}>
         <thead>
           <tr>
-            ${choice && html`<th scope="col" class="cell-choice"><${ChooseAll} choice=${choice} rows=${rows} keyOf=${key} /></th>`}
+            ${
+              choice &&
+              html`
+                <th scope="col" class="cell-choice"><${ChooseAll} choice=${choice} rows=${rows} keyOf=${key} /></th>
+              `
+            }
             ${columns.map(
               (column) =>
                 html`
@@ -65,7 +70,10 @@ export function Table(props) {
             (row) => html`
               <tr key=${key(row)}
                 class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
-                ${choice && html`<td class="cell-choice"><${ChooseOne} choice=${choice} row=${row} id=${key(row)} /></td>`}
+                ${
+                  choice &&
+                  html`<td class="cell-choice"><${ChooseOne} choice=${choice} row=${row} id=${key(row)} /></td>`
+                }
                 ${columns.map(
                   (column, index) => html`
                     <td key=${column.key} class=${cellClass(column)}
@@ -101,7 +109,9 @@ function ChooseOne({ choice, row, id }) {
     if (!keys.delete(id)) keys.add(id);
     choice.onChange(keys);
   };
-  return html`<input type="checkbox" aria-label=${choice.label(row)} checked=${choice.keys.has(id)} onChange=${toggle} />`;
+  return html`
+    <input type="checkbox" aria-label=${choice.label(row)} checked=${choice.keys.has(id)} onChange=${toggle} />
+  `;
 }
 
 /** @param {Column<any>} column */

@@ -150,7 +150,10 @@ function columnsOf(resendButton) {
       cell: (/** @type {Delivery} */ one) =>
         html`
           <${Status} tone=${toneOf(stateOf(one))} pulse=${one.state === 'pending'}>${stateOf(one)}</${Status}>
-          ${one.resent_as !== undefined && html` <a class="small" href=${`?delivery=${one.resent_as}`}>sent again as #${one.resent_as}</a>`}
+          ${
+            one.resent_as !== undefined &&
+            html` <a class="small" href=${`?delivery=${one.resent_as}`}>sent again as #${one.resent_as}</a>`
+          }
         `,
     },
     {

@@ -12,8 +12,8 @@ import { Timeline } from './timeline.js';
 const REFRESH_MS = 3_000;
 
 /**
- * @param {{sink: import('./health.js').Sink, n: string, error: any, resendButton: (one: Delivery) => any, onClose: () =>
- *   void}} props
+ * @param {{sink: import('./health.js').Sink, n: string, error: any, resendButton: (one: Delivery) => any, onClose:
+ *   () => void}} props
  */
 export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {
   const number = /^\d{1,15}$/.test(n) ? Number(n) : 0;
@@ -32,7 +32,9 @@ export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {
         ${
           delivery
             ? html`<${Facts} delivery=${delivery} />
-              <section class="stack-small"><h3>Attempts</h3><${Timeline} key=${n} sink=${sink} delivery=${delivery} /></section>`
+              <section class="stack-small">
+                <h3>Attempts</h3><${Timeline} key=${n} sink=${sink} delivery=${delivery} />
+              </section>`
             : (pendingOf(loaded) ?? html`<${NotFound} n=${n} />`)
         }
       </div>

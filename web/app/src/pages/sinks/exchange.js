@@ -82,7 +82,10 @@ function Headers({ headers, of }) {
   `;
 }
 
-/** Parts of an attempt in their order. `first_byte` begins with the request. @type {[keyof Exchange['timing'], string][]} */
+/**
+ * Parts of an attempt in their order. `first_byte` begins with the request.
+ * @type {[keyof Exchange['timing'], string][]}
+ */
 const PARTS = [
   ['dns', 'Look up the address'],
   ['connect', 'Connect'],

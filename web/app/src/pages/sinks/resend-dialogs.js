@@ -27,7 +27,8 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
     return html`<${Dialog} title="Resend all dead" onClose=${onClose}>${pendingOf(counted)}</${Dialog}>`;
   if (count === 0)
     return html`
-      <${Dialog} title="Resend all dead" onClose=${onClose} footer=${html`<${Button} onClick=${onClose}>Close</${Button}>`}>
+      <${Dialog} title="Resend all dead" onClose=${onClose}
+        footer=${html`<${Button} onClick=${onClose}>Close</${Button}>`}>
         <p>There is no dead delivery that was not sent again.</p>
       </${Dialog}>
     `;
@@ -40,8 +41,8 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
     <${ConfirmDialog} title="Resend all dead" kind="primary" action=${`Resend ${formatNumber(count)}`}
       onConfirm=${confirm} onClose=${onClose}>
       <p>
-        ${plural(count, 'dead delivery', 'dead deliveries')} of <span class="mono">${sink.name}</span> will be queued again
-        as the queue drains. Deliveries that were sent again already are left out.
+        ${plural(count, 'dead delivery', 'dead deliveries')} of <span class="mono">${sink.name}</span> will be queued
+        again as the queue drains. Deliveries that were sent again already are left out.
       </p>
     </${ConfirmDialog}>
   `;

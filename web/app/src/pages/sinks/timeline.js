@@ -98,7 +98,14 @@ function KeepExchanges({ sink }) {
           : 'Request, response headers and timing of these attempts were not kept.'
       }
     </p>
-    ${!kept && html`<div><${Button} size="small" busy=${keep.busy} onClick=${() => keep.run()}>Keep them from now on</${Button}></div>`}
+    ${
+      !kept &&
+      html`
+        <div>
+          <${Button} size="small" busy=${keep.busy} onClick=${() => keep.run()}>Keep them from now on</${Button}>
+        </div>
+      `
+    }
     <${ErrorNotice} error=${keep.error} />
   `;
 }
@@ -128,7 +135,11 @@ function Comparison({ attempts }) {
                   ? html`<p class="diff-line">No difference.</p>`
                   : lines.map(
                       (line, index) =>
-                        html`<div key=${index} class=${`diff-line diff-${line.kind}`}>${MARKS[line.kind]} ${line.text}</div>`,
+                        html`
+                          <div key=${index} class=${`diff-line diff-${line.kind}`}>
+                            ${MARKS[line.kind]} ${line.text}
+                          </div>
+                        `,
                     )
               }
             </div>
