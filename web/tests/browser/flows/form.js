@@ -38,7 +38,7 @@ export default async function form(scene) {
   await params.getByLabel('pin').fill('1234');
   await params.getByLabel('New key of labels').fill('team');
   await params.getByRole('button', { name: 'Add key' }).click();
-  await params.getByLabel('team').fill('blue');
+  await params.getByLabel('team', { exact: true }).fill('blue');
   await params.getByLabel('wed').check();
   await params.getByLabel('mon').check();
   const { at, ...rest } = await json();

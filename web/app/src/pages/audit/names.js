@@ -12,7 +12,7 @@ import { useResource } from '../../lib/resource.js';
 const LISTS = [
   ['/api/users', 'users', ['manage_users']],
   ['/api/spaces', 'spaces', ['use_spaces', 'manage_spaces']],
-  ['/api/event-sinks', 'event_sinks', ['manage_own_event_sinks', 'manage_global_event_sinks']],
+  ['/api/event-sinks', 'event_sinks', ['manage_own_event_sinks']],
   ['/api/roles', 'roles', ['manage_roles']],
   ['/api/groups', 'groups', ['manage_groups']],
   ['/api/templates', 'templates', ['use_spaces', 'manage_spaces']],

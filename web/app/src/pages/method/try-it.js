@@ -79,7 +79,7 @@ export function TryIt({ method }) {
         </div>
       </div>
     </${Card}>
-    <${CopyAs} name=${method.name} params=${params.value} />
+    <${CopyAs} name=${method.name} tool=${method.mcp_tool ? method.mcp_tool_name : null} params=${params.value} />
   `;
 }
 

@@ -144,7 +144,7 @@ export function curlOf({ request }) {
   const lines = [`curl -sS -X POST ${shellQuote(request.url)}`];
   for (const { name, value } of request.headers) {
     if (['host', 'content-length', 'connection', 'accept-encoding'].includes(name.toLowerCase())) continue;
-    lines.push(`  -H ${shellQuote(`${name}: ${value === MASK ? `<${name}>` : value}`)}`);
+    lines.push(`  -H ${shellQuote(`${name}: ${value.replaceAll(MASK, `<${name}>`)}`)}`);
   }
   lines.push(`  --data-binary ${shellQuote(request.body)}`);
   return lines.join(' \\\n');
