@@ -72,6 +72,8 @@ async function resend(page, scene, sink) {
   await page.screenshot({ path: `${scene.results}/chosen.png` });
   await page.getByRole('button', { name: 'Resend chosen' }).click();
   await see(page.getByText('2 deliveries sent again'));
+  // The last delivery succeeded, and one is still dead.
+  await see(page.getByRole('main').getByText('1 dead', { exact: true }));
   await see(table.getByRole('link', { name: 'sent again as #4' }));
 
   await page.getByRole('button', { name: 'Resend all dead' }).click();
@@ -86,6 +88,7 @@ async function resend(page, scene, sink) {
   await see(page.getByRole('dialog', { name: 'Delivery #3' }).getByText('Sent again as'));
   await page.keyboard.press('Escape');
 
+  await see(page.getByRole('main').getByText('active', { exact: true }));
   // All were delivered meanwhile, so nothing is left to replay.
   await page.getByRole('button', { name: 'Replay', exact: true }).click();
   const replay = page.getByRole('dialog', { name: 'Replay past events' });

@@ -52,7 +52,7 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
 export function ReplayDialog({ sink, onClose, onDone }) {
   const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000, 'seconds'));
   const [until, setUntil] = useState('');
-  const [undelivered, setUndelivered] = useState(false);
+  const [undelivered, setUndelivered] = useState((sink.lost ?? 0) > 0);
   const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
   const [matching, setMatching] = useState(/** @type {number | null} */ (null));
   const request = { since: utcTime(since), until: utcTime(until), only: undelivered ? 'undelivered' : undefined };
