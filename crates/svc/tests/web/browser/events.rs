@@ -167,3 +167,20 @@ async fn past_events_are_found_by_time_actor_and_payload_however_many_there_are(
     let facts = json!({"ann": credentials(&ann), "first": first});
     run(&browser, "event-explorer", &server, &facts).await;
 }
+
+#[tokio::test]
+async fn the_audit_log_names_targets_also_after_they_are_deleted() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user_with("ann", &["admin"], &[]).await;
+    let receiver = TestReceiver::start().await;
+    let url = receiver.url("/hook");
+    ann.webhook("kept", "custom.*", &url).await;
+    let gone = ann.webhook("gone", "custom.*", &url).await;
+    gone.patch(json!({"active": false})).await;
+    ann.delete(&gone.path()).await.expect(204);
+    let facts = json!({"ann": credentials(&ann), "gone": gone.id});
+    run(&browser, "audit", &server, &facts).await;
+}

@@ -35,6 +35,7 @@ export function pageOf(entry) {
  * @param {Entry} entry
  * @param {Map<string, string>} names
  */
-export function nameOf({ detail, target_id: id }, names) {
-  return ownName(detail) ?? names.get(id) ?? id;
+export function nameOf({ target_type: type, actor, detail, target_id: id }, names) {
+  // A session has no name, and belongs to the user who signed in.
+  return ownName(detail) ?? names.get(id) ?? (type === 'session' ? `of ${actor}` : id);
 }
