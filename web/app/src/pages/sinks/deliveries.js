@@ -54,8 +54,8 @@ export function Deliveries({ sink, still, onChange }) {
     every: REFRESH_MS,
     id: (/** @type {Delivery} */ one) => String(one.n),
   });
-  const changed = async () => {
-    setChosen(new Set());
+  const changed = async (/** @type {string[]} */ stillChosen = []) => {
+    setChosen(new Set(stillChosen));
     onChange();
     await list.reload();
   };
@@ -65,12 +65,13 @@ export function Deliveries({ sink, still, onChange }) {
     await changed();
   });
   const resendChosen = useAction(async () => {
-    const numbers = [...chosen].slice(0, MOST_RESENT).map(Number);
+    const all = [...chosen];
+    const numbers = all.slice(0, MOST_RESENT).map(Number);
     const { feeding, skipped } = await api.post(`/api/event-sinks/${sink.id}/resend`, { deliveries: numbers });
     toast(
       `${plural(feeding, 'delivery', 'deliveries')} sent again${skipped.length ? `, ${skipped.length} skipped` : ''}`,
     );
-    await changed();
+    await changed(all.slice(MOST_RESENT));
   });
   const opened = query.get('delivery');
   const open = (/** @type {Delivery | null} */ one) => query.set({ delivery: one?.n ?? null }, { push: one !== null });
@@ -130,7 +131,7 @@ export function Deliveries({ sink, still, onChange }) {
           onClose=${() => open(null)} />
       `
     }
-    ${resending && html`<${ResendDeadDialog} sink=${sink} onClose=${() => setResending(false)} onDone=${changed} />`}
+    ${resending && html`<${ResendDeadDialog} sink=${sink} onClose=${() => setResending(false)} onDone=${() => changed()} />`}
   `;
 }
 
