@@ -131,7 +131,10 @@ export function Deliveries({ sink, still, onChange }) {
           onClose=${() => open(null)} />
       `
     }
-    ${resending && html`<${ResendDeadDialog} sink=${sink} onClose=${() => setResending(false)} onDone=${() => changed()} />`}
+    ${
+      resending &&
+      html`<${ResendDeadDialog} sink=${sink} onClose=${() => setResending(false)} onDone=${() => changed()} />`
+    }
   `;
 }
 
