@@ -31,7 +31,7 @@ pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, S
 pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
-    EventReceiver, EventRecord, Events,
+    EventReceiver, EventRecord, Events, SEARCH_TEXT_MAX,
 };
 pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{

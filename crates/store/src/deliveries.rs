@@ -24,6 +24,7 @@ pub struct DeliveryPage {
     before: u64,
     page: PageRequest,
     with_exchanges: bool,
+    only_tried: bool,
 }
 
 impl DeliveryPage {
@@ -37,6 +38,7 @@ impl DeliveryPage {
             before: cursor.map_or(Ok(u64::MAX), parse)?,
             page: PageRequest::parse(None, limit)?,
             with_exchanges: false,
+            only_tried: false,
         })
     }
 
@@ -46,6 +48,11 @@ impl DeliveryPage {
             with_exchanges,
             ..self
         }
+    }
+
+    /// Whether deliveries that wait for their first attempt are left out.
+    pub fn only_tried(self, only_tried: bool) -> Self {
+        Self { only_tried, ..self }
     }
 }
 
@@ -209,9 +216,20 @@ pub fn insert_attempt(
     )
 }
 
+/// A delivery that failed waits for its own retry in a lane that is ordered by a key. In other lanes
+/// only the first waiting delivery is tried, so the retry of the lane is its retry.
+const SELECT: &str = "SELECT n, event_id, event_type, state, resent_as, resend_of,
+        CASE WHEN state <> 'pending' THEN NULL WHEN failures > 0 THEN retry_at
+            ELSE (SELECT l.next_at FROM lanes l WHERE l.id = deliveries.lane_id
+                AND l.failures > 0 AND l.keyed = 0 AND NOT EXISTS (
+                    SELECT 1 FROM deliveries d WHERE d.lane_id = deliveries.lane_id
+                        AND d.state = 'pending' AND d.n < deliveries.n))
+            END AS next_attempt_at
+    FROM deliveries";
+
 pub fn find(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<Option<Delivery>, StoreError> {
     let rows = tx.query(
-        "SELECT n, event_id, event_type, state, resent_as, resend_of FROM deliveries WHERE lane_id = ?1 AND n = ?2",
+        &format!("{SELECT} WHERE lane_id = ?1 AND n = ?2"),
         values![lane, n],
     )?;
     Ok(with_attempts(tx, lane, &rows, false)?.pop())
@@ -226,16 +244,23 @@ pub fn list(
         before,
         page,
         with_exchanges,
+        only_tried,
     }: DeliveryPage,
 ) -> Result<Page<Delivery>, StoreError> {
     let mut conditions = Conditions::new("lane_id = ?", lane);
     conditions.add("n < ?", before);
     conditions.add_some("state = ?", state);
+    if only_tried {
+        // At most a queue of deliveries waits, so few rows are skipped.
+        conditions.and(
+            "(state <> 'pending' OR EXISTS (SELECT 1 FROM attempts a
+                 WHERE a.lane_id = deliveries.lane_id AND a.n = deliveries.n))",
+        );
+    }
     let limit = conditions.placeholder(page.rows());
     let rows = tx.query(
         &format!(
-            "SELECT n, event_id, event_type, state, resent_as, resend_of FROM deliveries
-             WHERE {} ORDER BY n DESC LIMIT {limit}",
+            "{SELECT} WHERE {} ORDER BY n DESC LIMIT {limit}",
             conditions.sql
         ),
         &conditions.values,
@@ -354,6 +379,7 @@ fn with_attempts(
                 state: row.get("state")?,
                 resent_as: row.get("resent_as")?,
                 resend_of: row.get("resend_of")?,
+                next_attempt_at: row.get("next_attempt_at")?,
                 attempts: attempts.remove(&n).unwrap_or_default(),
             })
         })

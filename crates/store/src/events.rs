@@ -3,6 +3,7 @@
 mod list;
 mod numbers;
 mod removal;
+mod search;
 pub mod usage;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub use self::{
     list::list,
     numbers::{NumberedEvent, list_numbered, newest_number},
     removal::{LostEvents, Pruned, prune},
+    search::{Search, search},
 };
 use super::{
     conditions::Conditions,

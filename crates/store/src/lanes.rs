@@ -67,6 +67,10 @@ pub struct LaneRow {
     /// Waiting deliveries, including the one in flight.
     pub depth: u32,
     pub dropped: u64,
+    /// Dropped events that no replay of undelivered events has covered.
+    pub lost: u64,
+    /// Dead deliveries that were not sent again, of the newest [`HEALTH_WINDOW`] deliveries.
+    pub dead: u32,
     /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the most of any
     /// waiting delivery.
     pub failures: u32,
@@ -96,7 +100,7 @@ impl FromRow for Receiver {
     }
 }
 
-row! { LaneRow: id, depth, dropped, failures, is_behind, feeds, filter_errors, filter_error }
+row! { LaneRow: id, depth, dropped, lost, dead, failures, is_behind, feeds, filter_errors, filter_error }
 
 /// A lane that is not empty, for metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,16 +117,31 @@ pub struct Backlog {
 
 row! { Backlog: lane as "id", name, owner, depth, oldest }
 
+/// Deliveries that the health of a sink counts. A list of sinks counts them for every sink, so the
+/// number is small.
+const HEALTH_WINDOW: u32 = 200;
+
 /// The lane of a sink. `None` for a json-rpc sink, which has no lane.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
     tx.find(
-        "SELECT id, depth, dropped, feeds, filter_errors, filter_error,
+        "SELECT id, depth, dropped, dropped - recovered AS lost,
+                (SELECT COUNT(*) FROM deliveries d WHERE d.lane_id = lanes.id
+                     AND d.n > lanes.tail - ?2 AND d.state = 'dead' AND d.resent_as IS NULL) AS dead,
+                feeds, filter_errors, filter_error,
                 CASE WHEN keyed = 1 THEN (SELECT COALESCE(MAX(d.failures), 0) FROM deliveries d
                      WHERE d.lane_id = lanes.id AND d.state = 'pending')
                  ELSE failures END AS failures,
                 CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
          FROM lanes WHERE sink_id = ?1",
-        values![sink],
+        values![sink, HEALTH_WINDOW],
+    )
+}
+
+/// Notes that all dropped events were replayed, as far as they were not delivered.
+pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE lanes SET recovered = dropped WHERE id = ?1",
+        values![lane],
     )
 }
 

@@ -78,6 +78,11 @@ impl PageRequest {
         self.limit + 1
     }
 
+    /// Whether a page with this many records and bytes takes no further record.
+    pub(super) fn is_full(self, records: usize, bytes: u64) -> bool {
+        records >= self.limit as usize || bytes >= PAGE_BYTES_MAX
+    }
+
     /// Removes the extra record, and sets the cursor if there was one.
     pub(super) fn page<T, K: ToString>(self, mut items: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;

@@ -28,6 +28,10 @@ pub struct SinkStatus {
     pub lane: Option<LaneId>,
     pub queue_depth: u32,
     pub dropped: u64,
+    /// Dropped events that no replay of undelivered events has covered.
+    pub lost: u64,
+    /// Dead deliveries that were not sent again, of the newest deliveries.
+    pub dead: u32,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
     /// Whether stored events wait for the sink, because they do not fit into the queue or were not
@@ -213,6 +217,8 @@ pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
         lane: Some(lane.id),
         queue_depth: lane.depth,
         dropped: lane.dropped,
+        lost: lane.lost,
+        dead: lane.dead,
         failures: lane.failures,
         held: lane.is_behind,
         feeds: lane.feeds,

@@ -38,10 +38,17 @@ export function places({ facts }) {
     { route: '/tools', path: '/tools', shows: text(method.replace('.', '_')) },
     { route: '/events', path: '/events', shows: text(event.type) },
     { route: '/events', name: 'events-drawer', path: `/events?event=${event.id}`, shows: dialog(sink.name) },
+    { route: '/events', name: 'events-history', path: '/events?range=24h', shows: text(event.type) },
     { route: '/events/:id', path: `/events/${event.id}`, shows: text(sink.name) },
     { route: '/sinks', path: '/sinks', shows: text(sink.name) },
     { route: '/sinks/new', path: '/sinks/new', shows: heading('New sink') },
     { route: '/sinks/:id', path: `/sinks/${sink.id}`, shows: heading(sink.name) },
+    {
+      route: '/sinks/:id',
+      name: 'sinks-id-delivery',
+      path: `/sinks/${sink.id}?delivery=1`,
+      shows: dialog('attempt 3'),
+    },
     {
       route: '/sinks/:id',
       name: 'sinks-id-settings',

@@ -37,7 +37,8 @@ pub struct EmittedEvent {
     pub event_type: String,
 }
 
-/// `GET /api/events`, newest first; filters `?type=` (patterns), `?space_id=`.
+/// `GET /api/events`, newest first; filters: [`EventQuery`]. With `actor` or `text` a page may have
+/// few events, or none, and still a cursor: one request reads a limited number of events.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Events {
     pub events: Vec<EventRecord>,
@@ -128,4 +129,20 @@ pub struct EventQuery {
     /// Patterns, separated by commas.
     pub r#type: Option<String>,
     pub space_id: Option<SpaceId>,
+    /// Only events that were stored at this time or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Only events that were stored at this time or earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The name of the user who emitted the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// A text that the payload contains, as JSON is written; upper and lower case are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = SEARCH_TEXT_MAX))]
+    pub text: Option<String>,
 }
+
+/// The maximum length of a text to search for, in bytes.
+pub const SEARCH_TEXT_MAX: usize = 200;

@@ -54,6 +54,12 @@ pub struct Sink {
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
+    /// Dropped events that no replay with `only: "undelivered"` has covered since; absent if none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+    /// Dead deliveries that were not sent again, of the newest 200 deliveries; absent if none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dead: u64,
     /// Failed attempts of the delivery that is being retried.
     #[serde(default)]
     pub failures: u32,
@@ -72,6 +78,10 @@ pub struct Sink {
     pub filter_error: Option<String>,
     pub last_delivery: Option<LastDelivery>,
     pub created_at: Timestamp,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -282,6 +292,9 @@ pub struct Delivery {
     /// The delivery whose event this delivery sends again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resend_of: Option<u64>,
+    /// When the delivery is tried again; absent unless it waits after a failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<Timestamp>,
     pub attempts: Vec<Attempt>,
 }
 
@@ -364,4 +377,7 @@ pub struct DeliveryQuery {
     /// Whether attempts include their `exchange`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exchanges: bool,
+    /// Whether to leave out deliveries that wait for their first attempt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tried: bool,
 }

@@ -14,7 +14,8 @@ use svc_core::{
     quota::QuotaExceeded,
 };
 use svc_protocol::api::{
-    EventDelivery, EventDeliveryState, EventQuery, EventReceiver, EventRecord, SinkOwner,
+    EventDelivery, EventDeliveryState, EventQuery, EventReceiver, EventRecord, SEARCH_TEXT_MAX,
+    SinkOwner,
 };
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
@@ -55,6 +56,8 @@ pub enum HistoryError {
     Pattern(#[from] PatternError),
     #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
     TooManyPatterns(usize),
+    #[error("`text` has {0} bytes; at most {SEARCH_TEXT_MAX} are allowed")]
+    TextTooLong(usize),
     #[error(transparent)]
     TooManyStreams(#[from] QuotaExceeded),
     #[error(transparent)]
@@ -76,9 +79,15 @@ impl History {
             owner: only_of(caller),
             space: query.space_id,
             patterns,
+            since: query.since,
+            until: query.until,
             ..events::Filter::default()
         };
-        let reading = move |tx: &mut Tx<'_>| events::list(tx, &filter, page);
+        let search = search_of(query)?;
+        let reading = move |tx: &mut Tx<'_>| match search.is_empty() {
+            true => events::list(tx, &filter, page),
+            false => events::search(tx, &filter, &search, page),
+        };
         Ok(self.store.read_list(caller.user.id, reading).await?)
     }
 
@@ -126,6 +135,17 @@ impl History {
             recheck: recheck_interval(),
             _open: open,
         })
+    }
+}
+
+fn search_of(query: EventQuery) -> Result<events::Search, HistoryError> {
+    let text = query.text.filter(|text| !text.is_empty());
+    match text.as_ref().map_or(0, String::len) {
+        length if length > SEARCH_TEXT_MAX => Err(HistoryError::TextTooLong(length)),
+        _ => Ok(events::Search {
+            actor: query.actor,
+            text,
+        }),
     }
 }
 

@@ -105,7 +105,7 @@ pub async fn deliveries(
     Query(query): Query<DeliveryQuery>,
 ) -> ApiResult<Json<Deliveries>> {
     let page = DeliveryPage::parse(query.cursor.as_deref(), query.limit)?;
-    let page = page.with_exchanges(query.exchanges);
+    let page = page.with_exchanges(query.exchanges).only_tried(query.tried);
     let listed = app.event_sinks.deliveries(&caller, id, query.state, page);
     let page = listed.await?;
     Ok(Json(Deliveries {

@@ -52,8 +52,14 @@ pub(super) fn matches_all(patterns: &[Pattern]) -> bool {
     patterns.is_empty() || patterns.iter().any(is_everything)
 }
 
+/// Whether a type matches one of the patterns of a filter.
+pub(super) fn matches_patterns(filter: &Filter, event_type: &str) -> bool {
+    let matches = |pattern: &Pattern| pattern.matches(event_type);
+    matches_all(&filter.patterns) || filter.patterns.iter().any(matches)
+}
+
 /// The newest events that match the filter, without its patterns.
-fn newest_sql(filter: &Filter, before: Id, limit: u32) -> (String, Vec<Value>) {
+pub(super) fn newest_sql(filter: &Filter, before: Id, limit: u32) -> (String, Vec<Value>) {
     let mut conditions = Conditions::new("id < ?", before);
     filter.add_without_patterns(&mut conditions);
     let limit = conditions.placeholder(limit);

@@ -85,6 +85,7 @@ async fn list(
     let query = EventQuery {
         r#type: pattern,
         space_id,
+        ..EventQuery::default()
     };
     let document: Events = client.events(&args.page(), &query).await?;
     shell.output.document(&document, || {

@@ -10,6 +10,7 @@ mod events;
 mod every_page;
 mod first_call;
 mod flow;
+mod form;
 mod install;
 mod oauth;
 mod oidc;

@@ -48,7 +48,10 @@ export function relativeTime(time, from = now.value) {
 
 /** @param {number} ms */
 export function formatDuration(ms) {
-  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  // The server counts whole milliseconds in some places, so 0 means less than one.
+  if (ms === 0) return '< 1 ms';
+  if (ms < 0.01) return '< 0.01 ms';
+  if (ms < 1) return `${Number(ms.toFixed(2))} ms`;
   if (ms < 10) return `${plain.format(ms)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${plain.format(ms / 1_000)} s`;

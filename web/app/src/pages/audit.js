@@ -1,8 +1,7 @@
 /** The audit log, newest entry first. */
 import { briefJson } from '../lib/json.js';
-import { can } from '../lib/me.js';
 import { html, useMemo, useState } from '../lib/preact.js';
-import { useList, useResource } from '../lib/resource.js';
+import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -14,14 +13,15 @@ import { JsonView } from '../ui/json-view.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { FILTERS, Filters, rangeOf } from './audit/filters.js';
+import { useNames } from './audit/names.js';
 import { nameOf, pageOf } from './audit/target.js';
 
 await loadStyles('audit.css');
 
 /** @typedef {import('./audit/target.js').Entry} Entry */
 
-/** @param {Map<string, string>} users */
-const columnsOf = (users) => [
+/** @param {Map<string, string>} names */
+const columnsOf = (names) => [
   {
     key: 'action',
     label: 'Action',
@@ -35,7 +35,7 @@ const columnsOf = (users) => [
     cell: (/** @type {Entry} */ one) =>
       html`
         <span class="audit-target">
-          <span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span>
+          <span class="muted">${one.target_type}</span> <${Target} entry=${one} names=${names} />
         </span>
       `,
   },
@@ -61,7 +61,7 @@ export default function AuditPage() {
     query: { actor, action, target_type, target_id, ...range, limit: 50 },
     every: 5_000,
   });
-  const users = useUserNames();
+  const names = useNames(list.items);
   const filtered = FILTERS.some((name) => query.get(name));
   const clear = () => query.set(Object.fromEntries(FILTERS.map((name) => [name, null])));
   return html`
@@ -73,7 +73,7 @@ export default function AuditPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown}
+          <${Table} label="Audit entries" columns=${columnsOf(names)} rows=${list.items} onRow=${setShown}
             selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
             empty=${html`
               <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
@@ -84,20 +84,17 @@ export default function AuditPage() {
         `
       }
     </${Card}>
-    ${shown && html`<${Detail} entry=${shown} users=${users} onClose=${() => setShown(null)} />`}
+    ${shown && html`<${Detail} entry=${shown} names=${names} onClose=${() => setShown(null)} />`}
   `;
 }
 
-/**
- * User names by id, for entries that only have the id; empty without the permission to list users.
- * @returns {Map<string, string>}
- */
-function useUserNames() {
-  const users = useResource(can('manage_users') ? '/api/users?limit=1000' : null).data?.users;
-  return useMemo(
-    () => new Map((users ?? []).map((/** @type {{id: string, username: string}} */ user) => [user.id, user.username])),
-    [users],
-  );
+/** The name as a link, if the target has a page. @param {{entry: Entry, names: Map<string, string>}} props */
+function Target({ entry, names }) {
+  const page = pageOf(entry);
+  const name = nameOf(entry, names);
+  return page
+    ? html`<a class="mono anywhere" href=${page} title=${entry.target_id}>${name}</a>`
+    : html`<span class="mono anywhere" title=${entry.target_id}>${name}</span>`;
 }
 
 /** The same filters as a command, without the times. @param {Record<string, string>} asked */
@@ -108,10 +105,9 @@ function commandOf({ actor, action, target_type, target_id }) {
   return ['svc audit list', ...words.map(([name, value]) => `--${name} ${value}`)].join(' ');
 }
 
-/** @param {{entry: Entry, users: Map<string, string>, onClose: () => void}} props */
-function Detail({ entry, users, onClose }) {
+/** @param {{entry: Entry, names: Map<string, string>, onClose: () => void}} props */
+function Detail({ entry, names, onClose }) {
   const query = useQuery();
-  const page = pageOf(entry);
   const only = (/** @type {Record<string, string>} */ filter) => {
     query.set(filter);
     onClose();
@@ -126,8 +122,7 @@ function Detail({ entry, users, onClose }) {
             [
               'Target',
               html`
-                ${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>
-                ${page && html` <a href=${page}>open</a>`}
+                ${entry.target_type} <${Target} entry=${entry} names=${names} />
               `,
             ],
             ['Target id', html`<span class="mono small">${entry.target_id}</span>`],

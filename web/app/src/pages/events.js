@@ -13,12 +13,14 @@ import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Loading, useSlow } from '../ui/spinner.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination } from '../ui/table.js';
 import { EventFacts, Receivers } from './events/details.js';
 import { EmitDialog } from './events/emit-dialog.js';
+import { EventFilters, HISTORY_FILTERS } from './events/filters.js';
+import { History } from './events/history.js';
 import { patternProblem, patternsOf } from './events/patterns.js';
 import { indentJson, Payload, useEvent } from './events/payload.js';
+import { EventTable } from './events/table.js';
 import { useEventTail } from './events/tail.js';
 import { MOST_ROWS } from './events/tail-state.js';
 
@@ -31,11 +33,12 @@ export default function EventsPage() {
   const pattern = query.get('pattern');
   const paused = query.get('paused') === '1';
   const problem = patternProblem(patternsOf(pattern));
+  const past = HISTORY_FILTERS.some((name) => query.get(name));
   const tail = useEventTail({
     pattern: patternsOf(pattern).join(','),
     spaceId: query.get('space'),
     paused,
-    off: problem !== '',
+    off: problem !== '' || past,
   });
   const [emitting, setEmitting] = useState(/** @type {{type?: string, payload?: string} | null} */ (null));
   const mayEmit = can('use_spaces', 'manage_spaces');
@@ -50,20 +53,29 @@ export default function EventsPage() {
     <div class="toolbar">
       <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy" value=${pattern}
         onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
-      <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>
-        ${paused ? 'Resume' : 'Pause'}
-      </${Button}>
       ${
-        query.get('space') &&
+        !past &&
         html`
-          <${Button} kind="ghost" icon="close" onClick=${() => query.set({ space: null })}>One space only</${Button}>
+          <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>
+            ${paused ? 'Resume' : 'Pause'}
+          </${Button}>
+          <${LinkState} tail=${tail} paused=${paused} />
         `
       }
-      <${LinkState} tail=${tail} paused=${paused} />
     </div>
+    <${EventFilters} onOpen=${open} />
     ${problem && html`<${ErrorNotice} error=${{ detail: problem }} />`}
     ${
       !problem &&
+      past &&
+      html`
+        <${History} asked=${query.all} pattern=${patternsOf(pattern).join(',')} opened=${query.get('event')}
+          onOpen=${open} />
+      `
+    }
+    ${
+      !problem &&
+      !past &&
       html`
         <${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit}
           opened=${query.get('event')} onOpen=${open} />
@@ -111,32 +123,6 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
   const slow = useSlow(tail.events === null);
   if (tail.events === null && tail.error) return html`<${ErrorNotice} error=${tail.error} />`;
   if (tail.events === null) return slow ? html`<${Loading} />` : html`<div class="loading-space"></div>`;
-  const columns = [
-    {
-      key: 'event_type',
-      label: 'Type',
-      mono: true,
-      cell: (/** @type {EventRow} */ event) =>
-        html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>`,
-    },
-    {
-      key: 'data',
-      label: 'Payload',
-      cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>`,
-    },
-    {
-      key: 'actor',
-      label: 'By',
-      cell: (/** @type {EventRow} */ event) =>
-        html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
-    },
-    {
-      key: 'event_ts',
-      label: 'When',
-      shrink: true,
-      cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />`,
-    },
-  ];
   const list = {
     hasMore: tail.cursor !== null,
     loadMore: () => void more.run(),
@@ -147,10 +133,7 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
     <div class="stack">
       <${ErrorNotice} error=${tail.error} />
       <${Card} flush class="events-card">
-        <${Table} label="Events" columns=${columns} rows=${tail.events}
-          rowKey=${(/** @type {EventRow} */ event) => event.event_id}
-          onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)}
-          selected=${(/** @type {EventRow} */ event) => event.event_id === opened}
+        <${EventTable} events=${tail.events} fresh=${tail.fresh} opened=${opened} onOpen=${onOpen}
           empty=${html`<${Empty} filtered=${filtered} mayEmit=${mayEmit} />`} />
         <${Pagination} list=${list} />
       </${Card}>
@@ -158,12 +141,21 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
         tail.trimmed &&
         html`
           <p class="muted small">
-            Only the newest ${MOST_ROWS} are kept here. Narrow the pattern or pause to see what came before.
+            Only the newest ${MOST_ROWS} are kept here. ${' '}
+            <a href=${olderThan(tail.events)}>Browse older events</a>
           </p>
         `
       }
     </div>
   `;
+}
+
+/** The history before the oldest row. @param {EventRow[]} events */
+function olderThan(events) {
+  const params = new URLSearchParams(location.search);
+  params.set('range', 'own');
+  params.set('until', events.at(-1)?.event_ts ?? '');
+  return `?${params}`;
 }
 
 /** @param {{filtered: boolean, mayEmit: boolean}} props */

@@ -10,6 +10,7 @@ import { Badge, Status, toneOf } from '../ui/badge.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
 import { HintBadges } from '../ui/hints.js';
+import { inlineMarkdown } from '../ui/markdown.js';
 import { Table } from '../ui/table.js';
 import { SchemaCard } from './method/schema-view.js';
 import { TryIt } from './method/try-it.js';
@@ -32,7 +33,7 @@ export default function MethodPage({ route }) {
   const gone = resource.error?.status === 404;
   return html`
     <${PageHeader} title=${method.name} mono back=${BACK}
-      description=${html`<span class="method-description">${method.description}</span>`}>
+      description=${html`<span class="method-description">${inlineMarkdown(method.description)}</span>`}>
       <${Availability} method=${method} />
     </${PageHeader}>
     <div class="stack-large">

@@ -16,10 +16,11 @@ import { Meter } from '../ui/meter.js';
 import { Tabs } from '../ui/tabs.js';
 import { toast } from '../ui/toasts.js';
 import { Deliveries } from './sinks/deliveries.js';
-import { ReplayDialog, RotateDialog, TestDialog } from './sinks/dialogs.js';
+import { RotateDialog, TestDialog } from './sinks/dialogs.js';
 import { draftOf, patchOf } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { failureText, hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
+import { ReplayDialog } from './sinks/resend-dialogs.js';
 
 await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 

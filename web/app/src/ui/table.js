@@ -15,6 +15,15 @@ import { ErrorNotice } from './error-notice.js';
  */
 
 /**
+ * @template T
+ * @typedef {object} Choice
+ * @property {Set<string>} keys of the chosen rows
+ * @property {(keys: Set<string>) => void} onChange
+ * @property {(row: T) => string} label
+ * @property {(row: T) => boolean} [may] whether a row can be chosen
+ */
+
+/**
  * A table; below 640 px every row becomes a card. With `rowHref` the first column is a link that
  * covers the row, so that a click anywhere opens it and Tab stops once per row.
  * @template T
@@ -29,8 +38,10 @@ import { ErrorNotice } from './error-notice.js';
  * @param {any} [props.empty] shown if there are no rows
  * @param {boolean} [props.plain] scrolls sideways on small screens instead of becoming cards
  * @param {string} [props.class]
+ * @param {Choice<T>} [props.choice] a first column of checkboxes
  */
-export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, empty, plain, class: className }) {
+export function Table(props) {
+  const { label, columns, rows, rowKey, rowHref, onRow, selected, empty, plain, class: className, choice } = props;
   if (rows.length === 0 && empty) return empty;
   const key = rowKey ?? ((/** @type {any} */ row) => row.id ?? row.name);
   return html`
@@ -38,6 +49,12 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
       <table class=${cx('table', !plain && 'table-cards')} aria-label=${label}>
         <thead>
           <tr>
+            ${
+              choice &&
+              html`
+                <th scope="col" class="cell-choice"><${ChooseAll} choice=${choice} rows=${rows} keyOf=${key} /></th>
+              `
+            }
             ${columns.map(
               (column) =>
                 html`
@@ -53,6 +70,10 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
             (row) => html`
               <tr key=${key(row)}
                 class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
+                ${
+                  choice &&
+                  html`<td class="cell-choice"><${ChooseOne} choice=${choice} row=${row} id=${key(row)} /></td>`
+                }
                 ${columns.map(
                   (column, index) => html`
                     <td key=${column.key} class=${cellClass(column)}
@@ -67,6 +88,29 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
         </tbody>
       </table>
     </div>
+  `;
+}
+
+/** @param {{choice: Choice<any>, rows: any[], keyOf: (row: any) => string}} props */
+function ChooseAll({ choice, rows, keyOf }) {
+  const keys = rows.filter((row) => choice.may?.(row) ?? true).map(keyOf);
+  const all = keys.length > 0 && keys.every((key) => choice.keys.has(key));
+  return html`
+    <input type="checkbox" aria-label="Choose all rows" checked=${all} disabled=${keys.length === 0}
+      onChange=${() => choice.onChange(new Set(all ? [] : keys))} />
+  `;
+}
+
+/** @param {{choice: Choice<any>, row: any, id: string}} props */
+function ChooseOne({ choice, row, id }) {
+  if (!(choice.may?.(row) ?? true)) return null;
+  const toggle = () => {
+    const keys = new Set(choice.keys);
+    if (!keys.delete(id)) keys.add(id);
+    choice.onChange(keys);
+  };
+  return html`
+    <input type="checkbox" aria-label=${choice.label(row)} checked=${choice.keys.has(id)} onChange=${toggle} />
   `;
 }
 

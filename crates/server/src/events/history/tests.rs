@@ -109,7 +109,7 @@ async fn users_see_their_own_events_and_auditors_all() {
     let list = async |caller: &Caller, pattern: Option<&str>| {
         let query = EventQuery {
             r#type: pattern.map(str::to_owned),
-            space_id: None,
+            ..EventQuery::default()
         };
         let page = fixture.history.list(caller, query, PageRequest::default());
         let events = page.await.expect("listed").items;

@@ -56,6 +56,8 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
         paused: row.paused,
         queue_depth: status.queue_depth,
         dropped: status.dropped,
+        lost: status.lost,
+        dead: status.dead.into(),
         failures: status.failures,
         held: status.held,
         feeds: status.feeds,

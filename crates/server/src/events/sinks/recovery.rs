@@ -148,6 +148,9 @@ impl SinksService {
                     result.queued = queue_until_full(tx, lane, &matching)?;
                     result.dropped = matching.count - result.queued;
                 }
+                if only_undelivered {
+                    lanes::set_recovered(tx, lane)?;
+                }
                 let mut detail = json!({
                     "name": row.name, "since": since, "until": until,
                     "queued": result.queued, "dropped": result.dropped,

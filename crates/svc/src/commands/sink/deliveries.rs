@@ -89,7 +89,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         state,
         limit: page.limit,
         cursor: page.cursor,
-        exchanges: false,
+        ..DeliveryQuery::default()
     };
     let document = client.deliveries(sink.id, &query).await?;
     shell.output.document(&document, || {

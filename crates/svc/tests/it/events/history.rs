@@ -12,6 +12,13 @@ async fn event(user: &TestUser, id: &str) -> Value {
     user.get(&path).await.expect(200).json()
 }
 
+/// The ids of the events that a query finds, newest first.
+async fn ids(user: &TestUser, query: &str) -> Vec<String> {
+    let events = user.list(&format!("/api/events{query}"), "events").await;
+    let id = |event: &Value| event["event_id"].as_str().unwrap().to_owned();
+    events.iter().map(id).collect()
+}
+
 #[tokio::test]
 async fn the_history_shows_own_events_and_all_with_view_audit() {
     let server = TestServer::start().await;
@@ -21,11 +28,6 @@ async fn the_history_shows_own_events_and_all_with_view_audit() {
     let mut own = vec![ann.emit("a.one", json!({})).await];
     own.push(ann.emit("b.two", json!({})).await);
     let bobs = bob.emit("a.three", json!({})).await;
-    let ids = async |user: &TestUser, query: &str| -> Vec<String> {
-        let events = user.list(&format!("/api/events{query}"), "events").await;
-        let id = |event: &Value| event["event_id"].as_str().unwrap().to_owned();
-        events.iter().map(id).collect()
-    };
     // Newest first. The oldest event is the creation of the space.
     let all = ids(&ann, "").await;
     assert_eq!(all[..2], [own[1].clone(), own[0].clone()]);
@@ -55,6 +57,35 @@ async fn the_history_shows_own_events_and_all_with_view_audit() {
     assert_eq!(rest["events"].as_array().unwrap().len(), 1);
     assert_eq!(rest["next_cursor"], Value::Null);
     ann.get("/api/events?type=a.*.b").await.expect(400);
+}
+
+#[tokio::test]
+async fn past_events_are_found_by_emitter_payload_and_time() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let admin = server.admin().await;
+    let of_ann = ann.emit("a", json!({"city": "Köln"})).await;
+    let of_bob = bob.emit("b", json!({"city": "Bonn"})).await;
+    for (query, found) in [
+        ("?actor=bob", vec![&of_bob]),
+        ("?text=k%C3%B6ln", vec![&of_ann]),
+        ("?actor=bob&text=k%C3%B6ln", vec![]),
+        ("?text=city&type=custom.a", vec![&of_ann]),
+        (
+            "?since=2020-01-01T00:00:00Z&type=custom.*",
+            vec![&of_bob, &of_ann],
+        ),
+        ("?until=2020-01-01T00:00:00Z", vec![]),
+    ] {
+        let matching = ids(&admin, query).await;
+        assert_eq!(matching.iter().collect::<Vec<_>>(), found, "{query}");
+    }
+    // A search shows no event of another user.
+    assert_eq!(ids(&ann, "?text=bonn").await, Vec::<String>::new());
+    let long = "x".repeat(201);
+    let refused = ann.get(&format!("/api/events?text={long}")).await;
+    let refused = refused.expect(400).json();
+    assert!(refused["detail"].as_str().unwrap().contains("201 bytes"));
 }
 
 async fn stream(user: &TestUser, query: &str) -> SseStream {

@@ -99,6 +99,29 @@ async fn a_replay_of_undelivered_events_feeds_more_than_the_queue_holds() {
 }
 
 #[tokio::test]
+async fn dropped_events_count_as_lost_until_a_replay_covers_them() {
+    let server = start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    receiver.set("/hook", Reply::Hang);
+    let sink = ann
+        .webhook("hook", "custom.x", &receiver.url("/hook"))
+        .await;
+    assert_eq!(sink.record().await.get("lost"), None);
+    for n in 0..103 {
+        ann.emit("x", json!({ "n": n })).await;
+    }
+    assert_eq!(sink.record().await["lost"], 3);
+    let only = json!({"only": "undelivered", "dry_run": true});
+    assert_eq!(post(&sink, "replay", only).await["matching"], 3);
+    assert_eq!(sink.record().await["lost"], 3, "a dry run changes nothing");
+    let fed = post(&sink, "replay", json!({"only": "undelivered"})).await;
+    assert_eq!(fed["feeding"], 3);
+    let record = sink.record().await;
+    assert_eq!((record.get("lost"), &record["dropped"]), (None, &json!(3)));
+}
+
+#[tokio::test]
 async fn a_feed_leaves_half_of_the_queue_to_new_events() {
     let server = start().await;
     let receiver = TestReceiver::start().await;

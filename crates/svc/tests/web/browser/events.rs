@@ -1,11 +1,11 @@
 //! Sinks and events: actions of the pages take effect, and new events are shown.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver};
 
 use super::{
     SOON,
-    flow::{Flow, credentials},
+    flow::{Flow, credentials, run},
     install::Browser,
     site::server,
 };
@@ -104,4 +104,83 @@ async fn a_sink_is_tested_replayed_changed_and_deleted() {
     flow.go_on().await;
     flow.end().await;
     ann.get(&sink.path()).await.expect(404);
+}
+
+#[tokio::test]
+async fn deliveries_are_inspected_and_sent_again_together() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let receiver = TestReceiver::start().await;
+    receiver.set("/hook", Reply::Body(500, "out of paper".to_owned()));
+    receiver.set("/slow", Reply::Status(503));
+    let hook = |name: &str, pattern: &str, path: &str, delivery: Value| {
+        json!({
+            "name": name, "type": "webhook", "patterns": pattern, "delivery": delivery,
+            "webhook": {"url": receiver.url(path), "headers": {"X-Reason": "a secret"}},
+        })
+    };
+    let kept = json!({"keep_exchanges": true});
+    let printer = ann
+        .sink(hook("printer", "custom.order", "/hook", kept))
+        .await;
+    let later = json!({"keep_exchanges": true, "retry": {"waits": [3600]}});
+    let slow = ann
+        .sink(hook("slow", "custom.parcel", "/slow", later))
+        .await;
+    for order in ["A-1", "A-2", "A-3"] {
+        ann.emit("order", json!({"order": order})).await;
+    }
+    printer.wait_for("dead", 3, SOON).await;
+    for order in ["A-1", "A-2", "A-3", "A-4"] {
+        ann.emit("parcel", json!({"order": order})).await;
+    }
+    receiver.wait_for("/slow", 1, SOON).await;
+    let facts = json!({
+        "ann": credentials(&ann), "printer": {"id": printer.id, "name": "printer"},
+        "slow": {"id": slow.id, "name": "slow"},
+    });
+    let mut flow = Flow::start(&browser, "deliveries", &server, &facts);
+    flow.until("repair the receiver").await;
+    receiver.set("/hook", Reply::Status(200));
+    flow.go_on().await;
+    flow.end().await;
+    printer.wait_for("delivered", 3, SOON).await;
+    assert_eq!(slow.record().await["queue_depth"], 4);
+}
+
+#[tokio::test]
+async fn past_events_are_found_by_time_actor_and_payload_however_many_there_are() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let first = ann
+        .emit("order.shipped", json!({"order": "the first"}))
+        .await;
+    for n in 1..450 {
+        ann.emit("order.shipped", json!({"order": n})).await;
+    }
+    let facts = json!({"ann": credentials(&ann), "first": first});
+    run(&browser, "event-explorer", &server, &facts).await;
+}
+
+#[tokio::test]
+async fn the_audit_log_names_targets_also_after_they_are_deleted() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user_with("ann", &["admin"], &[]).await;
+    let receiver = TestReceiver::start().await;
+    let url = receiver.url("/hook");
+    ann.webhook("kept", "custom.*", &url).await;
+    let gone = ann.webhook("gone", "custom.*", &url).await;
+    gone.patch(json!({"active": false})).await;
+    ann.delete(&gone.path()).await.expect(204);
+    let facts = json!({"ann": credentials(&ann), "gone": gone.id});
+    run(&browser, "audit", &server, &facts).await;
 }

@@ -86,7 +86,7 @@ const TARGET_TYPES = [
   'user',
 ];
 
-const RANGES = /** @type {[string, string, number][]} */ ([
+export const RANGES = /** @type {[string, string, number][]} */ ([
   ['1h', 'Last hour', 3_600_000],
   ['24h', 'Last 24 hours', 86_400_000],
   ['7d', 'Last 7 days', 604_800_000],
@@ -147,7 +147,7 @@ function Word({ name, label, words }) {
 }
 
 /** @param {{name: 'since' | 'until', label: string}} props */
-function Moment({ name, label }) {
+export function Moment({ name, label }) {
   const query = useQuery();
   const set = (/** @type {string} */ local) => query.set({ range: 'own', [name]: utcTime(local) });
   return html`

@@ -1,6 +1,6 @@
 /** The target of an audit entry. */
-import { shortId } from '../../lib/format.js';
 import { can } from '../../lib/me.js';
+import { ownName } from './names.js';
 
 /**
  * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail:
@@ -16,6 +16,9 @@ const PAGES = {
   script: ['/scripts/'],
   space: ['/spaces/', 'use_spaces', 'manage_spaces'],
   event_sink: ['/sinks/', 'manage_own_event_sinks'],
+  event: ['/events/'],
+  source: ['/sources?source=', 'use_spaces', 'manage_spaces'],
+  schedule: ['/schedules?schedule=', 'use_spaces', 'manage_spaces'],
   oauth_client: ['/apps?app=', 'manage_users'],
 };
 
@@ -28,12 +31,11 @@ export function pageOf(entry) {
 }
 
 /**
- * The name of the target, if the entry contains it or the user is known.
+ * The name of the target; its whole id if no name is known.
  * @param {Entry} entry
- * @param {Map<string, string>} users
+ * @param {Map<string, string>} names
  */
-export function nameOf({ detail, target_id: id }, users) {
-  const name = detail?.name ?? detail?.username ?? users.get(id);
-  if (typeof name === 'string') return name;
-  return /^[0-9a-f-]{36}$/.test(id) ? shortId(id) : id;
+export function nameOf({ target_type: type, actor, detail, target_id: id }, names) {
+  // A session has no name, and belongs to the user who signed in.
+  return ownName(detail) ?? names.get(id) ?? (type === 'session' ? `of ${actor}` : id);
 }

@@ -5,7 +5,18 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {{at: string, status: number | null, ms: number, error: string | null, output: string | null}} Attempt */
+/** @typedef {{name: string, value: string}} Header */
+/**
+ * @typedef {object} Exchange what a webhook sent and received
+ * @property {{url: string, line: string, headers: Header[], body: string, body_bytes: number}} request
+ * @property {{status: number, headers: Header[]} | null} response
+ * @property {{dns?: number, connect?: number, tls?: number, first_byte?: number, total: number}} timing
+ * @property {string} [remote_address]
+ */
+/**
+ * @typedef {{at: string, status: number | null, ms: number, error: string | null, output: string | null, exchange?:
+ *   Exchange}} Attempt
+ */
 
 /**
  * The attempts of one delivery, oldest first.
@@ -39,7 +50,7 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
       <p class="attempt-head">
         <${Status} tone=${attempt.error ? 'bad' : 'good'}>${outcomeOf(attempt)}</${Status}>
         <span class="muted small">
-          ${n ? `attempt ${n}, ` : ''}${formatDuration(attempt.ms)}, <${Time} value=${attempt.at} />
+          ${n ? `attempt ${n}, ` : ''}${formatDuration(attempt.ms)}, <${Time} value=${attempt.at} exact />
         </span>
       </p>
       ${attempt.error && html`<p class="attempt-error">${withCode(attempt.error)}</p>`}

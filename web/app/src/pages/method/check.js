@@ -1,7 +1,8 @@
 /** Checks of values against a schema, and schemas described in words. */
 import { isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
 import { briefJson } from '../../lib/json.js';
-import { itemSchema, shapeOf } from './schema.js';
+import { formatError } from './formats.js';
+import { itemSchema, resolve, shapeOf, variantAt, variantsOf } from './schema.js';
 
 /** @typedef {import('./schema.js').Schema} Schema */
 
@@ -10,16 +11,20 @@ import { itemSchema, shapeOf } from './schema.js';
  * @param {import('./schema.js').Shape} shape
  * @param {any} value
  * @param {boolean} required
+ * @param {Schema} [root] for references of variants
  * @returns {string} '' for a valid value
  */
-export function valueError({ kind, schema, nullable }, value, required) {
+export function valueError({ kind, schema, nullable }, value, required, root = {}) {
   if (value === undefined) return required ? 'Required.' : '';
   if (value === null && nullable) return '';
   if (kind === 'choice')
     return schema.enum.some((/** @type {any} */ one) => sameJson(one, value)) ? '' : 'Not one of the allowed values.';
   if (kind === 'string') return ofString(schema, value);
   if (kind === 'integer' || kind === 'number') return ofNumber(kind, schema, value);
-  if (kind === 'array') return ofArray(schema, value);
+  if (kind === 'array' || kind === 'set') return ofArray(schema, value);
+  if (kind === 'variants')
+    return variantAt(variantsOf(schema, root), root, value) < 0 ? 'Matches none of the variants.' : '';
+  if (kind === 'map') return kindOf(value) === 'object' ? '' : `Is ${a(kindOf(value))}, should be an object.`;
   if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind)
     return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
   return '';
@@ -38,7 +43,8 @@ function ofString(schema, value) {
   if (length < schema.minLength)
     return schema.minLength === 1 ? 'Must not be empty.' : `At least ${count(schema.minLength, 'character')}.`;
   if (length > schema.maxLength) return `At most ${count(schema.maxLength, 'character')}.`;
-  return matches(schema.pattern, value) ? '' : 'Does not match the pattern.';
+  if (!matches(schema.pattern, value)) return 'Does not match the pattern.';
+  return length > LONGEST_TEXT ? '' : formatError(schema.format, value);
 }
 
 /** @param {'integer' | 'number'} kind @param {Schema} schema @param {any} value */
@@ -113,7 +119,9 @@ export function typeText(part, root, depth = 0) {
     const inner = depth < 3 ? typeText(items, root, depth + 1) : 'any';
     return `array${inner === 'any' ? '' : ` of ${inner}`}${or}`;
   }
-  if (kind !== 'raw') return kind + or;
+  if (kind === 'map') return `object of ${depth < 3 ? typeText(schema.additionalProperties, root, depth + 1) : 'any'}`;
+  if (kind === 'set') return `set of ${resolve(schema.items, root).enum.length}${or}`;
+  if (kind !== 'raw' && kind !== 'variants') return kind + or;
   const variants = schema.anyOf ?? schema.oneOf;
   if (Array.isArray(variants) && depth < 3)
     return (

@@ -1,11 +1,10 @@
 /** Fields that contain other fields. An absent optional member is a button, so a recursive schema renders finitely. */
 import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
-import { Icon } from '../../ui/icon.js';
-import { withCode } from '../../ui/rich-text.js';
+import { inlineMarkdown } from '../../ui/markdown.js';
 import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
-import { Hint } from './hint.js';
+import { Group } from './group.js';
 import { initialOf, itemSchema, propertiesOf, shapeOf } from './schema.js';
 
 /** @typedef {import('./fields.js').FieldProps} Props */
@@ -134,26 +133,6 @@ function itemValue(item, part, root) {
 }
 
 /**
- * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void,
- *   children: any}} props
- */
-function Group({ name, shape, required, error, onRemove, children }) {
-  return html`
-    <fieldset class="schema-group">
-      <legend class="label mono">${name}</legend>
-      <div class="schema-group-head">
-        <p class="hint grow"><${Hint} shape=${shape} required=${required} /></p>
-        ${
-          onRemove && html`<${IconButton} icon="close" size="small" label=${`Leave out ${name}`} onClick=${onRemove} />`
-        }
-      </div>
-      ${error && html`<p class="field-error"><${Icon} name="alert" size=${14} /> ${error}</p>`}
-      ${children}
-    </fieldset>
-  `;
-}
-
-/**
  * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean,
  *   onAdd: () => void}} props
  */
@@ -165,7 +144,8 @@ function AddButton({ name, shape, required, error, disabled, onAdd }) {
         Add <span class="mono">${name}</span>
       </${Button}>
       <span class="hint">
-        ${required ? 'required' : 'optional'} ${shape.kind}${typeof text === 'string' && html`. ${withCode(text)}`}
+        ${required ? 'required' : 'optional'} ${shape.kind}
+        ${typeof text === 'string' && html`. ${inlineMarkdown(text)}`}
       </span>
       ${error && html`<span class="field-error">${error}</span>`}
     </div>

@@ -6,9 +6,11 @@ import { Checkbox } from '../../ui/field.js';
 import { valueError } from './check.js';
 import { ArrayField, ObjectField } from './containers.js';
 import { FormContext } from './form-context.js';
+import { MapField } from './map-field.js';
 import { RawField } from './raw-field.js';
 import { BooleanField, ChoiceField, NumberField, StringField } from './scalars.js';
 import { fits, initialOf, shapeOf } from './schema.js';
+import { SetField, VariantField } from './variants.js';
 
 /**
  * @typedef {object} FieldProps
@@ -30,6 +32,9 @@ const FIELDS = {
   boolean: BooleanField,
   array: ArrayField,
   object: ObjectField,
+  variants: VariantField,
+  map: MapField,
+  set: SetField,
   raw: RawField,
 };
 
@@ -48,7 +53,7 @@ export function SchemaField({ name, path, part, required, value, onChange }) {
   const isNull = shape.nullable && value === null;
   const shown = isNull || fits(shape.kind, value) ? FIELDS[shape.kind] : RawField;
   // Missing values are reported after the first attempt to call, invalid values at once.
-  const error = (value === undefined || value === '') && !tried ? '' : valueError(shape, value, required);
+  const error = (value === undefined || value === '') && !tried ? '' : valueError(shape, value, required, root);
   const props = { name, path, shape, required, value: isNull ? undefined : value, onChange, error, isNull };
   if (!shape.nullable) return html`<${shown} ...${props} />`;
   const toggle = (/** @type {boolean} */ on) => onChange(on ? null : afterNull(part, root, required));

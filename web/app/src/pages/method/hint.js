@@ -1,7 +1,8 @@
 /** The hint of a field: type, required or optional, limits and description. */
 import { isNumber, numberText } from '../../lib/exact.js';
 import { html, useContext } from '../../lib/preact.js';
-import { withCode } from '../../ui/rich-text.js';
+import { Badge } from '../../ui/badge.js';
+import { inlineMarkdown } from '../../ui/markdown.js';
 import { defaultText, limitsOf, typeText } from './check.js';
 import { FormContext } from './form-context.js';
 
@@ -17,11 +18,11 @@ export function Hint({ shape, required, note }) {
   return html`
     <span class="schema-hint">
       <span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>
-      , ${words.join(', ')}
+      , ${words.join(', ')}${schema.deprecated === true && html` <${Badge} tone="warn">deprecated</${Badge}>`}
     </span>
     ${
       typeof schema.description === 'string' &&
-      html`<span class="schema-description">${withCode(schema.description)}</span>`
+      html`<span class="schema-description">${inlineMarkdown(schema.description)}</span>`
     }
   `;
 }

@@ -1,7 +1,9 @@
 /** Fields for single values. */
 import { numberText, sameJson, typedNumber } from '../../lib/exact.js';
+import { localTime, utcTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Checkbox, Select, Textarea, TextInput } from '../../ui/field.js';
+import { formatError } from './formats.js';
 import { exampleOf, Hint } from './hint.js';
 
 /** @typedef {import('./fields.js').FieldProps & {isNull?: boolean}} Props */
@@ -30,10 +32,23 @@ export function StringField(props) {
     disabled: isNull,
     'aria-required': required,
   };
+  if (schema.writeOnly === true || schema.format === 'password')
+    return html`<${TextInput} ...${common} type="password" autocomplete="new-password" />`;
+  if (schema.format === 'date' && isDate(value)) return html`<${TextInput} ...${common} type="date" />`;
+  if (schema.format === 'date-time' && isTime(value))
+    return html`
+      <${TextInput} ...${common} type="datetime-local" step="1" value=${value ? localTime(value, 'seconds') : ''}
+        onInput=${(/** @type {string} */ text) => change(utcTime(text) ?? '')} />
+    `;
   return several
     ? html`<${Textarea} ...${common} rows=${4} />`
     : html`<${TextInput} ...${common} autocomplete="off" />`;
 }
+
+/** Whether a picker can show the text; otherwise the user sees and corrects it. @param {string | undefined} text */
+const isDate = (text) => !text || formatError('date', text) === '';
+/** @param {string | undefined} text */
+const isTime = (text) => !text || formatError('date-time', text) === '';
 
 /** @param {Props} props */
 export function NumberField(props) {

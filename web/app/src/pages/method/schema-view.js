@@ -4,9 +4,9 @@ import { Badge } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
 import { Segmented } from '../../ui/field.js';
 import { JsonView } from '../../ui/json-view.js';
-import { withCode } from '../../ui/rich-text.js';
+import { inlineMarkdown } from '../../ui/markdown.js';
 import { defaultText, limitsOf, typeText } from './check.js';
-import { itemSchema, propertiesOf, shapeOf } from './schema.js';
+import { itemSchema, propertiesOf, resolve, shapeOf } from './schema.js';
 
 /** @param {{title: string, schema: any, none: string}} props */
 export function SchemaCard({ title, schema, none }) {
@@ -34,7 +34,7 @@ function Outline({ part, root }) {
   return html`
     <div class="stack-small">
       <p class="hint"><${Facts} part=${part} root=${root} /></p>
-      ${typeof schema.description === 'string' && html`<p>${withCode(schema.description)}</p>`}
+      ${typeof schema.description === 'string' && html`<p>${inlineMarkdown(schema.description)}</p>`}
       ${rows.length > 0 && html`<${Rows} rows=${rows} root=${root} depth=${0} />`}
     </div>
   `;
@@ -75,6 +75,7 @@ function Row({ name, part, required, root, depth, width }) {
       <p class="schema-row-head">
         <code class="schema-name">${name}</code>
         ${required && html`<${Badge} tone="accent">required</${Badge}>`}
+        ${schema.deprecated === true && html`<${Badge} tone="warn">deprecated</${Badge}>`}
         <span class="schema-facts"><${Facts} part=${part} root=${root} /></span>
         ${
           inner.length > 0 &&
@@ -85,7 +86,9 @@ function Row({ name, part, required, root, depth, width }) {
           `
         }
       </p>
-      ${typeof schema.description === 'string' && html`<p class="schema-text">${withCode(schema.description)}</p>`}
+      ${
+        typeof schema.description === 'string' && html`<p class="schema-text">${inlineMarkdown(schema.description)}</p>`
+      }
       ${open && inner.length > 0 && html`<${Rows} rows=${inner} root=${root} depth=${depth + 1} width=${width} />`}
     </li>
   `;
@@ -131,6 +134,11 @@ function partsOf(part, root) {
     return items.kind === 'object' ? propertiesOf(items.schema) : [];
   }
   const variants = schema.anyOf ?? schema.oneOf;
-  if (kind !== 'raw' || !Array.isArray(variants)) return [];
-  return variants.map((variant, index) => [`variant ${index + 1}`, variant, false]);
+  if (kind === 'map') return [['any key', schema.additionalProperties, false]];
+  if ((kind !== 'raw' && kind !== 'variants') || !Array.isArray(variants)) return [];
+  const label = (/** @type {any} */ variant, /** @type {number} */ index) => {
+    const { title } = resolve(variant, root);
+    return typeof title === 'string' && title ? title : `variant ${index + 1}`;
+  };
+  return variants.map((variant, index) => [label(variant, index), variant, false]);
 }

@@ -2,10 +2,13 @@
  * Reads JSON Schema for forms and for display. Schemas come from other users and may be recursive, contradictory or
  * huge; the fallback is a field of raw JSON.
  */
-import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
+import { isExact, isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
 
 /** @typedef {Record<string, any>} Schema */
-/** @typedef {'choice' | 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'raw'} Kind */
+/**
+ * @typedef {'choice' | 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'variants' | 'map' | 'set' |
+ *   'raw'} Kind
+ */
 /** @typedef {{kind: Kind, schema: Schema, nullable: boolean}} Shape */
 
 /**
@@ -121,12 +124,80 @@ export function shapeOf(part, root, depth = 0) {
   const others = types.filter((type) => type !== 'null');
   const nullable = others.length < types.length;
   const kind = others.length === 1 && KINDS.includes(others[0]) ? others[0] : 'raw';
-  if (kind === 'object' && !hasFields(schema)) return { kind: 'raw', schema, nullable: false };
+  if (kind === 'object' && !hasFields(schema))
+    return { kind: isObject(schema.additionalProperties) ? 'map' : 'raw', schema, nullable: false };
+  if (kind === 'array' && hasChoices(schema, root)) return { kind: 'set', schema, nullable };
   return { kind, schema, nullable: nullable && kind !== 'raw' };
 }
 
+/** Limit of checkboxes. */
+const MOST_CHOICES = 30;
+
+/** Whether the items of a list are a few different constants. @param {Schema} schema @param {Schema} root */
+function hasChoices(schema, root) {
+  if (schema.prefixItems !== undefined || !isObject(schema.items)) return false;
+  const { enum: choices } = resolve(schema.items, root);
+  return (
+    Array.isArray(choices) &&
+    choices.length > 0 &&
+    choices.length <= MOST_CHOICES &&
+    choices.every((choice) => ['string', 'number', 'boolean'].includes(kindOf(choice)))
+  );
+}
+
+/** Limit of variants that can be picked. */
+const MOST_VARIANTS = 50;
+
+/** @type {WeakMap<object, any[]>} */
+const known = new WeakMap();
+
 /**
- * "X or null" and "one of these constants" have field types; other variants are raw JSON.
+ * The variants of a schema, each with the members that all of them share.
+ * @param {Schema} schema of the kind `variants`
+ * @param {Schema} root
+ * @returns {any[]}
+ */
+export function variantsOf(schema, root) {
+  const cached = known.get(schema);
+  if (cached) return cached;
+  const { anyOf, oneOf, title, description, default: _, examples, ...shared } = schema;
+  const variants = (anyOf ?? oneOf)
+    .slice(0, MOST_VARIANTS)
+    .map((/** @type {any} */ variant) => join(shared, resolve(variant, root)));
+  known.set(schema, variants);
+  return variants;
+}
+
+/**
+ * The first variant that the value can be of; -1 for none. Only the type, the constants and the required members are
+ * compared: they tell variants apart.
+ * @param {any[]} variants
+ * @param {Schema} root
+ * @param {any} value
+ */
+export function variantAt(variants, root, value) {
+  return variants.findIndex((part) => {
+    const { kind, schema, nullable } = shapeOf(part, root);
+    if (value === null) return nullable || schema.type === 'null';
+    if (kind === 'choice') return schema.enum.some((/** @type {any} */ one) => sameJson(one, value));
+    if (kind === 'integer' || kind === 'number') return isNumber(value);
+    if (kind === 'object' || kind === 'map') return kindOf(value) === 'object' && hasConstants(schema, root, value);
+    if (kind === 'array' || kind === 'set') return Array.isArray(value);
+    return kind === 'raw' || kind === 'variants' || kindOf(value) === kind;
+  });
+}
+
+/** @param {Schema} schema @param {Schema} root @param {any} value */
+function hasConstants(schema, root, value) {
+  return propertiesOf(schema).every(([name, part, required]) => {
+    if (!Object.hasOwn(value, name)) return !required || !('const' in resolve(part, root));
+    const { const: constant } = resolve(part, root);
+    return constant === undefined || sameJson(constant, value[name]);
+  });
+}
+
+/**
+ * "X or null" and "one of these constants" have their own field types.
  * @param {Schema} schema
  * @param {Schema[]} variants
  * @param {Schema} root
@@ -141,7 +212,9 @@ function shapeOfVariants(schema, variants, root, depth) {
   if (variants.length > 0 && variants.every((variant) => 'const' in variant)) {
     return { kind: 'choice', schema: { ...own, enum: variants.map((variant) => variant.const) }, nullable: false };
   }
-  if (others.length !== 1 || depth >= DEEPEST_VARIANT) return { kind: 'raw', schema, nullable: false };
+  if (depth >= DEEPEST_VARIANT || variants.length === 0 || variants.length > MOST_VARIANTS)
+    return { kind: 'raw', schema, nullable: false };
+  if (others.length !== 1) return { kind: 'variants', schema, nullable: false };
   const only = shapeOf(join(others[0], own), root, depth + 1);
   return only.kind === 'raw'
     ? { kind: 'raw', schema, nullable: false }
@@ -213,6 +286,9 @@ function initial(part, at) {
   if (kind === 'boolean') return false;
   const inside = { ...at, depth: at.depth + 1 };
   const further = at.depth < DEEPEST && at.budget.left > 0;
+  if (kind === 'map') return {};
+  if (kind === 'set') return [];
+  if (kind === 'variants') return further ? initial(variantsOf(schema, at.root)[0], inside) : undefined;
   if (kind === 'array') return further ? initialItems(schema, inside) : [];
   return kind === 'object' && further ? initialObject(schema, inside) : undefined;
 }
@@ -245,5 +321,27 @@ export function fits(kind, value) {
   if (value === undefined || kind === 'raw' || kind === 'choice') return true;
   // An incomplete number in a number field is a text.
   if (kind === 'integer' || kind === 'number') return isNumber(value) || typeof value === 'string';
+  if (kind === 'variants') return true;
+  if (kind === 'map') return kindOf(value) === 'object';
+  // Checkboxes cannot show an item twice.
+  if (kind === 'set')
+    return Array.isArray(value) && new Set(value.map((one) => JSON.stringify(one))).size === value.length;
   return kindOf(value) === kind;
+}
+
+/**
+ * The example of the params: of the whole schema, or put together from the examples of its properties.
+ * @param {Schema} root
+ * @returns {any} undefined if there is none
+ */
+export function exampleParams(root) {
+  const { kind, schema } = shapeOf(root, root);
+  if (Array.isArray(schema.examples) && schema.examples.length > 0) return schema.examples[0];
+  if (kind !== 'object') return undefined;
+  const members = propertiesOf(schema).flatMap(([name, part]) => {
+    const { examples } = resolve(part, root);
+    return Array.isArray(examples) && examples.length > 0 ? [[name, examples[0]]] : [];
+  });
+  if (members.length === 0) return undefined;
+  return Object.fromEntries([...Object.entries(initialOf(root, root) ?? {}), ...members]);
 }

@@ -8,6 +8,7 @@ import { shellQuote } from '../../lib/shell.js';
  * @property {string} origin
  * @property {string} name
  * @property {any} params undefined for none
+ * @property {string | null} [tool] the name of the MCP tool, if the method is one
  */
 
 /** @param {Call} call */
@@ -24,6 +25,17 @@ export function curlOf(call) {
     '  -H "Authorization: Bearer $SVC_TOKEN" \\',
     "  -H 'Content-Type: application/json' \\",
     `  --data-binary ${shellQuote(request(call))}`,
+  ].join('\n');
+}
+
+/** The call as an MCP client sends it. @param {Call} call */
+export function mcpOf({ origin, tool, params }) {
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: params ?? {} } };
+  return [
+    `curl -sS ${shellQuote(`${origin}/mcp`)} \\`,
+    '  -H "Authorization: Bearer $SVC_TOKEN" \\',
+    "  -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\",
+    `  --data-binary ${shellQuote(JSON.stringify(call))}`,
   ].join('\n');
 }
 

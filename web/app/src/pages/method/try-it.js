@@ -1,16 +1,20 @@
 /** Calls the method: a form from its schema, the params as JSON, and the outcome. */
 import { kindOf, parseExact } from '../../lib/exact.js';
+import { plural } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useEffect, useMemo, useRef, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeEditor } from '../../ui/code-editor.js';
+import { Notice } from '../../ui/error-notice.js';
 import { useCall } from './call.js';
 import { ArrayField, Members } from './containers.js';
 import { CopyAs } from './copy-as.js';
+import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
 import { Outcome } from './outcome.js';
-import { initialOf, shapeOf } from './schema.js';
+import { problemsOf } from './problems.js';
+import { exampleParams, initialOf, shapeOf } from './schema.js';
 
 /** @param {{method: import('./types.js').Method}} props */
 export function TryIt({ method }) {
@@ -19,10 +23,18 @@ export function TryIt({ method }) {
   const { report, problem } = useProblems();
   const [tried, setTried] = useState(false);
   const blocked = params.problem || problem;
-  const send = () => {
-    setTried(true);
+  const problems = useMemo(
+    () => (tried && params.shape ? problemsOf(params.schema, params.value) : []),
+    [tried, params.schema, params.value],
+  );
+  const run = () => {
     if (!blocked) void call.run(params.text.trim());
   };
+  const send = () => {
+    setTried(true);
+    if (!params.shape || problemsOf(params.schema, params.value).length === 0) run();
+  };
+  const example = useMemo(() => exampleParams(params.schema), [params.schema]);
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
     event.preventDefault();
@@ -50,16 +62,36 @@ export function TryIt({ method }) {
               Call
             </${Button}>
             ${call.busy && html`<${Button} onClick=${call.cancel}>Cancel</${Button}>`}
+            ${
+              example !== undefined &&
+              html`<${Button} kind="ghost" onClick=${() => params.change(example)}>Fill example</${Button}>`
+            }
             ${!call.busy && params.changed && html`<${Button} kind="ghost" onClick=${params.reset}>Reset</${Button}>`}
             <span class="muted small">
               ${problem && !params.problem ? 'A field contains invalid JSON.' : 'Ctrl+Enter calls'}
             </span>
           </div>
+          ${
+            problems.length > 0 &&
+            html`<${Problems} problems=${problems} onSend=${run} disabled=${call.busy || Boolean(blocked)} />`
+          }
           <${Outcome} call=${call} />
         </div>
       </div>
     </${Card}>
-    <${CopyAs} name=${method.name} params=${params.value} />
+    <${CopyAs} name=${method.name} tool=${method.mcp_tool ? method.mcp_tool_name : null} params=${params.value} />
+  `;
+}
+
+/** @param {{problems: import('./problems.js').Problem[], onSend: () => void, disabled: boolean}} props */
+function Problems({ problems, onSend, disabled }) {
+  return html`
+    <${Notice} tone="warn" icon="alert" title=${`${plural(problems.length, 'problem')} in the params`}>
+      <ul class="stack-small" aria-label="Problems">
+        ${problems.map(({ path, message }) => html`<li key=${path}><code>${path}</code> ${message}</li>`)}
+      </ul>
+      <p><${Button} size="small" disabled=${disabled} onClick=${onSend}>Send anyway</${Button}></p>
+    </${Notice}>
   `;
 }
 
@@ -76,6 +108,10 @@ function Fields({ shape, value, onChange }) {
     return html`
       <${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined}
         onChange=${onChange} error="" />
+    `;
+  if (shape.kind !== 'object')
+    return html`
+      <${SchemaField} name="params" path="" part=${shape.schema} required value=${value} onChange=${onChange} />
     `;
   const none = Object.keys(shape.schema.properties ?? {}).length === 0;
   if (none) return html`<p class="muted">This method takes no params.</p>`;
@@ -112,7 +148,7 @@ function useParams(declared) {
   const wrong = parsed.ok && parsed.value !== undefined && !['object', 'array', 'null'].includes(kindOf(parsed.value));
   return {
     schema,
-    shape: shape.kind === 'object' || shape.kind === 'array' ? shape : null,
+    shape: ['object', 'array', 'variants', 'map'].includes(shape.kind) ? shape : null,
     text,
     value: last.current ?? undefined,
     problem: parsed.ok ? (wrong ? 'Params must be an object or an array.' : '') : parsed.message,

@@ -1,52 +1,79 @@
 /** The delivery log of one sink. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { html } from '../../lib/preact.js';
+import { plural } from '../../lib/format.js';
+import { html, useState } from '../../lib/preact.js';
 import { useList } from '../../lib/resource.js';
 import { useQuery } from '../../router.js';
 import { Status, toneOf } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
-import { Card, KeyValue } from '../../ui/card.js';
-import { Drawer } from '../../ui/dialog.js';
+import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Segmented } from '../../ui/field.js';
 import { Pagination, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
-import { Attempts, outcomeOf } from '../events/attempts.js';
+import { outcomeOf } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
+import { DeliveryDrawer } from './delivery-drawer.js';
+import { ResendDeadDialog } from './resend-dialogs.js';
 
 /**
- * @typedef {{n: number, event_id: string, event_type: string, state: 'pending' | 'delivered' | 'dead', attempts:
- *   import('../events/attempts.js').Attempt[]}} Delivery
+ * @typedef {object} Delivery
+ * @property {number} n
+ * @property {string} event_id
+ * @property {string} event_type
+ * @property {'pending' | 'delivered' | 'dead'} state
+ * @property {number} [resent_as]
+ * @property {number} [resend_of]
+ * @property {string} [next_attempt_at]
+ * @property {import('../events/attempts.js').Attempt[]} attempts
  */
 /** @typedef {import('./health.js').Sink} Sink */
 
 const REFRESH_MS = 3_000;
 const STATES = [
-  { value: '', label: 'All' },
+  { value: '', label: 'Tried' },
   { value: 'pending', label: 'Pending' },
   { value: 'delivered', label: 'Delivered' },
   { value: 'dead', label: 'Dead' },
 ];
+/** Deliveries that one request may send again. */
+const MOST_RESENT = 1_000;
 
 /** @param {{sink: Sink, still: boolean, onChange: () => void}} props `still`: the log is not polled */
 export function Deliveries({ sink, still, onChange }) {
   const query = useQuery();
   const state = query.get('state');
+  const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
+  const [resending, setResending] = useState(false);
   const list = useList(still ? null : `/api/event-sinks/${sink.id}/deliveries`, 'deliveries', {
-    query: { state },
+    // Waiting deliveries would hide the failing one: they are listed only on request.
+    query: { state, tried: state ? null : true },
     every: REFRESH_MS,
     id: (/** @type {Delivery} */ one) => String(one.n),
   });
+  const changed = async (/** @type {string[]} */ stillChosen = []) => {
+    setChosen(new Set(stillChosen));
+    onChange();
+    await list.reload();
+  };
   const resend = useAction(async (/** @type {Delivery} */ delivery) => {
     const again = await api.post(`/api/event-sinks/${sink.id}/deliveries/${delivery.n}/resend`);
     toast(`Queued again as #${again.n}`);
-    onChange();
-    await list.reload();
+    await changed();
   });
-  const opened = list.items?.find((one) => String(one.n) === query.get('delivery'));
+  const resendChosen = useAction(async () => {
+    const all = [...chosen];
+    const numbers = all.slice(0, MOST_RESENT).map(Number);
+    const { feeding, skipped } = await api.post(`/api/event-sinks/${sink.id}/resend`, { deliveries: numbers });
+    toast(
+      `${plural(feeding, 'delivery', 'deliveries')} sent again${skipped.length ? `, ${skipped.length} skipped` : ''}`,
+    );
+    await changed(all.slice(MOST_RESENT));
+  });
+  const opened = query.get('delivery');
   const open = (/** @type {Delivery | null} */ one) => query.set({ delivery: one?.n ?? null }, { push: one !== null });
   const resendButton = (/** @type {Delivery} */ one) =>
     one.state !== 'pending' &&
@@ -56,21 +83,42 @@ export function Deliveries({ sink, still, onChange }) {
         Resend
       </${Button}>
     `;
+  const choice = {
+    keys: chosen,
+    onChange: setChosen,
+    label: (/** @type {Delivery} */ one) => `Choose #${one.n}`,
+    may: (/** @type {Delivery} */ one) => one.state !== 'pending',
+  };
   return html`
     <${Card} title="Deliveries" flush
       description="Newest first. A delivery is dead after its last failed attempt. The default is three attempts."
       actions=${html`
         <${Segmented} label="State" value=${state}
           onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />
+        <${Button} size="small" icon="refresh" onClick=${() => setResending(true)}>Resend all dead</${Button}>
       `}>
       ${!opened && html`<${ErrorNotice} error=${resend.error} title="Not queued again" />`}
+      <${ErrorNotice} error=${resendChosen.error} title="Not sent again" />
+      ${
+        chosen.size > 0 &&
+        html`
+          <div class="choice-bar" role="group" aria-label="Chosen deliveries">
+            <span>${plural(chosen.size, 'delivery', 'deliveries')} chosen</span>
+            <${Button} size="small" kind="primary" icon="refresh" busy=${resendChosen.busy}
+              onClick=${() => resendChosen.run()}>
+              Resend chosen
+            </${Button}>
+            <${Button} size="small" kind="ghost" onClick=${() => setChosen(new Set())}>Clear</${Button}>
+          </div>
+        `
+      }
       ${
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Deliveries" columns=${columnsOf(resendButton)} rows=${list.items}
+          <${Table} label="Deliveries" columns=${columnsOf(resendButton)} rows=${list.items} choice=${choice}
             rowKey=${(/** @type {Delivery} */ one) => String(one.n)} onRow=${open}
-            selected=${(/** @type {Delivery} */ one) => one === opened}
+            selected=${(/** @type {Delivery} */ one) => String(one.n) === opened}
             empty=${html`<${Empty} sink=${sink} state=${state} />`} />
           <${Pagination} list=${list} />
         `
@@ -79,9 +127,13 @@ export function Deliveries({ sink, still, onChange }) {
     ${
       opened &&
       html`
-        <${DeliveryDrawer} delivery=${opened} error=${resend.error} button=${resendButton(opened)}
+        <${DeliveryDrawer} sink=${sink} n=${opened} error=${resend.error} resendButton=${resendButton}
           onClose=${() => open(null)} />
       `
+    }
+    ${
+      resending &&
+      html`<${ResendDeadDialog} sink=${sink} onClose=${() => setResending(false)} onDone=${() => changed()} />`
     }
   `;
 }
@@ -100,7 +152,13 @@ function columnsOf(resendButton) {
       label: 'State',
       shrink: true,
       cell: (/** @type {Delivery} */ one) =>
-        html`<${Status} tone=${toneOf(one.state)} pulse=${one.state === 'pending'}>${one.state}</${Status}>`,
+        html`
+          <${Status} tone=${toneOf(stateOf(one))} pulse=${one.state === 'pending'}>${stateOf(one)}</${Status}>
+          ${
+            one.resent_as !== undefined &&
+            html` <a class="small" href=${`?delivery=${one.resent_as}`}>sent again as #${one.resent_as}</a>`
+          }
+        `,
     },
     {
       key: 'attempts',
@@ -124,6 +182,9 @@ function columnsOf(resendButton) {
   ];
 }
 
+/** A pending delivery that has failed is retried. @param {Delivery} one */
+const stateOf = (one) => (one.state === 'pending' && one.attempts.length > 0 ? 'retrying' : one.state);
+
 /** @param {{delivery: Delivery}} props */
 function LastAnswer({ delivery }) {
   const last = delivery.attempts.at(-1);
@@ -141,7 +202,13 @@ function Empty({ sink, state }) {
   if (state)
     return html`
       <${EmptyState} icon="filter" title=${`No ${state} deliveries`}>
-        <p>Choose All to see other deliveries.</p>
+        <p>Choose another state to see other deliveries.</p>
+      </${EmptyState}>
+    `;
+  if (sink.queue_depth > 0)
+    return html`
+      <${EmptyState} icon="send" title="Nothing was tried yet">
+        <p>${plural(sink.queue_depth, 'event')} in the queue. Choose Pending to see them.</p>
       </${EmptyState}>
     `;
   const type = exampleType(sink.patterns[0]);
@@ -151,22 +218,5 @@ function Empty({ sink, state }) {
       command=${custom ? `svc event ${type.slice('custom.'.length)} '{"hello":"world"}'` : undefined}>
       <p>Every event that matches appears here with its attempts.</p>
     </${EmptyState}>
-  `;
-}
-
-/** @param {{delivery: Delivery, error: any, button: any, onClose: () => void}} props */
-function DeliveryDrawer({ delivery, error, button, onClose }) {
-  return html`
-    <${Drawer} title=${`Delivery #${delivery.n}`} onClose=${onClose} footer=${button}>
-      <div class="stack-large">
-        <${ErrorNotice} error=${error} title="Not queued again" />
-        <${KeyValue} items=${[
-          ['Event', html`<a class="mono anywhere" href=${`/events/${delivery.event_id}`}>${delivery.event_type}</a>`],
-          ['Event id', html`<span class="mono anywhere">${delivery.event_id}</span>`],
-          ['State', html`<${Status} tone=${toneOf(delivery.state)}>${delivery.state}</${Status}>`],
-        ]} />
-        <section class="stack-small"><h3>Attempts</h3><${Attempts} attempts=${delivery.attempts} /></section>
-      </div>
-    </${Drawer}>
   `;
 }

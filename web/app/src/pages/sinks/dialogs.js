@@ -1,16 +1,15 @@
-/** Dialogs of a sink: test, replay, rotate the secret. */
+/** Dialogs of a sink: test, rotate the secret. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { exactTime, localTime, plural, utcTime } from '../../lib/format.js';
+import { exactTime } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Dialog } from '../../ui/dialog.js';
-import { ErrorNotice, Notice } from '../../ui/error-notice.js';
+import { ErrorNotice } from '../../ui/error-notice.js';
 import { TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { SecretDialog } from '../../ui/secret-once.js';
-import { toast } from '../../ui/toasts.js';
 import { AttemptLine } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
@@ -59,7 +58,7 @@ export function TestDialog({ sink, onClose }) {
               : 'A formatter sends nothing: the test shows its output for an event.'
           }
         </p>
-        <${SampleFields} sample=${sample} change=${changeSample} suggestion=${suggestion} />
+        <${SampleFields} sample=${sample} change=${changeSample} suggestion=${suggestion} patterns=${sink.patterns} />
         <div class="stack" role="status">
           <${ErrorNotice} error=${test.error} />
           ${
@@ -77,51 +76,6 @@ export function TestDialog({ sink, onClose }) {
           }
         </div>
       </div>
-    </${Dialog}>
-  `;
-}
-
-/** @param {{sink: Sink, onClose: () => void, onDone: () => void}} props */
-export function ReplayDialog({ sink, onClose, onDone }) {
-  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000, 'seconds'));
-  const [until, setUntil] = useState('');
-  const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
-  const submit = async () => {
-    setResult(null);
-    const replayed = await api.post(`/api/event-sinks/${sink.id}/replay`, {
-      since: utcTime(since),
-      until: utcTime(until),
-    });
-    onDone();
-    // If events were skipped, the dialog stays open for another replay.
-    if (replayed.dropped > 0) return setResult(replayed);
-    toast(`${plural(replayed.queued, 'event')} queued`);
-    return onClose();
-  };
-  return html`
-    <${Dialog} title="Replay past events" onClose=${onClose}>
-      <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">
-          Queues the past events that match <span class="mono">${sink.name}</span> again, oldest first, including
-          delivered ones, until the queue is full.
-        </p>
-        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince}
-          hint="If empty: the last 24 hours." />
-        <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until} onInput=${setUntil} />
-        <div role="status">
-          ${
-            result &&
-            html`
-              <${Notice} tone="warn" icon="alert">
-                <p>
-                  ${plural(result.queued, 'event')} queued, ${result.dropped} skipped because the queue was full.
-                  Continue with a later start when the queue is empty.
-                </p>
-              </${Notice}>
-            `
-          }
-        </div>
-      </${Form}>
     </${Dialog}>
   `;
 }

@@ -1,5 +1,5 @@
 /** Type and health of a sink as texts and badges, shared by all pages. */
-import { relativeTime } from '../../lib/format.js';
+import { formatNumber, relativeTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
@@ -26,8 +26,11 @@ export const QUEUE_CAPACITY = 100;
  *   webhook
  * @property {{script_id: string | null, source: string | null} | null} script
  * @property {{body_template: string | null} | null} json_rpc
+ * @property {{keep_exchanges?: boolean} | undefined} [delivery]
  * @property {number} queue_depth
  * @property {number} dropped
+ * @property {number} [lost] dropped events that were not replayed
+ * @property {number} [dead] dead deliveries that were not sent again
  * @property {number} failures
  * @property {LastDelivery | null} last_delivery
  * @property {string} created_at
@@ -40,24 +43,35 @@ export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'J
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
 
 /** @param {Sink} sink */
-export const isFailing = (sink) => sink.failures > 0 || sink.last_delivery?.state === 'dead';
+export const isFailing = (sink) =>
+  sink.failures > 0 || sink.last_delivery?.state === 'dead' || unrecovered(sink) !== '';
 
-/** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'active'} */
+/** What the receiver did not get and nobody sent again: "20 dead, 842 dropped". @param {Sink} sink */
+export function unrecovered({ dead = 0, lost = 0 }) {
+  return [dead > 0 && `${formatNumber(dead)} dead`, lost > 0 && `${formatNumber(lost)} dropped`]
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'undelivered' | 'active'} */
 function stateOf(sink) {
   if (!sink.active) return 'inactive';
   if (sink.failures > 0) return 'retrying';
-  return isFailing(sink) ? 'failing' : 'active';
+  if (sink.last_delivery?.state === 'dead') return 'failing';
+  return isFailing(sink) ? 'undelivered' : 'active';
 }
 
 /** Failing sinks first, then by name. @param {Sink} a @param {Sink} b */
 export function compareByHealth(a, b) {
-  const rank = (/** @type {Sink} */ sink) => ['failing', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));
+  const rank = (/** @type {Sink} */ sink) =>
+    ['failing', 'undelivered', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));
   return rank(a) - rank(b) || a.name.localeCompare(b.name);
 }
 
 /** @param {{sink: Sink}} props */
 export function SinkStatus({ sink }) {
   const state = stateOf(sink);
+  if (state === 'undelivered') return html`<${Status} tone="bad">${unrecovered(sink)}</${Status}>`;
   return html`<${Status} tone=${toneOf(state)} pulse=${state === 'retrying'}>${state}</${Status}>`;
 }
 
@@ -114,5 +128,7 @@ export function failureText(sink) {
     const reason = last.error ? `: ${last.error}` : '.';
     return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after its last attempt${reason}`;
   }
+  if (unrecovered(sink))
+    return `Not delivered and not sent again: ${unrecovered(sink)}. Resend the dead ones, or replay the rest.`;
   return '';
 }

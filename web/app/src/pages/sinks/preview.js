@@ -71,7 +71,8 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
   return html`
     <${Card} title="Try it" description="Nothing is sent.">
       <div class="stack">
-        <${SampleFields} sample=${sample} change=${changeSample} suggestion=${exampleType(patterns[0])} />
+        <${SampleFields} sample=${sample} change=${changeSample} suggestion=${exampleType(patterns[0])}
+          patterns=${patterns} />
         <div class="stack" aria-live="polite">
           <${ErrorNotice} error=${shown} />
           ${result && patterns.length > 0 && html`<${Matches} patterns=${patterns} result=${result} />`}

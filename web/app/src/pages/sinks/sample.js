@@ -1,10 +1,13 @@
 /** The event of a preview or test: a past event or a sample. */
+
+import { withQuery } from '../../lib/api.js';
 import { relativeTime } from '../../lib/format.js';
 import { parseJson } from '../../lib/json.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Select, TextInput } from '../../ui/field.js';
+import { patternProblem } from '../events/patterns.js';
 
 const RECENT = 30;
 
@@ -17,9 +20,13 @@ export function useSample() {
   return [sample, (part) => setSample((old) => ({ ...old, ...part }))];
 }
 
-/** @param {{sample: Sample, change: (part: Partial<Sample>) => void, suggestion: string}} props */
-export function SampleFields({ sample, change, suggestion }) {
-  const recent = useResource(`/api/events?limit=${RECENT}`);
+/**
+ * @param {{sample: Sample, change: (part: Partial<Sample>) => void, suggestion: string, patterns: string[]}} props
+ *   `patterns`: only events that match are offered
+ */
+export function SampleFields({ sample, change, suggestion, patterns }) {
+  const usable = patternProblem(patterns) === '';
+  const recent = useResource(withQuery('/api/events', { limit: RECENT, type: usable ? patterns.join(',') : '' }));
   /** @type {RecentEvent[]} */
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;

@@ -1,0 +1,94 @@
+//! Search in the history for what no index finds: the actor and the payload.
+//!
+//! One request reads a limited number of events and bytes. Its cursor is the last event that it read,
+//! whether or not that event matches, so that the next request goes on from there.
+
+use svc_core::Id;
+use svc_protocol::api::EventRecord;
+
+use super::{
+    Filter,
+    list::{matches_patterns, newest_sql},
+};
+use crate::{
+    error::StoreError,
+    page::{Page, PageRequest, rows_by_id},
+    record::select,
+    sql::{FromRow, Tx},
+};
+
+/// Events that one request looks at.
+const EVENTS_MAX: u32 = 5_000;
+/// Bytes of payload that one request reads. A payload is at most 256 KiB.
+const BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Events whose payloads are in memory at the same time.
+const STEP: usize = 32;
+
+/// What an event must contain. A field that is `None` matches all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Search {
+    /// The name of the user who emitted the event.
+    pub actor: Option<String>,
+    /// A part of the payload, as it is stored; upper and lower case are the same.
+    pub text: Option<String>,
+}
+
+impl Search {
+    pub fn is_empty(&self) -> bool {
+        self.actor.is_none() && self.text.is_none()
+    }
+
+    fn matches(&self, event: &EventRecord) -> bool {
+        let by = |actor: &String| event.actor.username == *actor;
+        let holds = |text: &String| {
+            let data = event.data.as_str().to_lowercase();
+            data.contains(&text.to_lowercase())
+        };
+        self.actor.as_ref().is_none_or(by) && self.text.as_ref().is_none_or(holds)
+    }
+}
+
+/// Newest first. A page may have fewer events than its limit, or none, and still a cursor.
+pub fn search(
+    tx: &mut Tx<'_>,
+    filter: &Filter,
+    search: &Search,
+    page: PageRequest,
+) -> Result<Page<EventRecord>, StoreError> {
+    let (sql, values) = newest_sql(filter, page.before(), EVENTS_MAX);
+    let rows = tx.query(&sql, &values)?;
+    let mut last = match rows.last() {
+        Some(row) if rows.len() == EVENTS_MAX as usize => Some(row.get::<Id>("id")?),
+        _ => None,
+    };
+    let mut candidates = Vec::new();
+    for row in &rows {
+        if matches_patterns(filter, &row.get::<String>("type")?) {
+            candidates.push(row.get::<Id>("id")?);
+        }
+    }
+    let (mut bytes, mut found_bytes, mut items) = (0, 0, Vec::new());
+    'reading: for ids in candidates.chunks(STEP) {
+        let events = rows_by_id(tx, &select::<EventRecord>(""), ids)?;
+        for row in &events {
+            let event = EventRecord::read(row)?;
+            let (id, size) = (event.event_id, event.data.as_str().len() as u64);
+            bytes += size;
+            if search.matches(&event) {
+                found_bytes += size;
+                items.push(event);
+            }
+            if bytes >= BYTES_MAX || page.is_full(items.len(), found_bytes) {
+                last = Some(Id(id.0));
+                break 'reading;
+            }
+        }
+    }
+    Ok(Page {
+        items,
+        next_cursor: last.map(|id| id.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests;

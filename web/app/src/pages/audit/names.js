@@ -1,0 +1,49 @@
+/** Names of the targets of audit entries, also of targets that were deleted. */
+import { can } from '../../lib/me.js';
+import { useMemo } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+
+/** @typedef {import('./target.js').Entry} Entry */
+
+/**
+ * Lists that have names by id: address, name of the list, and the permissions that may read it.
+ * @type {[path: string, list: string, permissions: string[]][]}
+ */
+const LISTS = [
+  ['/api/users', 'users', ['manage_users']],
+  ['/api/spaces', 'spaces', ['use_spaces', 'manage_spaces']],
+  ['/api/event-sinks', 'event_sinks', ['manage_own_event_sinks']],
+  ['/api/roles', 'roles', ['manage_roles']],
+  ['/api/groups', 'groups', ['manage_groups']],
+  ['/api/templates', 'templates', ['use_spaces', 'manage_spaces']],
+  ['/api/scripts', 'scripts', []],
+];
+
+/**
+ * Names by id, of records that exist and of entries that are listed: a deleted record has a name only there.
+ * @param {Entry[] | null} entries
+ * @returns {Map<string, string>}
+ */
+export function useNames(entries) {
+  const lists = LISTS.map(
+    ([path, , permissions]) => useResource(can(...permissions) ? `${path}?limit=1000` : null).data,
+  );
+  return useMemo(() => {
+    /** @type {Map<string, string>} */
+    const names = new Map();
+    for (const entry of entries ?? []) {
+      const name = ownName(entry.detail);
+      if (name !== null && !names.has(entry.target_id)) names.set(entry.target_id, name);
+    }
+    lists.forEach((data, index) => {
+      for (const one of data?.[LISTS[index][1]] ?? []) names.set(one.id, one.username ?? one.name);
+    });
+    return names;
+  }, [entries, ...lists]);
+}
+
+/** The name that an entry contains. @param {any} detail @returns {string | null} */
+export function ownName(detail) {
+  const name = detail?.name ?? detail?.username;
+  return typeof name === 'string' ? name : null;
+}

@@ -1,0 +1,44 @@
+import { html } from '../../lib/preact.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+
+/** @typedef {import('./tail-state.js').EventRow} EventRow */
+
+/**
+ * @param {{events: EventRow[], fresh?: Set<string>, opened: string, onOpen: (id: string) => void, empty: any}} props
+ *   `fresh`: ids of events that came while the page was open
+ */
+export function EventTable({ events, fresh, opened, onOpen, empty }) {
+  const columns = [
+    {
+      key: 'event_type',
+      label: 'Type',
+      mono: true,
+      cell: (/** @type {EventRow} */ event) =>
+        html`<span class=${fresh?.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>`,
+    },
+    {
+      key: 'data',
+      label: 'Payload',
+      cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>`,
+    },
+    {
+      key: 'actor',
+      label: 'By',
+      cell: (/** @type {EventRow} */ event) =>
+        html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
+    },
+    {
+      key: 'event_ts',
+      label: 'When',
+      shrink: true,
+      cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />`,
+    },
+  ];
+  return html`
+    <${Table} label="Events" columns=${columns} rows=${events}
+      rowKey=${(/** @type {EventRow} */ event) => event.event_id}
+      onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)}
+      selected=${(/** @type {EventRow} */ event) => event.event_id === opened} empty=${empty} />
+  `;
+}

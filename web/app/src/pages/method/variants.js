@@ -1,0 +1,89 @@
+/** A value of one of several schemas: the user picks one by its title, and fills in its field. */
+import { sameJson } from '../../lib/exact.js';
+import { html, useContext, useState } from '../../lib/preact.js';
+import { Select } from '../../ui/field.js';
+import { Icon } from '../../ui/icon.js';
+import { typeText } from './check.js';
+import { SchemaField } from './fields.js';
+import { FormContext } from './form-context.js';
+import { Hint } from './hint.js';
+import { initialOf, resolve, variantAt, variantsOf } from './schema.js';
+
+/** @param {import('./fields.js').FieldProps} props */
+export function VariantField({ name, path, shape, required, value, onChange, error }) {
+  const { root } = useContext(FormContext);
+  const variants = variantsOf(shape.schema, root);
+  const [picked, setPicked] = useState(-1);
+  // A pick holds as long as the value can be of that variant; the JSON may change the value to another one.
+  const holds = picked >= 0 && (value === undefined || variantAt([variants[picked]], root, value) === 0);
+  const at = holds ? picked : value === undefined ? -1 : variantAt(variants, root, value);
+  const pick = (/** @type {string} */ text) => {
+    const index = text === '' ? -1 : Number(text);
+    setPicked(index);
+    onChange(index < 0 ? undefined : initialOf(variants[index], root));
+  };
+  const options = [
+    { value: '', label: required ? 'Choose' : 'not set' },
+    ...variants.map((part, index) => ({ value: String(index), label: labelOf(part, index, root) })),
+  ];
+  return html`
+    <div class="schema-variant">
+      <${Select} label=${name} hint=${html`<${Hint} shape=${shape} required=${required} />`} options=${options}
+        value=${at < 0 ? '' : String(at)} onInput=${pick} aria-required=${required} />
+      ${error && html`<p class="field-error"><${Icon} name="alert" size=${14} /> ${error}</p>`}
+      ${
+        at >= 0 &&
+        html`
+          <${SchemaField} key=${at} name=${`${name}: ${labelOf(variants[at], at, root)}`} path=${`${path}/${at}`}
+            part=${variants[at]} required value=${value} onChange=${onChange} />
+        `
+      }
+    </div>
+  `;
+}
+
+/**
+ * The title, or the constant that tells the variants apart, or the type.
+ * @param {any} part
+ * @param {number} index
+ * @param {import('./schema.js').Schema} root
+ */
+function labelOf(part, index, root) {
+  const schema = resolve(part, root);
+  if (typeof schema.title === 'string' && schema.title !== '') return schema.title.slice(0, 80);
+  const constants = Object.values(schema.properties ?? {}).map((one) => resolve(one, root).const);
+  const known = constants.find((one) => typeof one === 'string');
+  if (typeof known === 'string') return known.slice(0, 80);
+  const type = typeText(part, root);
+  return type === 'any' || type === 'object' ? `${type} ${index + 1}` : type;
+}
+
+/** Checkboxes for a list of constants. @param {import('./fields.js').FieldProps} props */
+export function SetField({ name, shape, required, value, onChange, error }) {
+  const { root } = useContext(FormContext);
+  const choices = resolve(shape.schema.items, root).enum;
+  const items = value ?? [];
+  const has = (/** @type {any} */ choice) => items.some((/** @type {any} */ item) => sameJson(item, choice));
+  const toggle = (/** @type {any} */ choice) => {
+    // In the order of the schema.
+    const next = choices.filter((/** @type {any} */ one) => has(one) !== sameJson(one, choice));
+    onChange(next.length === 0 && !required ? undefined : next);
+  };
+  return html`
+    <fieldset class="schema-set">
+      <legend class="label mono">${name}</legend>
+      <p class="hint"><${Hint} shape=${shape} required=${required} /></p>
+      ${error && html`<p class="field-error"><${Icon} name="alert" size=${14} /> ${error}</p>`}
+      <div class="row">
+        ${choices.map(
+          (/** @type {any} */ choice, /** @type {number} */ index) => html`
+            <label key=${index} class="schema-set-item">
+              <input type="checkbox" checked=${has(choice)} onChange=${() => toggle(choice)} />
+              <span class="mono">${typeof choice === 'string' ? choice : JSON.stringify(choice)}</span>
+            </label>
+          `,
+        )}
+      </div>
+    </fieldset>
+  `;
+}

@@ -1,0 +1,67 @@
+/** One delivery: its event, its attempts, and the links to the deliveries before and after it. */
+import { html } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Status, toneOf } from '../../ui/badge.js';
+import { KeyValue } from '../../ui/card.js';
+import { Drawer } from '../../ui/dialog.js';
+import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
+import { Timeline } from './timeline.js';
+
+/** @typedef {import('./deliveries.js').Delivery} Delivery */
+
+const REFRESH_MS = 3_000;
+
+/**
+ * @param {{sink: import('./health.js').Sink, n: string, error: any, resendButton: (one: Delivery) => any, onClose:
+ *   () => void}} props
+ */
+export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {
+  const number = /^\d{1,15}$/.test(n) ? Number(n) : 0;
+  // The page before the next number begins with this delivery, however old it is.
+  const loaded = useResource(`/api/event-sinks/${sink.id}/deliveries?exchanges=true&limit=1&cursor=${number + 1}`, {
+    every: REFRESH_MS,
+  });
+  /** @type {Delivery | undefined} */
+  const delivery = loaded.current
+    ? loaded.data?.deliveries.find((/** @type {Delivery} */ one) => one.n === number)
+    : undefined;
+  return html`
+    <${Drawer} title=${`Delivery #${n}`} onClose=${onClose} footer=${delivery && resendButton(delivery)}>
+      <div class="stack-large">
+        <${ErrorNotice} error=${error} title="Not queued again" />
+        ${
+          delivery
+            ? html`<${Facts} delivery=${delivery} />
+              <section class="stack-small">
+                <h3>Attempts</h3><${Timeline} key=${n} sink=${sink} delivery=${delivery} />
+              </section>`
+            : (pendingOf(loaded) ?? html`<${NotFound} n=${n} />`)
+        }
+      </div>
+    </${Drawer}>
+  `;
+}
+
+/** @param {{n: string}} props */
+function NotFound({ n }) {
+  return html`
+    <p>
+      Delivery <span class="mono">#${n}</span> is not in the log. Finished deliveries are kept for 7 days, and at most
+      10,000 of a sink.
+    </p>
+  `;
+}
+
+/** @param {{delivery: Delivery}} props */
+function Facts({ delivery }) {
+  const link = (/** @type {number} */ n) => html`<a class="mono" href=${`?delivery=${n}`}>#${n}</a>`;
+  return html`
+    <${KeyValue} items=${[
+      ['Event', html`<a class="mono anywhere" href=${`/events/${delivery.event_id}`}>${delivery.event_type}</a>`],
+      ['Event id', html`<span class="mono anywhere">${delivery.event_id}</span>`],
+      ['State', html`<${Status} tone=${toneOf(delivery.state)}>${delivery.state}</${Status}>`],
+      delivery.resent_as !== undefined && ['Sent again as', link(delivery.resent_as)],
+      delivery.resend_of !== undefined && ['Sends again', link(delivery.resend_of)],
+    ]} />
+  `;
+}

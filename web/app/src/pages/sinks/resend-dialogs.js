@@ -1,0 +1,114 @@
+/** Dialogs that send many past events again. They count first, and send after a confirmation. */
+import { useAction } from '../../lib/action.js';
+import { api } from '../../lib/api.js';
+import { formatNumber, localTime, plural, utcTime } from '../../lib/format.js';
+import { html, useState } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Button } from '../../ui/button.js';
+import { ConfirmDialog, Dialog } from '../../ui/dialog.js';
+import { ErrorNotice, Notice, pendingOf } from '../../ui/error-notice.js';
+import { Checkbox, TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
+import { toast } from '../../ui/toasts.js';
+
+/** @typedef {import('./health.js').Sink} Sink */
+
+/** Before any delivery: all dead ones in the log. */
+const EVER = '1970-01-01T00:00:00Z';
+
+/** @param {{sink: Sink, onClose: () => void, onDone: () => Promise<void>}} props */
+export function ResendDeadDialog({ sink, onClose, onDone }) {
+  const path = `/api/event-sinks/${sink.id}/resend`;
+  const counted = useResource((signal) => api.post(path, { dead_since: EVER, dry_run: true }, { signal }), {
+    deps: [path],
+  });
+  const count = counted.data?.feeding;
+  if (!counted.data)
+    return html`<${Dialog} title="Resend all dead" onClose=${onClose}>${pendingOf(counted)}</${Dialog}>`;
+  if (count === 0)
+    return html`
+      <${Dialog} title="Resend all dead" onClose=${onClose}
+        footer=${html`<${Button} onClick=${onClose}>Close</${Button}>`}>
+        <p>There is no dead delivery that was not sent again.</p>
+      </${Dialog}>
+    `;
+  const confirm = async () => {
+    const { feeding } = await api.post(path, { dead_since: EVER });
+    toast(`${plural(feeding, 'delivery', 'deliveries')} sent again`);
+    await onDone();
+  };
+  return html`
+    <${ConfirmDialog} title="Resend all dead" kind="primary" action=${`Resend ${formatNumber(count)}`}
+      onConfirm=${confirm} onClose=${onClose}>
+      <p>
+        ${plural(count, 'dead delivery', 'dead deliveries')} of <span class="mono">${sink.name}</span> will be queued
+        again as the queue drains. Deliveries that were sent again already are left out.
+      </p>
+    </${ConfirmDialog}>
+  `;
+}
+
+/** @param {{sink: Sink, onClose: () => void, onDone: () => void}} props */
+export function ReplayDialog({ sink, onClose, onDone }) {
+  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000, 'seconds'));
+  const [until, setUntil] = useState('');
+  const [undelivered, setUndelivered] = useState((sink.lost ?? 0) > 0);
+  const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
+  const [matching, setMatching] = useState(/** @type {number | null} */ (null));
+  const request = { since: utcTime(since), until: utcTime(until), only: undelivered ? 'undelivered' : undefined };
+  const path = `/api/event-sinks/${sink.id}/replay`;
+  const count = useAction(async () => {
+    setMatching((await api.post(path, { ...request, dry_run: true })).matching);
+  });
+  /** A count belongs to the values that were counted. @param {(value: any) => void} set */
+  const changing = (set) => (/** @type {any} */ value) => {
+    setMatching(null);
+    set(value);
+  };
+  const submit = async () => {
+    setResult(null);
+    const replayed = await api.post(path, request);
+    onDone();
+    // If events were skipped, the dialog stays open for another replay.
+    if (replayed.dropped > 0) return setResult(replayed);
+    toast(`${plural(replayed.queued + (replayed.feeding ?? 0), 'event')} queued`);
+    return onClose();
+  };
+  return html`
+    <${Dialog} title="Replay past events" onClose=${onClose}>
+      <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
+        <p class="muted">
+          Queues the past events that match <span class="mono">${sink.name}</span> again, oldest first.
+        </p>
+        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${changing(setSince)}
+          hint="If empty: the last 24 hours." />
+        <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until}
+          onInput=${changing(setUntil)} />
+        <${Checkbox} label="Only what was not delivered" checked=${undelivered} onChange=${changing(setUndelivered)}
+          hint=${
+            undelivered
+              ? 'Dead, dropped and never queued events. They are queued as the queue drains.'
+              : 'Delivered events are sent again too, until the queue is full.'
+          } />
+        <${ErrorNotice} error=${count.error} title="Not counted" />
+        <div class="row">
+          <${Button} size="small" busy=${count.busy} onClick=${() => count.run()}>Count</${Button}>
+          <span role="status">${matching !== null && `${plural(matching, 'event matches', 'events match')}`}</span>
+        </div>
+        <div role="status">
+          ${
+            result &&
+            html`
+              <${Notice} tone="warn" icon="alert">
+                <p>
+                  ${plural(result.queued, 'event')} queued, ${result.dropped} skipped because the queue was full.
+                  Continue with a later start when the queue is empty.
+                </p>
+              </${Notice}>
+            `
+          }
+        </div>
+      </${Form}>
+    </${Dialog}>
+  `;
+}

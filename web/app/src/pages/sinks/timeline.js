@@ -1,0 +1,153 @@
+/** The attempts of a delivery in their order: one is open, two can be compared. */
+import { useAction } from '../../lib/action.js';
+import { api } from '../../lib/api.js';
+import { diffLines } from '../../lib/diff.js';
+import { exactTime, formatDuration } from '../../lib/format.js';
+import { html, useEffect, useMemo, useState } from '../../lib/preact.js';
+import { Status } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { ErrorNotice } from '../../ui/error-notice.js';
+import { Select } from '../../ui/field.js';
+import { withCode } from '../../ui/rich-text.js';
+import { outcomeOf } from '../events/attempts.js';
+import { attemptText, ExchangeTabs } from './exchange.js';
+
+/** @typedef {import('../events/attempts.js').Attempt} Attempt */
+/** @typedef {import('./deliveries.js').Delivery} Delivery */
+/** @typedef {import('./health.js').Sink} Sink */
+
+/** @param {{sink: Sink, delivery: Delivery}} props */
+export function Timeline({ sink, delivery }) {
+  const { attempts } = delivery;
+  const [chosen, setChosen] = useState(/** @type {number | null} */ (null));
+  // The newest attempt is open until the user chooses another one.
+  const open = chosen ?? attempts.length - 1;
+  if (attempts.length === 0) return html`<p class="muted small">Not tried yet.</p>`;
+  return html`
+    <div class="stack">
+      <ol class="attempts" aria-label="Attempts">
+        ${attempts.map(
+          (attempt, index) => html`
+            <li key=${index} class="attempt">
+              <button type="button" class="attempt-toggle" aria-expanded=${index === open}
+                onClick=${() => setChosen(index === open ? -1 : index)}>
+                <${Status} tone=${attempt.error ? 'bad' : 'good'}>${outcomeOf(attempt)}</${Status}>
+                <span class="muted small">
+                  attempt ${index + 1}, ${formatDuration(attempt.ms)}, ${exactTime(attempt.at)}
+                </span>
+              </button>
+              ${index === open && html`<${Details} attempt=${attempt} n=${index + 1} />`}
+            </li>
+          `,
+        )}
+        ${delivery.next_attempt_at && html`<li class="attempt"><${Countdown} to=${delivery.next_attempt_at} /></li>`}
+      </ol>
+      ${sink.type === 'webhook' && !attempts.some((one) => one.exchange) && html`<${KeepExchanges} sink=${sink} />`}
+      ${attempts.length > 1 && html`<${Comparison} attempts=${attempts} />`}
+    </div>
+  `;
+}
+
+/** @param {{attempt: Attempt, n: number}} props */
+function Details({ attempt, n }) {
+  const what = attempt.status === null ? 'output' : 'answer';
+  return html`
+    <div class="stack-small">
+      ${attempt.error && html`<p class="attempt-error">${withCode(attempt.error)}</p>`}
+      ${
+        attempt.exchange
+          ? html`<${ExchangeTabs} attempt=${attempt} exchange=${attempt.exchange} />`
+          : attempt.output && html`<${CodeBlock} text=${attempt.output} label=${`${what} of attempt ${n}`} wrap />`
+      }
+    </div>
+  `;
+}
+
+/** @param {{to: string}} props */
+function Countdown({ to }) {
+  const left = () => Math.ceil((Date.parse(to) - Date.now()) / 1_000);
+  const [seconds, setSeconds] = useState(left);
+  useEffect(() => {
+    setSeconds(left());
+    const timer = setInterval(() => setSeconds(left()), 1_000);
+    return () => clearInterval(timer);
+  }, [to]);
+  return html`
+    <p class="small">
+      <${Status} tone="warn" pulse>
+        ${seconds > 0 ? `Next attempt in ${formatDuration(seconds * 1_000)}` : 'The next attempt is due'}
+      </${Status}>
+      <span class="muted"> ${exactTime(to)}</span>
+    </p>
+  `;
+}
+
+/** @param {{sink: Sink}} props */
+function KeepExchanges({ sink }) {
+  const [kept, setKept] = useState(sink.delivery?.keep_exchanges === true);
+  const keep = useAction(async () => {
+    await api.patch(`/api/event-sinks/${sink.id}`, { delivery: { keep_exchanges: true } });
+    setKept(true);
+  });
+  return html`
+    <p class="hint">
+      ${
+        kept
+          ? 'Requests and response headers are kept from the next attempt on.'
+          : 'Request, response headers and timing of these attempts were not kept.'
+      }
+    </p>
+    ${
+      !kept &&
+      html`
+        <div>
+          <${Button} size="small" busy=${keep.busy} onClick=${() => keep.run()}>Keep them from now on</${Button}>
+        </div>
+      `
+    }
+    <${ErrorNotice} error=${keep.error} />
+  `;
+}
+
+/** @param {{attempts: Attempt[]}} props */
+function Comparison({ attempts }) {
+  const [pair, setPair] = useState(/** @type {[string, string]} */ (['', '']));
+  const options = attempts.map((_, index) => ({ value: String(index), label: `Attempt ${index + 1}` }));
+  const [from, to] = pair.map((text) => (text === '' ? undefined : attempts[Number(text)]));
+  const lines = useMemo(() => (from && to ? diffLines(attemptText(from), attemptText(to)) : null), [from, to]);
+  return html`
+    <details class="comparison">
+      <summary>Compare two attempts</summary>
+      <div class="stack-small">
+        <div class="row">
+          <${Select} label="From" value=${pair[0]} options=${[{ value: '', label: 'Choose' }, ...options]}
+            onInput=${(/** @type {string} */ value) => setPair([value, pair[1]])} />
+          <${Select} label="To" value=${pair[1]} options=${[{ value: '', label: 'Choose' }, ...options]}
+            onInput=${(/** @type {string} */ value) => setPair([pair[0], value])} />
+        </div>
+        ${
+          lines &&
+          html`
+            <div class="diff mono" tabindex="0" role="region" aria-label="Differences">
+              ${
+                lines.every((line) => line.kind === 'same')
+                  ? html`<p class="diff-line">No difference.</p>`
+                  : lines.map(
+                      (line, index) =>
+                        html`
+                          <div key=${index} class=${`diff-line diff-${line.kind}`}>
+                            ${MARKS[line.kind]} ${line.text}
+                          </div>
+                        `,
+                    )
+              }
+            </div>
+          `
+        }
+      </div>
+    </details>
+  `;
+}
+
+const MARKS = { same: ' ', removed: '−', added: '+' };

@@ -1,0 +1,48 @@
+/** Past events are found by payload, id, actor and time, and every one of them can be reached. */
+import assert from 'node:assert/strict';
+
+import { check } from '../accessibility.js';
+import { see, seeNo } from '../scene.js';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function eventExplorer(scene) {
+  const { ann, first } = scene.facts;
+  const page = await scene.open(ann);
+  const rows = page.getByRole('table', { name: 'Events' }).locator('tbody tr');
+  await page.goto('/events');
+  await see(rows.first());
+
+  await page.getByLabel('Payload contains, or event id').fill('THE FIRST');
+  await see(rows.getByText('"the first"'));
+  assert.equal(await rows.count(), 1);
+  assert.equal(new URL(page.url()).searchParams.get('text'), 'THE FIRST');
+  await page.screenshot({ path: `${scene.results}/payload.png` });
+  await page.getByLabel('Emitted by').fill('ben');
+  await see(page.getByText('No event matches'));
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await see(page.getByText('Live'));
+
+  // An id opens its event.
+  await page.getByLabel('Payload contains, or event id').fill(first);
+  const drawer = page.getByRole('dialog', { name: 'custom.order.shipped' });
+  await see(drawer.getByText('No sink or method of yours matches this event.'));
+  await page.keyboard.press('Escape');
+  await seeNo(drawer);
+
+  // Paging reaches the oldest event, and the table stays small.
+  await page.goto('/events?range=24h&pattern=custom.*');
+  for (let n = 1; n < 9; n++) {
+    await see(page.getByText(`Page ${n}, 50 events`));
+    await page.getByRole('button', { name: 'Older' }).click();
+  }
+  await see(page.getByText('Page 9, 50 events'));
+  await see(rows.getByText('"the first"'));
+  assert.equal(await rows.count(), 50);
+  assert.ok(await page.getByRole('button', { name: 'Older' }).isDisabled());
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/pages.png`, fullPage: true });
+  await page.getByRole('button', { name: 'Newer' }).click();
+  await see(page.getByText('Page 8, 50 events'));
+  await page.goto('/events?range=own&until=2020-01-01T00:00:00Z');
+  await see(page.getByText('No event matches'));
+}

@@ -1,0 +1,76 @@
+/** The form of a method: variants, maps, sets, pickers, formats, hidden texts, examples and the summary of problems. */
+import assert from 'node:assert/strict';
+
+import { check } from '../accessibility.js';
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function form(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await page.goto('/methods/pay');
+  await seePage(page, 'pay');
+  const params = page.getByRole('group', { name: 'Params' });
+  const text = page.getByLabel('Params as JSON');
+  const json = async () => JSON.parse(await text.inputValue());
+  assert.deepEqual((await json()).payment, { kind: 'card', number: '' }, 'a required member is present');
+
+  // Descriptions: strong text and safe links, and markup as text.
+  await see(params.locator('strong', { hasText: 'receipt' }));
+  assert.equal(await params.getByRole('link', { name: 'terms' }).getAttribute('href'), 'https://example.org/terms');
+  assert.equal(await params.locator('a[href^="javascript"], img').count(), 0);
+  await see(params.getByText('<img src=x onerror=window.hacked=1>'));
+  await see(params.getByText('deprecated'));
+  assert.equal(await params.getByLabel('pin').getAttribute('type'), 'password');
+
+  // Problems are listed, and nothing is sent.
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  const problems = page.getByRole('list', { name: 'Problems' });
+  await see(problems.getByText('Not an email address.'));
+  await see(problems.getByText('Not a date'));
+  await seeNo(page.getByRole('region', { name: 'result', exact: true }));
+  await page.screenshot({ path: `${scene.results}/problems.png`, fullPage: true });
+
+  await params.getByLabel('payment', { exact: true }).selectOption({ label: 'Invoice' });
+  await params.getByLabel('days', { exact: true }).fill('14');
+  await params.getByLabel('email').fill('ann@example.org');
+  await params.getByLabel('day', { exact: true }).fill('2026-11-17');
+  await params.getByLabel('at', { exact: true }).fill('2026-11-17T09:30:00');
+  await params.getByLabel('pin').fill('1234');
+  await params.getByLabel('New key of labels').fill('team');
+  await params.getByRole('button', { name: 'Add key' }).click();
+  await params.getByLabel('team', { exact: true }).fill('blue');
+  await params.getByLabel('wed').check();
+  await params.getByLabel('mon').check();
+  const { at, ...rest } = await json();
+  assert.deepEqual(rest, {
+    payment: { kind: 'invoice', days: 14 },
+    email: 'ann@example.org',
+    day: '2026-11-17',
+    pin: '1234',
+    labels: { team: 'blue' },
+    days: ['mon', 'wed'],
+  });
+  assert.equal(new Date(at).toISOString(), at);
+  await seeNo(problems);
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/filled.png`, fullPage: true });
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('"invoice"'));
+
+  // The JSON picks the variant too.
+  await text.fill('{"payment": {"kind": "card", "number": "7"}, "email": "x", "day": "2026-02-31"}');
+  assert.equal(await params.getByLabel('number', { exact: true }).inputValue(), '7');
+  await see(params.getByText('Not an email address.'));
+  await see(params.getByText('Not a date such as'));
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await page.getByRole('button', { name: 'Send anyway' }).click();
+  await see(page.getByRole('region', { name: 'Outcome' }).getByText(/"card"|email/));
+  await page.getByRole('button', { name: 'Fill example' }).click();
+  assert.deepEqual(await json(), {
+    payment: { kind: 'invoice', days: 14 },
+    email: 'ann@example.org',
+    day: '2026-11-17',
+  });
+  await params.getByRole('button', { name: 'payment: Invoice' }).click();
+  await seeNo(params.getByLabel('days', { exact: true }));
+}
