@@ -1,6 +1,7 @@
 /** One script: its source and a test run. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
+import { useStoredDraft } from '../lib/draft.js';
 import { can } from '../lib/me.js';
 import { html, useEffect, useRef, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -48,7 +49,7 @@ function Editor({ path, script, stale, onSaved }) {
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
   const [gone, setGone] = useState(false);
   useDocumentTitle(script.name);
-  useUnsaved(edit.dirty && !gone);
+  useUnsaved(edit.dirty && !gone, { stored: true });
   useEffect(() => void (gone && navigate('/scripts')), [gone]);
 
   const change = (/** @type {Partial<Draft>} */ part) => {
@@ -110,7 +111,7 @@ function Editor({ path, script, stale, onSaved }) {
         ${
           isRunnable(script.kind) &&
           html`
-            <${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store}
+            <${TestRun} script=${script} path=${path} draft=${edit.dirty && mayEdit ? edit.draft.source : null}
               onFault=${setFault} />
           `
         }
@@ -126,7 +127,7 @@ function Editor({ path, script, stale, onSaved }) {
  * @param {Script} script
  */
 function useDraft(script) {
-  const [draft, setDraft] = useState(() => draftOf(script));
+  const [draft, setDraft, forget] = useStoredDraft(`script.${script.id}`, draftOf(script));
   const base = useRef(draftOf(script));
   const dirty = !sameDraft(draft, base.current);
   const stored = draftOf(script);
@@ -135,10 +136,12 @@ function useDraft(script) {
     if (!moved || dirty) return;
     base.current = stored;
     setDraft(stored);
+    forget(stored);
   }, [moved, dirty, script]);
   const discard = (/** @type {Script} */ to) => {
     base.current = draftOf(to);
     setDraft(base.current);
+    forget(base.current);
   };
   return {
     draft,
