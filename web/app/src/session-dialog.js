@@ -16,7 +16,9 @@ export default function SessionDialog() {
         <p>Sign in again to go on. The page below, with everything you have typed, stays as it is.</p>
         <${LoginForm} next=${here} username=${user.username} onDone=${() => resume(user.id)} />
         <p class="muted small">
-          <button type="button" class="link-button" onClick=${giveUp}>Leave this page and sign in as another user</button>
+          <button type="button" class="link-button" onClick=${giveUp}>
+            Leave this page and sign in as another user
+          </button>
         </p>
       </div>
     </${Dialog}>

@@ -1,6 +1,6 @@
 /**
- * The session of the user. When it ends, the page stays as it is below a dialog that asks for the login, and the requests
- * that the server rejected are sent again afterwards. Tabs tell each other about sign-ins and sign-outs.
+ * The session of the user. When it ends, the page stays as it is below a dialog that asks for the login. Afterwards the
+ * requests that the server rejected are sent again. Tabs tell each other about sign-ins and sign-outs.
  */
 import { forgetDrafts } from './lib/draft.js';
 import { loadMe, me } from './lib/me.js';

@@ -40,7 +40,7 @@ export class ApiError extends Error {
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
 
 /**
- * Called when the session has ended. Resolves to true once the same user has signed in again, so that the request can be
+ * Called when the session has ended. Resolves to true once the same user has signed in again: then the request can be
  * repeated.
  * @type {() => Promise<boolean>}
  */

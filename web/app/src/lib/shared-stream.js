@@ -1,6 +1,6 @@
 /**
- * The event streams of this tab. A worker holds one connection for all tabs; a browser without shared workers (Chrome on
- * Android) opens the connection in the tab. A hidden tab gives up its streams.
+ * The event streams of this tab. A worker holds one connection for all tabs; a browser without shared workers (Chrome
+ * on Android) opens the connection in the tab. A hidden tab gives up its streams.
  */
 import { streamEvents } from './stream.js';
 
@@ -12,7 +12,8 @@ const ALIVE_MS = 15_000;
 /** @typedef {import('./stream.js').StreamEvent} StreamEvent */
 /** @typedef {import('./stream.js').StreamState} StreamState */
 /** @typedef {{onEvent: (event: StreamEvent) => void, onState: (state: StreamState, error?: any) => void}} Listener */
-/** @typedef {(path: string, options: {signal: AbortSignal, headers: Record<string, string>}) => Promise<Response>} Open */
+/** @typedef {{signal: AbortSignal, headers: Record<string, string>}} OpenOptions */
+/** @typedef {(path: string, options: OpenOptions) => Promise<Response>} Open */
 
 /** The wanted streams. @type {Map<string, Set<Listener>>} */
 const wanted = new Map();

@@ -48,7 +48,7 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
 /**
  * Scrolls the editor to the faulty line.
  * @param {HTMLElement | null} frame
- * @param {{line: number | null, ran?: boolean} | null} fault for a fault of a run, the page does not scroll away from the outcome
+ * @param {import('./kinds.js').SourceFault | null} fault for a fault of a run, the page stays at the outcome
  */
 function showLine(frame, fault) {
   const box = frame?.querySelector('.editor');
