@@ -54,7 +54,10 @@ export default async function script(scene) {
   await longScript(page);
 }
 
-/** Typing in a long script touches only the lines near the visible part. @param {import('playwright-core').Page} page */
+/**
+ * Typing in a long script touches only the lines near the visible part.
+ * @param {import('playwright-core').Page} page
+ */
 async function longScript(page) {
   const source = page.getByLabel('Source');
   await source.fill(Array.from({ length: 2_000 }, (_, line) => `value_${line} = "text" + str(${line})`).join('\n'));
