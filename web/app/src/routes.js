@@ -63,6 +63,14 @@ export const ROUTES = [
   },
   { path: '/groups', title: 'Groups', load: page('groups'), icon: 'layers', group: 'Access', needs: ['manage_groups'] },
   { path: '/roles', title: 'Roles', load: page('roles'), icon: 'shield', group: 'Access', needs: ['manage_roles'] },
+  {
+    path: '/servers',
+    title: 'Servers',
+    load: page('servers'),
+    icon: 'monitor',
+    group: 'Access',
+    needs: ['view_audit'],
+  },
   { path: '/audit', title: 'Audit', load: page('audit'), icon: 'list', group: 'Access', needs: ['view_audit'] },
 
   { path: '/account', title: 'Account', load: page('account') },

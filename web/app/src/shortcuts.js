@@ -28,6 +28,7 @@ const LETTERS = {
   u: '/users',
   r: '/roles',
   a: '/audit',
+  z: '/servers',
 };
 
 /** The pages of the letters that the user may see. */
