@@ -21,6 +21,7 @@ import { bodyOf, draftOf, sameDraft } from './scripts/draft.js';
 import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
 import { faultOf, isRunnable, KINDS } from './scripts/kinds.js';
 import { TestRun } from './scripts/test-run.js';
+import { UsedBy } from './scripts/used-by.js';
 
 await loadStyles('scripts.css');
 
@@ -219,6 +220,7 @@ function About({ script }) {
         <${KeyValue}
           items=${[
             ['Owner', script.owner === 'global' ? 'all users (global)' : 'you'],
+            ['sink', 'startup'].includes(script.kind) && ['Used by', html`<${UsedBy} script=${script} />`],
             ['Created', html`<${Time} value=${script.created_at} exact />`],
             ['Changed', html`<${Time} value=${script.updated_at} />`],
             ['Id', html`<span class="mono small">${script.id}</span>`],

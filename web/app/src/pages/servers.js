@@ -63,8 +63,7 @@ const COLUMNS = [
 export default function ServersPage() {
   const list = useResource('/api/servers', { every: EVERY_MS });
   return html`
-    <${PageHeader} title="Servers"
-      description=${'Servers that share one database form a zone. Agents link to any of them; lanes are queues of events.'} />
+    <${PageHeader} title="Servers" description="Servers that share one database form a zone." />
     <${Card} flush>
       ${
         pendingOf(list) ??
