@@ -1,5 +1,6 @@
 /** The frame of every page: navigation, user menu, skip link. */
 import { failingSinks, loadAlerts } from './lib/alerts.js';
+import { compact, setCompact } from './lib/density.js';
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
 import { poll } from './lib/resource.js';
@@ -164,6 +165,8 @@ function UserMenu() {
       checked: chosen === value,
       onClick: () => setTheme(value),
     })),
+    'line',
+    { label: 'Compact rows', icon: 'list', checked: compact.value, onClick: () => setCompact(!compact.value) },
     'line',
     { label: 'Sign out', icon: 'log-out', onClick: leave },
   ];

@@ -16,6 +16,24 @@ export default async function shell(scene) {
   await palette(page, scene);
   await alerts(page, scene);
   await localSpace(page);
+  await density(page, scene);
+}
+
+/** Compact rows are lower, also after a reload. @param {Page} page @param {import('../scene.js').Scene} scene */
+async function density(page, scene) {
+  await page.goto('/tokens');
+  const row = page.getByRole('table', { name: 'Tokens' }).getByRole('row').nth(1);
+  const height = async () => (await row.boundingBox())?.height ?? 0;
+  await see(row);
+  const comfortable = await height();
+  await page.getByRole('button', { name: `Account of ${scene.facts.ann.username}` }).click();
+  await page.getByText('Compact rows').click();
+  await page.waitForFunction(() => document.documentElement.dataset.density === 'compact');
+  assert.ok((await height()) < comfortable);
+  await page.reload();
+  await see(row);
+  assert.ok((await height()) < comfortable);
+  assert.deepEqual(await check(page), []);
 }
 
 /** While the API has not answered, the page shows its frame. @param {Page} page */
