@@ -1,6 +1,7 @@
 /** The signed-in user and their permissions. */
 import { ApiError, api, sessionEnded } from './api.js';
 import { signal } from './preact.js';
+import { setStreamUser } from './shared-stream.js';
 
 /**
  * @typedef {object} Me
@@ -39,12 +40,21 @@ export function can(...permissions) {
  * @returns {Promise<Me>}
  */
 export async function loadMe() {
-  const { me: loaded, local_spaces: local } = await api.get('/api/auth/state');
-  if (loaded === null) {
+  const state = await api.get('/api/auth/state');
+  if (state.me === null) {
     if (await sessionEnded()) return /** @type {Me} */ (me.value);
     throw new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
   }
+  return acceptState(state);
+}
+
+/**
+ * Takes over the answer of the server about a signed-in user.
+ * @param {{me: Me, local_spaces?: boolean}} state
+ */
+export function acceptState({ me: loaded, local_spaces: local }) {
   localSpaces.value = local === true;
+  setStreamUser(loaded.id);
   // Roles may change while a page is open; an unchanged response must not render all components again.
   if (JSON.stringify(loaded) !== JSON.stringify(me.value)) me.value = loaded;
   return loaded;

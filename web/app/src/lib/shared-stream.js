@@ -22,6 +22,8 @@ const own = new Map();
 /** @type {MessagePort | null} */
 let port = null;
 let started = false;
+/** The id of the signed-in user. */
+let user = '';
 let seen = true;
 /** @type {Open} */
 let openStream = fetch;
@@ -48,6 +50,21 @@ export function followStream(path, { onEvent, onState, open }) {
   };
 }
 
+/**
+ * Names the signed-in user. Each user has a worker of their own: a tab must never join a stream that another user has
+ * opened in the same browser.
+ * @param {string} id
+ */
+export function setStreamUser(id) {
+  if (id === user) return;
+  for (const path of [...own.keys()]) leave(path);
+  port?.postMessage({ paths: [] });
+  user = id;
+  if (!started) return;
+  port = connect();
+  tell();
+}
+
 function begin() {
   started = true;
   port = connect();
@@ -61,7 +78,7 @@ function begin() {
   window.addEventListener('pagehide', () => show(false));
   window.addEventListener('pageshow', look);
   seen = document.visibilityState === 'visible';
-  if (port) setInterval(tell, ALIVE_MS);
+  setInterval(() => port && tell(), ALIVE_MS);
 }
 
 /** Requests all streams again, after the user has signed in again. */
@@ -73,8 +90,12 @@ export function renewStreams() {
 /** @returns {MessagePort | null} */
 function connect() {
   if (typeof SharedWorker === 'undefined') return null;
-  const worker = new SharedWorker(new URL('../stream-worker.js', import.meta.url), { type: 'module', name: 'streams' });
-  worker.port.onmessage = ({ data }) => {
+  const address = new URL('../stream-worker.js', import.meta.url);
+  const worker = new SharedWorker(address, { type: 'module', name: `streams of ${user}` });
+  const ours = worker.port;
+  ours.onmessage = ({ data }) => {
+    // The last messages of the worker of another user.
+    if (ours !== port) return;
     for (const listener of wanted.get(data.path) ?? []) {
       if (data.event) listener.onEvent(data.event);
       else listener.onState(data.state, data.error);
@@ -82,10 +103,11 @@ function connect() {
   };
   // The script of the worker could not be loaded.
   worker.onerror = () => {
+    if (ours !== port) return;
     port = null;
     tell();
   };
-  return worker.port;
+  return ours;
 }
 
 /** @param {boolean} now */

@@ -1,5 +1,5 @@
 /** The sign-in page. */
-import { me } from '../lib/me.js';
+import { acceptState } from '../lib/me.js';
 import { html, useEffect } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { navigate, useQuery } from '../router.js';
@@ -16,7 +16,7 @@ export default function LoginPage() {
   useEffect(() => {
     if (!signedIn) return;
     // The user is not loaded yet, because this page is public.
-    me.value = state.data.me;
+    acceptState(state.data);
     navigate(next, { replace: true });
   }, [signedIn]);
   // Blank until the server answers or fails, so that the form does not flash for signed-in users.
