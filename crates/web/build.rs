@@ -1,7 +1,13 @@
 //! Writes the table of the files in `web/app`. Each entry has the hash of the file and, if it is
 //! smaller, the compressed file (gzip), so that the server never hashes or compresses a file.
+//!
+//! The files are also prepared for a fast first load: see `build/first_load.rs`.
+
+#[path = "build/first_load.rs"]
+mod first_load;
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -10,39 +16,41 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
+/// The contents of each file by its path in a URL. Sorted as texts, because the server looks them
+/// up as texts: as paths, `a/b.js` would come before `a.js`.
+type Files = BTreeMap<String, Vec<u8>>;
+
 fn main() -> io::Result<()> {
     let variable = |name| PathBuf::from(env::var_os(name).expect("cargo sets this variable"));
     let folder = variable("CARGO_MANIFEST_DIR").join("../../web/app");
     let out = variable("OUT_DIR");
     println!("cargo::rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-changed=build");
 
-    let mut files = Vec::new();
-    list(&folder, &mut files)?;
-    // Sorted as texts, because the server looks them up as texts: as paths, `a/b.js` would come
-    // before `a.js`.
-    let mut files: Vec<(String, PathBuf)> = files
-        .into_iter()
-        .map(|file| (shown(&folder, &file), file))
-        .collect();
-    files.sort();
+    let mut files = Files::new();
+    read(&folder, &folder, &mut files)?;
+    let version = hash_all(&files);
+    first_load::prepare(&mut files, &version);
+
     let mut table = String::from("&[\n");
-    for (number, (path, file)) in files.iter().enumerate() {
-        table += &entry(path, file, &out.join(format!("{number}.gz")))?;
+    for (number, (path, bytes)) in files.iter().enumerate() {
+        table += &entry(path, bytes, &out.join(number.to_string()))?;
     }
     table += "]";
-    fs::write(out.join("files.rs"), table)
+    fs::write(out.join("files.rs"), table)?;
+    fs::write(out.join("version.rs"), format!("{version:?}"))
 }
 
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn read(root: &Path, folder: &Path, files: &mut Files) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
         if entry.file_type()?.is_dir() {
-            list(&entry.path(), files)?;
+            read(root, &entry.path(), files)?;
         } else {
-            files.push(entry.path());
+            files.insert(shown(root, &entry.path()), fs::read(entry.path())?);
         }
     }
     Ok(())
@@ -57,21 +65,36 @@ fn shown(folder: &Path, file: &Path) -> String {
         .replace('\\', "/")
 }
 
-fn entry(path: &str, file: &Path, compressed: &Path) -> io::Result<String> {
-    let bytes = fs::read(file)?;
-    let gzip = gzip(&bytes)?;
+/// One hash of all paths and contents, and of the code that prepares them.
+fn hash_all(files: &Files) -> String {
+    let mut hash = Sha256::new();
+    hash.update(include_bytes!("build/first_load.rs"));
+    for (path, bytes) in files {
+        hash.update(path);
+        hash.update([0]);
+        hash.update(Sha256::digest(bytes));
+    }
+    hex(&hash.finalize())
+}
+
+fn hex(hash: &[u8]) -> String {
+    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The line of a file in the table. The bytes are stored at `place`.
+fn entry(path: &str, bytes: &[u8], place: &Path) -> io::Result<String> {
+    let compressed = place.with_extension("gz");
+    let gzip = gzip(bytes)?;
     let gzip = if gzip.len() < bytes.len() {
-        fs::write(compressed, gzip)?;
+        fs::write(&compressed, gzip)?;
         format!("Some(include_bytes!({compressed:?}))")
     } else {
         "None".to_owned()
     };
-    let hash: String = Sha256::digest(&bytes)[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    fs::write(place, bytes)?;
+    let hash = hex(&Sha256::digest(bytes));
     Ok(format!(
-        "    WebFile {{ path: {path:?}, hash: {hash:?}, bytes: include_bytes!({file:?}), gzip: {gzip} }},\n"
+        "    WebFile {{ path: {path:?}, hash: {hash:?}, bytes: include_bytes!({place:?}), gzip: {gzip} }},\n"
     ))
 }
 

@@ -25,7 +25,7 @@ const EVENTS_MAX: u32 = 10_000;
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "StatsScope")]
 pub enum Scope {
-    /// The caller's own calls and events, and the records that the caller sees.
+    /// The caller's own calls, events, spaces and sinks, and the methods that the caller sees.
     #[default]
     Caller,
     Server,
@@ -122,8 +122,7 @@ fn space_counts(
     {
         return Ok(None);
     }
-    let all = is_server || caller.may(ManageSpaces);
-    spaces::count_by_state(tx, (!all).then_some(caller.user.id)).map(Some)
+    spaces::count_by_state(tx, (!is_server).then_some(caller.user.id)).map(Some)
 }
 
 fn sink_counts(
@@ -135,10 +134,11 @@ fn sink_counts(
     if !is_server && !manages {
         return Ok(None);
     }
-    let keys = owner_keys(caller);
-    let counts = sinks::counts(tx, (!is_server).then_some(&keys))?;
+    let own = vec![sinks::owner_key(caller.user.id)];
+    let counts = sinks::counts(tx, (!is_server).then_some(&own))?;
+    // Failing global sinks too: the caller can repair them.
     let failing = if manages {
-        sinks::list_failing(tx, &keys)?
+        sinks::list_failing(tx, &owner_keys(caller))?
     } else {
         Vec::new()
     };

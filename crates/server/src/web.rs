@@ -25,6 +25,8 @@ pub struct WebFile {
 pub struct Web {
     /// Sorted by path.
     pub files: &'static [WebFile],
+    /// The version of `files`, the first folder of their addresses: 16 hexadecimal digits.
+    pub version: &'static str,
     /// Read at each request instead of `files`, for development.
     pub folder: Option<PathBuf>,
 }
@@ -35,10 +37,15 @@ pub struct WebAsset {
     pub hash: Cow<'static, str>,
     pub bytes: Bytes,
     pub gzip: Option<Bytes>,
+    /// Whether the address has the version of the file, so that its content never changes.
+    pub is_immutable: bool,
 }
 
 impl Web {
+    /// Finds a file, with or without a version in its path. The file of another version is ours, not
+    /// immutable: while the servers of a zone are upgraded, a page may ask an older server.
     pub async fn find(&self, path: &str) -> Option<WebAsset> {
+        let (version, path) = split_version(path);
         if let Some(folder) = &self.folder {
             return read(folder, path).await;
         }
@@ -49,7 +56,17 @@ impl Web {
             hash: file.hash.into(),
             bytes: Bytes::from_static(file.bytes),
             gzip: file.gzip.map(Bytes::from_static),
+            is_immutable: version == Some(self.version),
         })
+    }
+}
+
+/// Separates the version from the path of a file. No folder of the files looks like a version.
+fn split_version(path: &str) -> (Option<&str>, &str) {
+    let is_version = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    match path.split_once('/') {
+        Some((version, rest)) if is_version(version) => (Some(version), rest),
+        _ => (None, path),
     }
 }
 
@@ -74,6 +91,7 @@ async fn read(folder: &Path, path: &str) -> Option<WebAsset> {
         hash: hash.into(),
         bytes: bytes.into(),
         gzip: None,
+        is_immutable: false,
     })
 }
 

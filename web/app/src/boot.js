@@ -1,5 +1,9 @@
-// A classic script in the head, so that the chosen theme applies before the first paint.
+// A classic script in the head: it runs before the first paint.
 (() => {
   const chosen = localStorage.getItem('svc.theme');
   if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
+  if (localStorage.getItem('svc.density') === 'compact') document.documentElement.dataset.density = 'compact';
+  // Pages without navigation: the frame that is shown until the modules are loaded would flash.
+  const bare = /^\/(login|sign-in|setup|connect|device|api\/docs)$/.test(location.pathname);
+  if (bare) document.documentElement.dataset.bare = '';
 })();

@@ -1,13 +1,22 @@
 /** Loads and shows the page of the current route, or the reason why it cannot be shown. */
+import { failingSinks } from './lib/alerts.js';
 import { can, me, mustEnrol } from './lib/me.js';
-import { html, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
+import { effect, html, signal, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
 import { SLOW_MS } from './lib/resource.js';
+import { nextWait } from './lib/retry.js';
 import { route } from './router.js';
 import { ENROL, FORBIDDEN } from './routes.js';
 import { PageError } from './ui/error-notice.js';
 import { Loading } from './ui/spinner.js';
 
 /** @typedef {import('./routes.js').Route} Route */
+
+const pageName = signal('');
+// The number of failing sinks comes first: a narrow tab shows the start of its title.
+effect(() => {
+  const alert = failingSinks.value > 0 ? `(${failingSinks.value}) ` : '';
+  if (pageName.value) document.title = `${alert}${pageName.value} · svc`;
+});
 
 export function PageHost() {
   const current = permittedRoute(route.value);
@@ -18,27 +27,39 @@ export function PageHost() {
 
   useEffect(() => {
     let stale = false;
+    let again = 0;
     const timer = setTimeout(() => setSlow(true), SLOW_MS);
     setFailure(null);
-    current
-      .load()
-      .then(
-        (module) => !stale && setShown({ route: current, Page: module.default }),
-        (error) => !stale && setFailure(error),
-      )
-      .finally(() => {
-        clearTimeout(timer);
-        if (!stale) setSlow(false);
-      });
+    const load = (/** @type {number} */ wait) =>
+      current
+        .load()
+        .then(
+          (module) => {
+            if (stale) return;
+            setFailure(null);
+            setShown({ route: current, Page: module.default });
+          },
+          (error) => {
+            if (stale) return;
+            setFailure(error);
+            again = window.setTimeout(() => load(nextWait(wait)), wait);
+          },
+        )
+        .finally(() => {
+          clearTimeout(timer);
+          if (!stale) setSlow(false);
+        });
+    void load(nextWait());
     return () => {
       stale = true;
       clearTimeout(timer);
+      clearTimeout(again);
     };
   }, [key]);
 
   useTitle(current, shown !== null && pageKey(shown.route) === key);
 
-  if (failure) return html`<${PageError} error=${failure} title="This page could not be loaded" />`;
+  if (failure) return html`<${PageError} error=${failure} title="This page could not be loaded" retries />`;
   if (!shown || (slow && pageKey(shown.route) !== key)) return slow ? html`<${Loading} />` : null;
   return html`<${PageBoundary} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
 }
@@ -72,7 +93,7 @@ function useTitle(current, ready) {
   const first = useRef(true);
   useEffect(() => {
     if (!ready) return;
-    document.title = `${current.title} · svc`;
+    pageName.value = current.title;
     if (first.current) {
       first.current = false;
       return;
@@ -88,6 +109,6 @@ function useTitle(current, ready) {
 /** Sets the title of pages that are named after their data. @param {string | undefined} name */
 export function useDocumentTitle(name) {
   useEffect(() => {
-    if (name) document.title = `${name} · svc`;
+    if (name) pageName.value = name;
   }, [name]);
 }

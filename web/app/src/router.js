@@ -1,5 +1,6 @@
 /** The address bar: current page and filters. Pages navigate with ordinary links. */
 import { computed, html, signal, useEffect, useMemo } from './lib/preact.js';
+import { keepScroll, restoreScroll } from './lib/scroll.js';
 import { findRoute } from './routes.js';
 
 const address = signal({ pathname: location.pathname, search: location.search });
@@ -11,6 +12,8 @@ const search = computed(() => address.value.search);
 
 /** Called before the user leaves a page with unsaved work. @type {Set<() => boolean>} */
 const guards = new Set();
+/** Called before the tab is closed or loaded again. @type {Set<() => boolean>} */
+const closing = new Set();
 
 /** Index of the current entry among our entries of the browser history; each entry stores its index. */
 let place = placeOf(history.state);
@@ -23,9 +26,10 @@ let place = placeOf(history.state);
 export function navigate(href, { replace = false, asked = false } = {}) {
   const target = new URL(href, location.href);
   if (!asked && target.pathname !== location.pathname && !mayLeave()) return;
+  const moved = target.pathname !== address.value.pathname;
+  keepScroll(place);
   if (replace || target.href === location.href) history.replaceState({ place }, '', target);
   else history.pushState({ place: ++place }, '', target);
-  const moved = target.pathname !== address.value.pathname;
   read();
   if (target.hash) document.getElementById(target.hash.slice(1))?.scrollIntoView();
   else if (moved) window.scrollTo(0, 0);
@@ -53,8 +57,10 @@ function onPop(event) {
     history.go(place - target);
     return;
   }
+  keepScroll(place);
   place = target;
   read();
+  restoreScroll(place);
 }
 
 function read() {
@@ -65,9 +71,13 @@ function read() {
 /** Makes links to our pages navigate without reloading the document. */
 export function startRouter() {
   history.replaceState({ place }, '');
+  // The browser would scroll before the page has its data.
+  history.scrollRestoration = 'manual';
+  restoreScroll(place);
+  window.addEventListener('pagehide', () => keepScroll(place));
   window.addEventListener('popstate', onPop);
   window.addEventListener('beforeunload', (event) => {
-    if ([...guards].some((guard) => guard())) event.preventDefault();
+    if ([...guards, ...closing].some((guard) => guard())) event.preventDefault();
   });
   document.addEventListener('click', (event) => {
     if (
@@ -141,20 +151,23 @@ function setQuery(values, { push = false } = {}) {
 /**
  * While `dirty`, the user must confirm leaving the page.
  * @param {boolean} dirty
+ * @param {{stored?: boolean}} [options] `stored`: the tab keeps the draft, so only closing the tab must be confirmed
  */
-export function useUnsaved(dirty) {
+export function useUnsaved(dirty, { stored = false } = {}) {
   useEffect(() => {
     if (!dirty) return undefined;
     const guard = () => true;
-    guards.add(guard);
-    return () => void guards.delete(guard);
-  }, [dirty]);
+    const held = stored ? closing : guards;
+    held.add(guard);
+    return () => void held.delete(guard);
+  }, [dirty, stored]);
 }
 
 /** Opens the sign-in page, which returns here afterwards. */
 export function goToLogin() {
   if (['/login', '/sign-in', '/setup'].includes(location.pathname)) return;
   guards.clear();
+  closing.clear();
   const here = location.pathname + location.search;
   navigate(here === '/' ? '/login' : `/login?next=${encodeURIComponent(here)}`, { replace: true });
 }

@@ -1,4 +1,5 @@
 /** Every page: its address, module, permissions and position in the navigation. */
+import { preloadPage } from './lib/styles.js';
 
 /**
  * @typedef {object} RouteRow
@@ -22,7 +23,10 @@ const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
  * @param {string} name
  * @returns {() => Promise<any>}
  */
-const page = (name) => () => import(`./pages/${name}.js`);
+const page = (name) => () => {
+  preloadPage(name);
+  return import(`./pages/${name}.js`);
+};
 
 /** @type {RouteRow[]} */
 export const ROUTES = [
@@ -59,6 +63,14 @@ export const ROUTES = [
   },
   { path: '/groups', title: 'Groups', load: page('groups'), icon: 'layers', group: 'Access', needs: ['manage_groups'] },
   { path: '/roles', title: 'Roles', load: page('roles'), icon: 'shield', group: 'Access', needs: ['manage_roles'] },
+  {
+    path: '/servers',
+    title: 'Servers',
+    load: page('servers'),
+    icon: 'monitor',
+    group: 'Access',
+    needs: ['view_audit'],
+  },
   { path: '/audit', title: 'Audit', load: page('audit'), icon: 'list', group: 'Access', needs: ['view_audit'] },
 
   { path: '/account', title: 'Account', load: page('account') },

@@ -1,19 +1,33 @@
 /** The frame of every page: navigation, user menu, skip link. */
+import { failingSinks, loadAlerts } from './lib/alerts.js';
+import { compact, setCompact } from './lib/density.js';
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
+import { poll } from './lib/resource.js';
 import { setTheme, theme } from './lib/theme.js';
 import { Link, mayLeave, navigate, route } from './router.js';
 import { ROUTES } from './routes.js';
+import { signedOut } from './session.js';
+import { listenToKeys, overlay } from './shortcuts.js';
 import { IconButton } from './ui/button.js';
 import { Icon, Logo } from './ui/icon.js';
 import { Menu } from './ui/menu.js';
 import { toast } from './ui/toasts.js';
+
+/** Interval for the numbers that need attention. */
+const ALERTS_EVERY_MS = 30_000;
 
 /** @param {{children: any}} props */
 export function Shell({ children }) {
   const [open, setOpen] = useState(false);
   const at = route.value.pathname;
   useEffect(() => setOpen(false), [at]);
+  useEffect(() => {
+    const load = () => loadAlerts().catch(() => {});
+    // The overview has the same numbers.
+    if (at !== '/') void load();
+    return poll(load, ALERTS_EVERY_MS);
+  }, []);
   return html`
     <a class="skip-link" href="#content" onClick=${skip}>Skip to content</a>
     <div class="shell">
@@ -21,7 +35,28 @@ export function Shell({ children }) {
       <${Sidebar} open=${open} onClose=${() => setOpen(false)} />
       <main id="content" class="content" tabindex="-1" inert=${open}>${children}</main>
     </div>
+    <${Overlay} />
   `;
+}
+
+/** The command palette or the list of keys; the module is loaded when it is needed. */
+function Overlay() {
+  const [found, setFound] = useState(/** @type {{View: any} | null} */ (null));
+  const shown = overlay.value !== '';
+  useEffect(listenToKeys, []);
+  useEffect(() => {
+    if (shown && !found) import('./palette.js').then((module) => setFound({ View: module.default }), reportPalette);
+  }, [shown]);
+  return shown && found ? html`<${found.View} />` : null;
+}
+
+function openPalette() {
+  overlay.value = 'palette';
+}
+
+function reportPalette() {
+  overlay.value = '';
+  toast('The palette could not be loaded. Try again.', { kind: 'error' });
 }
 
 /** @param {Event} event */
@@ -53,6 +88,9 @@ function Sidebar({ open, onClose }) {
   return html`
     <aside id="sidebar" class=${cx('sidebar', open && 'is-open')} ref=${ref}>
       <a class="brand brand-side" href="/" aria-label="svc, overview"><${Logo} /><span>svc</span></a>
+      <button type="button" class="nav-link nav-find" aria-keyshortcuts="Control+K" onClick=${openPalette}>
+        <${Icon} name="search" />Go to…<kbd aria-hidden="true">Ctrl K</kbd>
+      </button>
       <nav class="nav" aria-label="Main">
         ${groups().map(([name, rows]) => html`<${NavGroup} key=${name} name=${name} rows=${rows} />`)}
       </nav>
@@ -72,12 +110,24 @@ function NavGroup({ name, rows }) {
           (row) =>
             html`
               <li key=${row.path}>
-                <${Link} class="nav-link" href=${row.path}><${Icon} name=${row.icon} />${row.title}</${Link}>
+                <${Link} class="nav-link" href=${row.path}>
+                  <${Icon} name=${row.icon} />${row.title}${row.path === '/sinks' && html`<${FailingBadge} />`}
+                </${Link}>
               </li>
             `,
         )}
       </ul>
     </div>
+  `;
+}
+
+/** The number of failing sinks. */
+function FailingBadge() {
+  const count = failingSinks.value;
+  if (count === 0) return null;
+  return html`
+    <span class="nav-alert" aria-hidden="true">${count > 99 ? '99+' : count}</span>
+    <span class="visually-hidden">, ${count} failing</span>
   `;
 }
 
@@ -116,6 +166,8 @@ function UserMenu() {
       onClick: () => setTheme(value),
     })),
     'line',
+    { label: 'Compact rows', icon: 'list', checked: compact.value, onClick: () => setCompact(!compact.value) },
+    'line',
     { label: 'Sign out', icon: 'log-out', onClick: leave },
   ];
   return html`
@@ -136,6 +188,7 @@ async function leave() {
   if (!mayLeave()) return;
   try {
     await signOut();
+    signedOut();
     navigate('/login', { replace: true, asked: true });
   } catch (error) {
     toast(/** @type {Error} */ (error).message, { kind: 'error' });

@@ -79,6 +79,7 @@ export function places({ facts }) {
     { route: '/providers', name: 'providers-new', path: '/providers?new=1', shows: dialog('Issuer') },
     { route: '/groups', path: '/groups', shows: text('packers') },
     { route: '/roles', path: '/roles', shows: text('auditor') },
+    { route: '/servers', path: '/servers', shows: text('this one') },
     { route: '/audit', path: '/audit', shows: text('event_sink.created') },
     { route: '/account', path: '/account', shows: text('this one') },
     {

@@ -74,6 +74,9 @@ pub struct AuthState {
     pub me: Option<Me>,
     /// The server's version.
     pub version: String,
+    /// Whether the caller may create spaces that this server runs itself (runtime `local`).
+    #[serde(default)]
+    pub local_spaces: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -102,9 +102,13 @@ pub async fn logout(app: App, caller: Caller) -> ApiResult<WithCookies<NoContent
 /// The first request of the web interface, which asks whether its user is signed in. So a missing
 /// credential is not an error.
 pub async fn state(app: App, caller: Option<Extension<Caller>>) -> Json<AuthState> {
+    let caller = caller.map(|Extension(caller)| caller);
     Json(AuthState {
         setup_needed: app.directory.is_empty(),
-        me: caller.map(|Extension(caller)| caller.me(&app.quotas)),
+        local_spaces: caller
+            .as_ref()
+            .is_some_and(|caller| app.spaces.may_run_local(caller)),
+        me: caller.map(|caller| caller.me(&app.quotas)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }

@@ -35,6 +35,7 @@ const RESERVED: [&str; 14] = [
 
 /// The page loads nothing from other hosts and runs nothing inline, and no other page may embed it.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const HEADERS: [(HeaderName, &str); 8] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -52,7 +53,8 @@ const HEADERS: [(HeaderName, &str); 8] = [
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",
     ),
-    // Browsers revalidate each time (mostly 304), so that a new version is used at once.
+    // Browsers revalidate each time (mostly 304), so that a new version is used at once. Files with
+    // their version in the address are immutable.
     (header::CACHE_CONTROL, "no-cache"),
     (header::VARY, "accept-encoding"),
 ];
@@ -100,6 +102,7 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
     };
     // Weak, because the compressed and the plain form share the tag.
     let tag = format!("W/\"{}\"", found.hash);
+    let is_immutable = found.is_immutable;
     let mut response = if list_contains(headers, header::IF_NONE_MATCH, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
@@ -111,6 +114,9 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
         HeaderValue::try_from(tag).expect("a hash is text of a header"),
     );
     protect_page(sent);
+    if is_immutable {
+        sent.insert(header::CACHE_CONTROL, HeaderValue::from_static(IMMUTABLE));
+    }
     Ok(response)
 }
 

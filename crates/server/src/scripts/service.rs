@@ -176,7 +176,11 @@ impl Scripts {
         self.compute.run(caller.user.id, check).await?
     }
 
-    async fn check_source(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
+    pub(super) async fn check_source(
+        &self,
+        caller: &Caller,
+        script: &Script,
+    ) -> Result<(), ScriptsError> {
         let file = format!("{}.py", script.name);
         let source = script.source.clone();
         Ok(self.runner.check_source(caller, file, source).await?)
@@ -231,7 +235,7 @@ pub fn source_of(script: Script) -> Source {
     }
 }
 
-fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsError> {
+pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsError> {
     match owner {
         ScriptOwner::Global if !held.contains(Permission::ManageScripts) => {
             Err(ScriptsError::GlobalDenied)

@@ -14,6 +14,7 @@ use super::{
     libraries_of,
     power::withheld_from,
     report::{fault, kind_name},
+    service::check_may_own,
     source_of,
 };
 use crate::identity::{Caller, Credential};
@@ -25,18 +26,25 @@ impl Scripts {
         &self,
         caller: &Caller,
         id: ScriptId,
-        request: RunScript,
+        mut request: RunScript,
     ) -> Result<ScriptRunResult, ScriptsError> {
         // A script may not run another script: each would hold a worker while it waits for the
         // script that it started.
         if caller.credential == Credential::Script {
             return Err(ScriptsError::Nested);
         }
-        let script = self.get(caller, id).await?;
+        let mut script = self.get(caller, id).await?;
+        let draft = request.source.take();
         let what = run_input(caller, script.kind, request)?;
         self.check_runs_for(caller, &script).await?;
         let taken = self.runs.take(caller.user.id, Instant::now());
         taken.map_err(ScriptsError::TooManyRuns)?;
+        if let Some(draft) = draft {
+            // The same rules as for saving the draft: who may do it, and which text is accepted.
+            check_may_own(caller.user.permissions, script.owner)?;
+            script.source = draft;
+            self.check_source(caller, &script).await?;
+        }
         let run = Run {
             what,
             user: caller.user.id,

@@ -52,6 +52,11 @@ pub struct Spaces {
 }
 
 impl Spaces {
+    /// Whether the caller may create spaces that this server runs itself.
+    pub fn may_run_local(&self, caller: &Caller) -> bool {
+        check_local(self.allow_local, caller.user.permissions).is_ok()
+    }
+
     /// Creates a space. Only this answer contains its agent token.
     pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
         tokens::check_may_make(caller)?;

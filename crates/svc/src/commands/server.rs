@@ -218,6 +218,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         policy: policy(config),
         web: Web {
             files: svc_web::FILES,
+            version: svc_web::VERSION,
             folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
         },
     })

@@ -15,6 +15,7 @@ mod install;
 mod oauth;
 mod oidc;
 mod scripts;
+mod shell;
 mod sign_in;
 mod site;
 mod sources;

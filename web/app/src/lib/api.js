@@ -2,7 +2,7 @@
  * The public JSON API, the only source of data of the interface.
  */
 import { parseExact } from './exact.js';
-import { streamEvents } from './stream.js';
+import { followStream, renewStreams } from './shared-stream.js';
 
 /** An error response of the server (problem+json), or a failed connection (status 0). */
 export class ApiError extends Error {
@@ -39,19 +39,20 @@ export class ApiError extends Error {
  */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
 
-/** Called when the session has ended. @type {() => void} */
-let onUnauthorized = () => {};
+/**
+ * Called when the session has ended. Resolves to true once the same user has signed in again: then the request can be
+ * repeated.
+ * @type {() => Promise<boolean>}
+ */
+let onUnauthorized = async () => false;
 
-/** @param {() => void} listener */
+/** @param {() => Promise<boolean>} listener */
 export function whenUnauthorized(listener) {
   onUnauthorized = listener;
 }
 
-/** Reports that the session has ended, and returns the error to throw. */
-export function unauthorized() {
-  onUnauthorized();
-  return new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
-}
+/** Reports that the session has ended: whether the same user has signed in again. */
+export const sessionEnded = () => onUnauthorized();
 
 /**
  * Appends a query string to a path, without empty values.
@@ -87,8 +88,11 @@ async function raw(method, path, body, options = {}) {
   } catch (error) {
     throw unreachable(error);
   }
-  if (!response.ok) throw await refusal(response, options);
-  return response;
+  if (response.ok) return response;
+  // The server rejected the request before it did anything, so it can be sent again.
+  if (response.status === 401 && !options.anonymous && (await onUnauthorized()))
+    return raw(method, path, body, options);
+  throw await refusal(response);
 }
 
 /** @param {unknown} error @returns {unknown} */
@@ -102,12 +106,8 @@ function unreachable(error) {
   });
 }
 
-/**
- * @param {Response} response
- * @param {Options} options
- */
-async function refusal(response, options = {}) {
-  if (response.status === 401 && !options.anonymous) onUnauthorized();
+/** @param {Response} response */
+async function refusal(response) {
   const problem = await response.json().catch(() => ({}));
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
   const title = problem.title ?? (response.statusText || `Error ${response.status}`);
@@ -146,6 +146,13 @@ export const api = {
    * @param {(event: import('./stream.js').StreamEvent) => void} onEvent
    * @param {(state: import('./stream.js').StreamState, error?: ApiError) => void} [onState]
    */
-  stream: (path, onEvent, onState) =>
-    streamEvents(path, { onEvent, onState, open: (target, options) => raw('GET', target, undefined, options) }),
+  stream: (path, onEvent, onState = () => {}) =>
+    followStream(path, {
+      onEvent,
+      onState: async (state, failure) => {
+        if (failure?.status === 401 && (await onUnauthorized())) return renewStreams();
+        return onState(state, failure && new ApiError(failure));
+      },
+      open: (target, options) => raw('GET', target, undefined, { ...options, anonymous: true }),
+    }),
 };

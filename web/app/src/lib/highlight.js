@@ -8,7 +8,9 @@
 
 const NUMBER = String.raw`(?<number>-?\b\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?\b)`;
 const SINGLE_OR_DOUBLE = String.raw`"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?`;
-const PYTHON_STRING = `"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|${SINGLE_OR_DOUBLE}`;
+/** The end of the text: `$` would also match the end of a line. */
+const END = '(?![^])';
+const PYTHON_STRING = `"""[^]*?(?:"""|${END})|'''[^]*?(?:'''|${END})|${SINGLE_OR_DOUBLE}`;
 
 const PYTHON_WORDS =
   'and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|' +

@@ -1,6 +1,7 @@
 /** The signed-in user and their permissions. */
-import { api, unauthorized } from './api.js';
+import { ApiError, api, sessionEnded } from './api.js';
 import { signal } from './preact.js';
+import { setStreamUser } from './shared-stream.js';
 
 /**
  * @typedef {object} Me
@@ -15,6 +16,9 @@ import { signal } from './preact.js';
 
 /** Null before the first answer and after signing out. @type {import('./preact.js').Signal<Me | null>} */
 export const me = signal(/** @type {Me | null} */ (null));
+
+/** Whether the user may create spaces that the server runs itself. */
+export const localSpaces = signal(false);
 
 /** Permissions that another permission includes. @type {Record<string, string[]>} */
 const CONTAINED_IN = { manage_own_event_sinks: ['manage_global_event_sinks'] };
@@ -36,8 +40,21 @@ export function can(...permissions) {
  * @returns {Promise<Me>}
  */
 export async function loadMe() {
-  const { me: loaded } = await api.get('/api/auth/state');
-  if (loaded === null) throw unauthorized();
+  const state = await api.get('/api/auth/state');
+  if (state.me === null) {
+    if (await sessionEnded()) return /** @type {Me} */ (me.value);
+    throw new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
+  }
+  return acceptState(state);
+}
+
+/**
+ * Takes over the answer of the server about a signed-in user.
+ * @param {{me: Me, local_spaces?: boolean}} state
+ */
+export function acceptState({ me: loaded, local_spaces: local }) {
+  localSpaces.value = local === true;
+  setStreamUser(loaded.id);
   // Roles may change while a page is open; an unchanged response must not render all components again.
   if (JSON.stringify(loaded) !== JSON.stringify(me.value)) me.value = loaded;
   return loaded;

@@ -2,6 +2,7 @@
 import { api, withQuery } from './api.js';
 import { appendPage, mergeFirstPage } from './pages.js';
 import { useEffect, useMemo, useRef, useState } from './preact.js';
+import { isPassing, nextWait } from './retry.js';
 
 /** Delay before a spinner appears. */
 export const SLOW_MS = 300;
@@ -80,6 +81,16 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
       running.current?.abort();
     };
   }, [...key, every]);
+
+  // A page that could not be loaded tries again by itself; a page that polls does so anyway.
+  const lost = every === 0 && !state.loading && isPassing(state.error) && state.data === null;
+  const wait = useRef(0);
+  useEffect(() => {
+    if (!state.error) wait.current = 0;
+    if (!lost) return undefined;
+    wait.current = nextWait(wait.current);
+    return poll(load, wait.current);
+  }, [lost, state.error]);
 
   const waiting = state.loading && state.data === null;
   useEffect(() => {

@@ -1,6 +1,8 @@
 /**
  * Server-sent events over fetch. Not `EventSource`: the server uses the event type as the event name, and an
  * `EventSource` only delivers names registered in advance. It also cannot distinguish a 403 from a lost connection.
+ *
+ * Runs in a page or in a worker, so it uses neither the document nor the window. Pages use `shared-stream.js`.
  */
 
 /** @typedef {{id: string, type: string, data: any}} StreamEvent */
@@ -8,8 +10,6 @@
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 15_000;
-/** A tab hidden for this long closes its connection: over HTTP/1.1 a browser opens at most six per host. */
-const UNSEEN_MS = 30_000;
 
 /**
  * @param {string} path
@@ -29,17 +29,14 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
     let wait = FIRST_WAIT_MS;
     let last = '';
     while (!stop.signal.aborted) {
-      await untilVisible(stop.signal);
-      if (stop.signal.aborted) return;
       onState('connecting');
-      const watch = whileVisible(stop.signal);
       try {
         const headers = last ? { 'Last-Event-ID': last } : /** @type {Record<string, string>} */ ({});
-        const response = await open(path, { signal: watch.signal, headers });
+        const response = await open(path, { signal: stop.signal, headers });
         onState('open');
         wait = FIRST_WAIT_MS;
         await readEvents(response, (event) => {
-          if (watch.signal.aborted) return;
+          if (stop.signal.aborted) return;
           last = event.id || last;
           onEvent(event);
         });
@@ -48,12 +45,9 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
         // No retry after a rejection: it would only fill the server's log.
         const status = /** @type {{status?: number}} */ (error).status ?? 0;
         if (status >= 400 && status < 500 && status !== 429) return onState('failed', error);
-      } finally {
-        watch.end();
       }
       if (stop.signal.aborted) return;
       onState('waiting');
-      if (watch.signal.aborted) continue;
       await pause(wait, stop.signal);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     }
@@ -129,41 +123,4 @@ function pause(ms, signal) {
       { once: true },
     );
   });
-}
-
-/** Waits until the tab is visible. @param {AbortSignal} signal @returns {Promise<void>} */
-function untilVisible(signal) {
-  return new Promise((resolve) => {
-    const look = () => {
-      if (document.visibilityState !== 'visible' && !signal.aborted) return;
-      document.removeEventListener('visibilitychange', look);
-      signal.removeEventListener('abort', look);
-      resolve();
-    };
-    document.addEventListener('visibilitychange', look);
-    signal.addEventListener('abort', look);
-    look();
-  });
-}
-
-/**
- * A signal that aborts with another signal, or after the tab was hidden for a while.
- * @param {AbortSignal} outer
- */
-function whileVisible(outer) {
-  const inner = new AbortController();
-  const give = () => inner.abort();
-  let timer = 0;
-  const look = () => {
-    window.clearTimeout(timer);
-    if (document.visibilityState !== 'visible') timer = window.setTimeout(give, UNSEEN_MS);
-  };
-  document.addEventListener('visibilitychange', look);
-  outer.addEventListener('abort', give);
-  const end = () => {
-    window.clearTimeout(timer);
-    document.removeEventListener('visibilitychange', look);
-    outer.removeEventListener('abort', give);
-  };
-  return { signal: inner.signal, end };
 }

@@ -1,5 +1,10 @@
+/** The files of pages: loads their stylesheets, and requests all of them early. */
+import { PAGE_FILES } from './page-files.js';
+
 /** @type {Map<string, Promise<void>>} */
 const loaded = new Map();
+/** Addresses that were requested early. @type {Set<string>} */
+const requested = new Set();
 
 /**
  * Loads a stylesheet that only a few pages need: `await loadStyles('methods.css')` at the top of
@@ -12,7 +17,7 @@ export function loadStyles(name) {
     ready = new Promise((resolve) => {
       const link = document.createElement('link');
       link.rel = 'stylesheet';
-      link.href = `/web/styles/${name}`;
+      link.href = new URL(`../../styles/${name}`, import.meta.url).href;
       link.onload = () => resolve();
       // A page without styles is better than no page.
       link.onerror = () => resolve();
@@ -21,4 +26,21 @@ export function loadStyles(name) {
     loaded.set(name, ready);
   }
   return ready;
+}
+
+/**
+ * Requests all files of a page at once. Without it, the browser finds the imports of a page one level at a time.
+ * @param {string} page
+ */
+export function preloadPage(page) {
+  for (const path of PAGE_FILES[page] ?? []) {
+    const href = new URL(`../../${path}`, import.meta.url).href;
+    if (requested.has(href)) continue;
+    requested.add(href);
+    const link = document.createElement('link');
+    link.rel = path.endsWith('.css') ? 'preload' : 'modulepreload';
+    if (path.endsWith('.css')) link.as = 'style';
+    link.href = href;
+    document.head.append(link);
+  }
 }

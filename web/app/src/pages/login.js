@@ -1,17 +1,13 @@
 /** The sign-in page. */
-import { formatDuration } from '../lib/format.js';
-import { completeSignIn, me, signIn } from '../lib/me.js';
-import { html, useEffect, useState } from '../lib/preact.js';
+import { acceptState } from '../lib/me.js';
+import { html, useEffect } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
-import { useWait } from '../lib/wait.js';
 import { navigate, useQuery } from '../router.js';
 import { findRoute, safeNext } from '../routes.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Notice } from '../ui/error-notice.js';
-import { TextInput } from '../ui/field.js';
-import { Form } from '../ui/form.js';
 import { Logo } from '../ui/icon.js';
-import { ProviderLinks } from './login/providers.js';
+import { LoginForm } from './login/form.js';
 
 export default function LoginPage() {
   const next = safeNext(useQuery().get('next', '/'), location.origin);
@@ -20,7 +16,7 @@ export default function LoginPage() {
   useEffect(() => {
     if (!signedIn) return;
     // The user is not loaded yet, because this page is public.
-    me.value = state.data.me;
+    acceptState(state.data);
     navigate(next, { replace: true });
   }, [signedIn]);
   // Blank until the server answers or fails, so that the form does not flash for signed-in users.
@@ -32,7 +28,14 @@ export default function LoginPage() {
       <div class="bare-card">
         <${Logo} />
         <h1>Sign in to svc</h1>
-        ${empty ? html`<${NoUsers} />` : html`<${LoginForm} next=${next} />`}
+        ${
+          empty
+            ? html`<${NoUsers} />`
+            : html`
+                <${LoginForm} next=${next} onDone=${() => navigate(next, { replace: true })} />
+                <${Destination} next=${next} />
+              `
+        }
       </div>
       ${
         !empty &&
@@ -56,75 +59,6 @@ function NoUsers() {
       copy=${false} />
     <p class="muted small">If the server is a systemd service, the link is in the journal:</p>
     <${CodeBlock} text="journalctl -u svc | grep setup" label="command that finds the link" prompt />
-  `;
-}
-
-/** @param {{next: string}} props */
-function LoginForm({ next }) {
-  const [pending, setPending] = useState(/** @type {import('../lib/me.js').Pending | null} */ (null));
-  if (pending) return html`<${CodeForm} pending=${pending} next=${next} onBack=${() => setPending(null)} />`;
-  return html`<${PasswordForm} next=${next} onPending=${setPending} />`;
-}
-
-/**
- * The second step.
- * @param {{pending: import('../lib/me.js').Pending, next: string, onBack: () => void}} props
- */
-function CodeForm({ pending, next, onBack }) {
-  const [code, setCode] = useState('');
-  const [wait, setWait] = useWait();
-  const submit = async () => {
-    try {
-      await completeSignIn(pending.token, code);
-    } catch (error) {
-      const { retryAfter } = /** @type {import('../lib/api.js').ApiError} */ (error);
-      setCode('');
-      if (retryAfter) setWait(retryAfter);
-      throw error;
-    }
-    navigate(next, { replace: true });
-  };
-  return html`
-    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Continue'} disabled=${wait > 0} wideButton
-      onSubmit=${submit}>
-      <${TextInput} label="Code" hint="From your authenticator app. Without your phone, enter a recovery code." mono
-        value=${code} onInput=${setCode} autocomplete="one-time-code" maxlength="40" required autofocus />
-    </${Form}>
-    <p class="muted small"><button type="button" class="link-button" onClick=${onBack}>Start again</button></p>
-  `;
-}
-
-/** @param {{next: string, onPending: (pending: import('../lib/me.js').Pending) => void}} props */
-function PasswordForm({ next, onPending }) {
-  const [username, setUsername] = useState('');
-  const [password, setPassword] = useState('');
-  const [wait, setWait] = useWait();
-
-  const submit = async () => {
-    /** @type {import('../lib/me.js').Pending | null} */
-    let pending;
-    try {
-      pending = await signIn(username.trim(), password);
-    } catch (error) {
-      const { retryAfter } = /** @type {import('../lib/api.js').ApiError} */ (error);
-      setPassword('');
-      if (retryAfter) setWait(retryAfter);
-      throw error;
-    }
-    if (pending) onPending(pending);
-    else navigate(next, { replace: true });
-  };
-
-  return html`
-    <${ProviderLinks} next=${next} />
-    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton
-      onSubmit=${submit}>
-      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username"
-        autocapitalize="off" spellcheck=${false} required autofocus />
-      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
-        autocomplete="current-password" required />
-    </${Form}>
-    <${Destination} next=${next} />
   `;
 }
 

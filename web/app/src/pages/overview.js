@@ -1,7 +1,8 @@
 /** The overview: spaces and methods, calls, failing sinks, recent events. */
+import { noteStats } from '../lib/alerts.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
-import { html } from '../lib/preact.js';
+import { html, useEffect } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
@@ -40,6 +41,9 @@ export default function OverviewPage() {
   const server = mayViewServer && query.get('scope') !== 'mine';
   const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
+  useEffect(() => {
+    if (stats.data) noteStats(stats.data);
+  }, [stats.data]);
   const scopes = [
     { value: 'server', label: 'Everybody’s' },
     { value: 'mine', label: 'Mine' },
@@ -102,7 +106,11 @@ function Counts({ stats }) {
         hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />
       ${
         sinks &&
-        html`<${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)} />`
+        html`
+          <${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)}>
+            ${sinks.dropped > 0 && html`<span class="stat-bad">${formatNumber(sinks.dropped)} dropped</span>`}
+          </${Stat}>
+        `
       }
     </div>
   `;
@@ -118,11 +126,7 @@ function restOf({ created, stopped }) {
 }
 
 /** @param {NonNullable<Stats['sinks']>} sinks */
-function sinkHint({ total, active, queued, dropped }) {
-  const parts = [
-    total > active && `${formatNumber(total - active)} off`,
-    `${formatNumber(queued)} queued`,
-    dropped && `${formatNumber(dropped)} dropped`,
-  ];
+function sinkHint({ total, active, queued }) {
+  const parts = [total > active && `${formatNumber(total - active)} off`, `${formatNumber(queued)} queued`];
   return parts.filter(Boolean).join(', ');
 }

@@ -1,10 +1,11 @@
 /** A new script. */
 import { api } from '../lib/api.js';
+import { useStoredDraft } from '../lib/draft.js';
 import { prettyJson } from '../lib/json.js';
 import { can } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
-import { navigate, useQuery, useUnsaved } from '../router.js';
+import { navigate, useQuery } from '../router.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { Checkbox } from '../ui/field.js';
 import { Form } from '../ui/form.js';
@@ -31,18 +32,14 @@ const starterOf = (kind) => ({
 export default function NewScriptPage() {
   const query = useQuery();
   const kind = /** @type {Kind} */ (Object.hasOwn(KINDS, query.get('kind')) ? query.get('kind') : 'tool');
-  const [draft, setDraft] = useState(() => starterOf(kind));
-  const [touched, setTouched] = useState(false);
+  const [draft, setDraft, forget] = useStoredDraft(`script-new.${kind}`, starterOf(kind));
   const [isGlobal, setIsGlobal] = useState(false);
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
   const [made, setMade] = useState('');
-  useUnsaved(touched && !made);
-  // Navigate after the state is saved, so that the page does not ask about unsaved work.
   useEffect(() => void (made && navigate(`/scripts/${made}`)), [made]);
 
   const change = (/** @type {Partial<typeof draft>} */ part) => {
     setDraft((old) => ({ ...old, ...part }));
-    setTouched(true);
     if (part.source !== undefined) setFault(null);
   };
   const choose = (/** @type {Kind} */ next) => {
@@ -59,6 +56,7 @@ export default function NewScriptPage() {
         '/api/scripts',
         bodyOf(draft, kind, { more: { kind, owner: isGlobal ? 'global' : 'user' } }),
       );
+      forget();
       toast('Script created');
       setMade(script.id);
     } catch (error) {

@@ -1,6 +1,7 @@
 /** One script: its source and a test run. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
+import { useStoredDraft } from '../lib/draft.js';
 import { can } from '../lib/me.js';
 import { html, useEffect, useRef, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -20,6 +21,7 @@ import { bodyOf, draftOf, sameDraft } from './scripts/draft.js';
 import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
 import { faultOf, isRunnable, KINDS } from './scripts/kinds.js';
 import { TestRun } from './scripts/test-run.js';
+import { UsedBy } from './scripts/used-by.js';
 
 await loadStyles('scripts.css');
 
@@ -48,7 +50,7 @@ function Editor({ path, script, stale, onSaved }) {
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
   const [gone, setGone] = useState(false);
   useDocumentTitle(script.name);
-  useUnsaved(edit.dirty && !gone);
+  useUnsaved(edit.dirty && !gone, { stored: true });
   useEffect(() => void (gone && navigate('/scripts')), [gone]);
 
   const change = (/** @type {Partial<Draft>} */ part) => {
@@ -110,7 +112,7 @@ function Editor({ path, script, stale, onSaved }) {
         ${
           isRunnable(script.kind) &&
           html`
-            <${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store}
+            <${TestRun} script=${script} path=${path} draft=${edit.dirty && mayEdit ? edit.draft.source : null}
               onFault=${setFault} />
           `
         }
@@ -126,7 +128,7 @@ function Editor({ path, script, stale, onSaved }) {
  * @param {Script} script
  */
 function useDraft(script) {
-  const [draft, setDraft] = useState(() => draftOf(script));
+  const [draft, setDraft, forget] = useStoredDraft(`script.${script.id}`, draftOf(script));
   const base = useRef(draftOf(script));
   const dirty = !sameDraft(draft, base.current);
   const stored = draftOf(script);
@@ -135,10 +137,12 @@ function useDraft(script) {
     if (!moved || dirty) return;
     base.current = stored;
     setDraft(stored);
+    forget(stored);
   }, [moved, dirty, script]);
   const discard = (/** @type {Script} */ to) => {
     base.current = draftOf(to);
     setDraft(base.current);
+    forget(base.current);
   };
   return {
     draft,
@@ -216,6 +220,7 @@ function About({ script }) {
         <${KeyValue}
           items=${[
             ['Owner', script.owner === 'global' ? 'all users (global)' : 'you'],
+            ['sink', 'startup'].includes(script.kind) && ['Used by', html`<${UsedBy} script=${script} />`],
             ['Created', html`<${Time} value=${script.created_at} exact />`],
             ['Changed', html`<${Time} value=${script.updated_at} />`],
             ['Id', html`<span class="mono small">${script.id}</span>`],

@@ -2,9 +2,15 @@
  * A textarea above a highlighted copy of its text. The text of the textarea is transparent; caret, selection, undo, key
  * handling and screen reader support are the browser's.
  */
-import { cx, html, useMemo, useRef } from '../lib/preact.js';
-import { tokens } from './code-block.js';
+import { highlight } from '../lib/highlight.js';
+import { cutLines, widestLine } from '../lib/lines.js';
+import { cx, html, useEffect, useMemo, useRef, useState } from '../lib/preact.js';
 import { Field } from './field.js';
+
+/** Texts with more lines show only the lines near the visible part: elements for all would make typing slow. */
+const WHOLE_MAX = 300;
+/** Lines above and below the visible part; the part moves in steps of this size. */
+const MARGIN = 60;
 
 /**
  * @param {object} props
@@ -37,10 +43,35 @@ export function CodeEditor({
 }) {
   const escaped = useRef(false);
   const lines = useMemo(() => value.split('\n').length, [value]);
-  const coloured = useMemo(() => (language ? tokens(value, language) : value), [value, language]);
+  const [top, setTop] = useState(0);
+  const from = lines > WHOLE_MAX ? Math.max(0, top - MARGIN) : 0;
+  const to = lines > WHOLE_MAX ? Math.min(lines, top + maxRows + 2 * MARGIN) : lines;
+  const coloured = useMemo(() => colour(value, language, from, to), [value, language, from, to]);
   const height = Math.min(Math.max(lines, rows), maxRows);
-  const setHeight = (/** @type {HTMLElement | null} */ box) => {
-    if (box) box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`;
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const gutter = useRef(/** @type {HTMLElement | null} */ (null));
+  const shown = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (box.current) box.current.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`;
+  }, [height]);
+  // The lines that have no elements keep their space.
+  useEffect(() => {
+    for (const part of [gutter.current, shown.current]) {
+      if (!part) continue;
+      part.style.paddingTop = `calc(0.75rem + ${from} * var(--code-line))`;
+      part.style.paddingBottom = `calc(0.75rem + ${lines - to} * var(--code-line))`;
+    }
+    if (gutter.current) gutter.current.style.minWidth = `calc(${String(lines).length}ch + 1.375rem + 1px)`;
+  }, [from, to, lines]);
+  const width = useMemo(() => (lines > WHOLE_MAX ? widestLine(value) : 0), [value]);
+  useEffect(() => {
+    if (shown.current) shown.current.style.minWidth = width ? `calc(${width}ch + 1.75rem)` : '';
+  }, [width]);
+  const onScroll = (/** @type {Event} */ event) => {
+    if (lines <= WHOLE_MAX) return;
+    const frame = /** @type {HTMLElement} */ (event.currentTarget);
+    const line = Math.floor(frame.scrollTop / Number.parseFloat(getComputedStyle(frame).lineHeight));
+    setTop(line - (line % MARGIN));
   };
   const note = readOnly
     ? hint
@@ -67,20 +98,15 @@ export function CodeEditor({
   return html`
     <${Field} ...${{ label, hideLabel, hint: note, error, class: 'editor-field' }}>
       ${(/** @type {any} */ wiring) => html`
-        <div class=${cx('editor', error && 'editor-invalid')} ref=${setHeight}>
-          <div class="editor-gutter" aria-hidden="true">
-            ${Array.from(
-              { length: lines },
-              (_, index) =>
-                html`
-                  <span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>
-                    ${index + 1}
-                  </span>
-                `,
+        <div class=${cx('editor', error && 'editor-invalid')} ref=${box} onScroll=${onScroll}>
+          <div class="editor-gutter" aria-hidden="true" ref=${gutter}>
+            ${Array.from({ length: to - from }, (_, index) => from + index + 1).map(
+              (line) =>
+                html`<span key=${line} class=${line === errorLine ? 'editor-error-line' : undefined}>${line}</span>`,
             )}
           </div>
           <div class="editor-text">
-            <pre aria-hidden="true"><code>${coloured}${'\n'}</code></pre>
+            <pre aria-hidden="true" ref=${shown}><code>${coloured}${'\n'}</code></pre>
             <textarea value=${value} readonly=${readOnly} spellcheck=${false} autocapitalize="off" autocomplete="off"
               wrap="off" onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} onKeyDown=${onKey}
               onFocus=${() => (escaped.current = false)} ...${wiring}></textarea>
@@ -89,6 +115,20 @@ export function CodeEditor({
       `}
     </${Field}>
   `;
+}
+
+/**
+ * The highlighted lines of a part. The text is read from its start, because a string may begin far above the part.
+ * @param {string} text
+ * @param {import('../lib/highlight.js').Language | undefined} language
+ * @param {number} from
+ * @param {number} to
+ */
+function colour(text, language, from, to) {
+  if (!language) return cutLines([['', text]], from, to).map(([, part]) => part);
+  return cutLines(highlight(text, language), from, to).map(([kind, part], index) =>
+    kind ? html`<span key=${index} class=${`tok-${kind}`}>${part}</span>` : part,
+  );
 }
 
 /** Edits through the browser's editing command, so that undo works. @param {string} text */

@@ -1,5 +1,6 @@
 /** Error messages of the server, shown where the error happened. */
 import { html } from '../lib/preact.js';
+import { isPassing } from '../lib/retry.js';
 import { Button } from './button.js';
 import { Icon } from './icon.js';
 import { withCode } from './rich-text.js';
@@ -44,9 +45,10 @@ export function messageOf(error) {
 
 /**
  * Replaces a page whose data could not be loaded; 403 and 404 have their own texts.
- * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}}} props
+ * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}, retries?: boolean}}
+ *   props `retries`: the page tries again by itself
  */
-export function PageError({ error, title, onRetry, back }) {
+export function PageError({ error, title, onRetry, back, retries }) {
   const known = {
     403: 'You are not allowed to see this',
     404: 'There is nothing here',
@@ -60,6 +62,7 @@ export function PageError({ error, title, onRetry, back }) {
       <h1>${heading}</h1>
       <p>${withCode(messageOf(error))}</p>
       ${error.hint && html`<p class="muted">${withCode(error.hint)}</p>`}
+      ${retries && html`<p class="muted" role="status">Trying again by itself…</p>`}
       <div class="actions">
         ${back && html`<${Button} href=${back.href} icon="arrow-left">${back.label}</${Button}>`}
         <${Button} href="/">Go to the overview</${Button}>
@@ -81,7 +84,10 @@ export function PageError({ error, title, onRetry, back }) {
 export function pendingOf(resource, { page = false, back } = {}) {
   if (resource.data !== null) return null;
   if (resource.error && page)
-    return html`<${PageError} error=${resource.error} onRetry=${resource.reload} back=${back} />`;
+    return html`
+      <${PageError} error=${resource.error} onRetry=${resource.reload} back=${back}
+        retries=${isPassing(resource.error)} />
+    `;
   if (resource.error) return html`<${ErrorNotice} error=${resource.error} onRetry=${resource.reload} />`;
   return resource.slow ? html`<p class="loading" role="status">Loading…</p>` : html`<div class="loading-space"></div>`;
 }

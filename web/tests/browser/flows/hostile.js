@@ -14,6 +14,7 @@ const WITHOUT = [
   'users',
   'groups',
   'roles',
+  'servers',
   'login',
   'sign-in',
   'api-docs',

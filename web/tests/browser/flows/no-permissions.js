@@ -15,6 +15,7 @@ const CLOSED = [
   ['/apps', 'Add app'],
   ['/groups', 'packers'],
   ['/roles', 'auditor'],
+  ['/servers', 'this one'],
   ['/audit', 'event_sink.created'],
 ];
 

@@ -36,15 +36,55 @@ export default async function script(scene) {
 
   // A run-time error also marks its line.
   await source.fill(RIGHT.replace('["n"] * 2', '["m"] * 2'));
-  await page.getByRole('button', { name: 'Save and run' }).click();
+  await page.getByRole('button', { name: 'Run draft' }).click();
   await see(page.getByText(/^Failed after/));
   await see(page.getByText(/Line 3, in the last run: /));
   assert.equal(await page.locator('.editor-error-line').innerText(), '3');
 
-  await source.fill(RIGHT);
+  // The run of the draft has changed nothing.
+  const stored = await (await page.request.get(`/api/scripts/${page.url().split('/').at(-1)}`)).json();
+  assert.equal(stored.source, RIGHT);
+
+  await source.fill(`${RIGHT}# twice\n`);
   await see(page.getByText('Unsaved changes'));
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await see(page.getByText('Saved', { exact: true }));
   await page.reload();
-  assert.equal(await source.inputValue(), RIGHT);
+  assert.equal(await source.inputValue(), `${RIGHT}# twice\n`);
+  await longScript(page);
+}
+
+/**
+ * Typing in a long script touches only the lines near the visible part.
+ * @param {import('playwright-core').Page} page
+ */
+async function longScript(page) {
+  const source = page.getByLabel('Source');
+  await source.fill(Array.from({ length: 2_000 }, (_, line) => `value_${line} = "text" + str(${line})`).join('\n'));
+  const elements = () => page.locator('.editor').first().locator('span').count();
+  assert.ok((await elements()) < 2_500, `${await elements()} elements`);
+  const slowest = await page.evaluate(async () => {
+    const field = /** @type {HTMLTextAreaElement} */ (document.querySelector('.editor textarea'));
+    field.focus();
+    field.setSelectionRange(50, 50);
+    let longest = 0;
+    for (let key = 0; key < 10; key += 1) {
+      const start = performance.now();
+      document.execCommand('insertText', false, 'x');
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      longest = Math.max(longest, performance.now() - start);
+    }
+    return longest;
+  });
+  console.error(`a key in 2,000 lines takes at most ${slowest.toFixed(0)} ms`);
+
+  // Other lines appear when they are scrolled to.
+  await page
+    .locator('.editor')
+    .first()
+    .evaluate((box) => box.scrollTo(0, box.scrollHeight));
+  await see(page.locator('.editor-gutter').first().getByText('2000', { exact: true }));
+  await see(page.locator('.editor pre').first().getByText('str', { exact: false }));
+  assert.match(await page.locator('.editor pre').first().innerText(), /value_1999/);
+  await page.getByRole('button', { name: 'Discard changes' }).click();
 }

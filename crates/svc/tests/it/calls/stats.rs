@@ -164,6 +164,17 @@ async fn counts_cover_only_resources_visible_to_the_caller() {
     })
     .await;
 
+    // An administrator manages the spaces of all users, but only their own are counted as theirs.
+    let root = server.user_with("root", &["admin"], &[]).await;
+    let seen = stats(&root, "").await;
+    assert_eq!(
+        seen["spaces"],
+        json!({"created": 0, "deployed": 0, "stopped": 0})
+    );
+    assert_eq!(seen["sinks"]["total"], 0);
+    let seen = stats(&root, "?scope=server").await;
+    assert_eq!(seen["sinks"]["total"], 2);
+
     let seen = stats(&nobody, "").await;
     assert_eq!(seen["spaces"], Value::Null);
     assert_eq!(seen["sinks"], Value::Null);

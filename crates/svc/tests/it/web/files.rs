@@ -30,6 +30,11 @@ async fn every_file_of_the_page_is_served_with_security_headers() {
     assert!(paths.len() > 1, "{text}");
     paths.push("/");
     for path in paths {
+        // A file whose address has its version never changes.
+        let kept = match path {
+            "/" => "no-cache",
+            _ => "public, max-age=31536000, immutable",
+        };
         let file = get(&server, path, &[]).await.expect(200);
         let policy = file.header("content-security-policy").unwrap_or_default();
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"));
@@ -46,7 +51,7 @@ async fn every_file_of_the_page_is_served_with_security_headers() {
             ("x-content-type-options", "nosniff"),
             ("referrer-policy", "no-referrer"),
             ("cross-origin-opener-policy", "same-origin"),
-            ("cache-control", "no-cache"),
+            ("cache-control", kept),
         ] {
             assert_eq!(file.header(name), Some(value), "{path}");
         }
@@ -59,6 +64,25 @@ async fn every_file_of_the_page_is_served_with_security_headers() {
             _ => "text/html; charset=utf-8",
         };
         assert_eq!(kind, expected, "{path}");
+    }
+}
+
+/// During an upgrade of a zone, a page of one version may reach a server of another version.
+#[tokio::test]
+async fn a_file_of_another_version_is_ours_and_is_not_kept() {
+    let server = TestServer::start().await;
+    let ours = get(&server, "/web/src/main.js", &[]).await.expect(200);
+    assert_eq!(ours.header("cache-control"), Some("no-cache"));
+    let path = "/web/0123456789abcdef/src/main.js";
+    let other = get(&server, path, &[]).await.expect(200);
+    assert_eq!(other.header("cache-control"), Some("no-cache"));
+    assert_eq!(other.body, ours.body);
+    for path in [
+        "/web/0123456789abcdef/nothing.js",
+        "/web/0123456789abcdef",
+        "/web/0123/src/main.js",
+    ] {
+        get(&server, path, &[]).await.expect(404);
     }
 }
 

@@ -1,4 +1,5 @@
 /** Sinks with failing deliveries. */
+import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
@@ -18,7 +19,7 @@ export function FailingCard({ sinks }) {
               ${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}
             </ul>
           `
-          : html`<${NoFailures} any=${sinks.total > 0} />`
+          : html`<${NoFailures} any=${sinks.total > 0} dropped=${sinks.dropped} />`
       }
     </${Card}>
   `;
@@ -40,8 +41,15 @@ function Row({ sink }) {
   `;
 }
 
-/** @param {{any: boolean}} props */
-function NoFailures({ any }) {
+/** @param {{any: boolean, dropped: number}} props */
+function NoFailures({ any, dropped }) {
+  if (dropped > 0)
+    return html`
+      <p class="overview-quiet">
+        <${Status} tone="bad">${plural(dropped, 'event')} dropped</${Status}>
+        <span class="muted small">Their queues were full. <a href="/sinks">Look at the sinks</a> and replay them.</span>
+      </p>
+    `;
   if (any) return html`<p class="overview-quiet"><${Status} tone="good">All deliveries arrive</${Status}></p>`;
   return html`
     <${EmptyState} icon="send" level=${3} title="No sinks yet">

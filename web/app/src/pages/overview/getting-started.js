@@ -9,7 +9,7 @@ import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Icon } from '../../ui/icon.js';
-import { completedSteps, loadRest, STEPS } from './steps.js';
+import { completedSteps, loadRest, orderSteps, STEPS } from './steps.js';
 
 const EVERY_MS = 5_000;
 
@@ -19,7 +19,8 @@ const EVERY_MS = 5_000;
 export function useGettingStarted(stats) {
   const key = `svc.start.${me.value?.id}`;
   const [kept, setKept] = useState(() => readProgress(key));
-  const steps = STEPS.filter((step) => can(...(step.needs ?? [])));
+  const permitted = STEPS.filter((step) => can(...(step.needs ?? [])));
+  const steps = stats ? orderSteps(permitted, stats) : permitted;
   const open = !kept.hidden && steps.some((step) => !kept.done.includes(step.id));
   const rest = useResource(open ? loadRest : null, { every: EVERY_MS, deps: [open] });
 
@@ -28,9 +29,9 @@ export function useGettingStarted(stats) {
     setKept(next);
   };
   useEffect(() => {
-    const fresh = stats ? completedSteps(stats, rest.data).filter((id) => !kept.done.includes(id)) : [];
+    const fresh = completedSteps(rest.data).filter((id) => !kept.done.includes(id));
     if (fresh.length > 0) keep({ ...kept, done: [...kept.done, ...fresh] });
-  }, [stats, rest.data, kept]);
+  }, [rest.data, kept]);
   // Wait for both responses: before that, completed steps would appear as open.
   const ready = !open || rest.data !== null || rest.error !== null;
   return {

@@ -14,8 +14,8 @@ import { can, me } from '../../lib/me.js';
  */
 /** Data beyond the counts: which items belong to the user. */
 /**
- * @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], apps: any[],
- *   custom: any[]}} Rest
+ * @typedef {{calls: number, spaces: {state: string, registration: {methods?: number}}[], sinks: any[],
+ *   tokens: {scopes: string[]}[], apps: any[], custom: any[]}} Rest
  */
 
 const SPACES = ['use_spaces', 'manage_spaces'];
@@ -90,34 +90,56 @@ export const STEPS = [
   },
 ];
 
-/** @param {AbortSignal} signal @returns {Promise<Rest>} */
+/** What the user did, not what other users did. @param {AbortSignal} signal @returns {Promise<Rest>} */
 export async function loadRest(signal) {
+  const id = me.value?.id;
   const own = can(...SPACES);
-  const [spaces, tokens, apps, events] = await Promise.all([
+  const sinks = can('manage_own_event_sinks');
+  const [stats, spaces, sunk, tokens, apps, events] = await Promise.all([
+    api.get('/api/stats', undefined, { signal }),
     own ? api.get('/api/spaces', { limit: 1000 }, { signal }) : { spaces: [] },
+    sinks ? api.get('/api/event-sinks', { limit: 1000 }, { signal }) : { event_sinks: [] },
     api.get('/api/tokens', { limit: 1000 }, { signal }),
     api.get('/api/oauth/grants', { limit: 1 }, { signal }),
-    own ? api.get('/api/events', { type: 'custom.*', limit: 1 }, { signal }) : { events: [] },
+    own ? api.get('/api/events', { type: 'custom.*', limit: 100 }, { signal }) : { events: [] },
   ]);
-  const mine = spaces.spaces.filter((/** @type {any} */ space) => space.owner_id === me.value?.id);
-  return { spaces: mine, tokens: tokens.tokens, apps: apps.grants, custom: events.events };
+  const isOwn = (/** @type {any} */ one) => one.owner_id === id;
+  return {
+    calls: stats.minutes.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.calls, 0),
+    spaces: spaces.spaces.filter(isOwn),
+    sinks: sunk.event_sinks.filter(isOwn),
+    tokens: tokens.tokens,
+    apps: apps.grants,
+    custom: events.events.filter((/** @type {any} */ event) => event.actor?.id === id),
+  };
 }
 
 /**
  * The steps that are complete according to the current data.
- * @param {import('../overview.js').Stats} stats
  * @param {Rest | null} rest
  */
-export function completedSteps(stats, rest) {
+export function completedSteps(rest) {
+  if (rest === null) return [];
   /** @type {Record<string, boolean>} */
   const done = {
-    space: rest?.spaces.some((space) => space.state === 'deployed') ?? false,
-    method: rest?.spaces.some((space) => (space.registration.methods ?? 0) > 0) ?? false,
-    call: stats.minutes.some((minute) => minute.calls > 0),
-    token: (rest?.tokens.length ?? 0) > 0,
-    mcp: rest !== null && (rest.apps.length > 0 || rest.tokens.some((token) => token.scopes.includes('mcp'))),
-    event: (rest?.custom.length ?? 0) > 0,
-    sink: (stats.sinks?.total ?? 0) > 0,
+    space: rest.spaces.some((space) => space.state === 'deployed'),
+    method: rest.spaces.some((space) => (space.registration.methods ?? 0) > 0),
+    call: rest.calls > 0,
+    token: rest.tokens.length > 0,
+    mcp: rest.apps.length > 0 || rest.tokens.some((token) => token.scopes.includes('mcp')),
+    event: rest.custom.length > 0,
+    sink: rest.sinks.length > 0,
   };
   return Object.keys(done).filter((id) => done[id]);
+}
+
+/**
+ * The steps in the order in which they help: a user who sees methods of others calls one first.
+ * @param {Step[]} steps
+ * @param {{methods: number, spaces: {deployed: number} | null}} stats
+ */
+export function orderSteps(steps, { methods, spaces }) {
+  if (methods === 0 || (spaces?.deployed ?? 0) > 0) return steps;
+  const later = ['space', 'method'];
+  return [...steps.filter((step) => !later.includes(step.id)), ...steps.filter((step) => later.includes(step.id))];
 }

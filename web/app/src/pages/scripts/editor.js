@@ -48,14 +48,13 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
 /**
  * Scrolls the editor to the faulty line.
  * @param {HTMLElement | null} frame
- * @param {{ran?: boolean} | null} fault for a fault of a run, the page does not scroll away from the outcome
+ * @param {import('./kinds.js').SourceFault | null} fault for a fault of a run, the page stays at the outcome
  */
 function showLine(frame, fault) {
-  const line = /** @type {HTMLElement | null | undefined} */ (frame?.querySelector('.editor-error-line'));
-  const box = line?.closest('.editor');
-  if (!fault || !line || !box) return;
+  const box = frame?.querySelector('.editor');
+  if (!fault?.line || !box) return;
   if (!fault.ran) box.scrollIntoView({ block: 'nearest' });
-  box.scrollTop = line.offsetTop - box.clientHeight / 2;
+  box.scrollTop = fault.line * Number.parseFloat(getComputedStyle(box).lineHeight) - box.clientHeight / 2;
 }
 
 const STATED = [

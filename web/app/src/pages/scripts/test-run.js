@@ -1,4 +1,4 @@
-/** Runs a stored script as the current user, with params or an event, and shows result and output. */
+/** Runs a script or its draft as the current user, with params or an event, and shows result and output. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { formatDuration } from '../../lib/format.js';
@@ -11,7 +11,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 import { TextInput } from '../../ui/field.js';
-import { EVENT_TYPES, sampleOf } from './kinds.js';
+import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
 /**
  * @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}}
@@ -26,12 +26,11 @@ import { EVENT_TYPES, sampleOf } from './kinds.js';
  * @param {object} props
  * @param {import('./kinds.js').Script} props.script
  * @param {string} props.path
- * @param {boolean} props.dirty unsaved changes must be saved first, because the server runs the stored script
- * @param {() => Promise<void>} props.onSave
+ * @param {string | null} props.draft the unsaved source, which runs instead of the stored one
  * @param {(fault: import('./kinds.js').SourceFault | null) => void} props.onFault called with the faulty line of the
  *   script
  */
-export function TestRun({ script, path, dirty, onSave, onFault }) {
+export function TestRun({ script, path, draft, onFault }) {
   const [params, setParams] = useState(() => prettyJson(sampleOf(script.params_schema)));
   const [eventType, setEventType] = useState(EVENT_TYPES[0]);
   const [ran, setRan] = useState(/** @type {RunResult | null} */ (null));
@@ -39,11 +38,22 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
   const parsed = parseJson(params.trim() || '{}');
 
   const { run, busy, error } = useAction(async () => {
-    if (dirty) await onSave();
     onFault(null);
-    // Sent as typed, so that large integers arrive unchanged.
-    const body = tool ? `{"params":${params.trim() || '{}'}}` : JSON.stringify({ event_type: eventType.trim() });
-    const answer = readRun(await (await api.raw('POST', `${path}/run`, body)).text());
+    const rest = JSON.stringify({
+      ...(draft !== null && { source: draft }),
+      ...(!tool && { event_type: eventType.trim() }),
+    });
+    // The params are sent as typed, so that large integers arrive unchanged.
+    const given = `"params":${params.trim() || '{}'}`;
+    const body = tool ? `{${given}${rest === '{}' ? '' : ','}${rest.slice(1)}` : rest;
+    let answer;
+    try {
+      answer = readRun(await (await api.raw('POST', `${path}/run`, body)).text());
+    } catch (refused) {
+      // A draft with a syntax error is rejected before it runs.
+      onFault(faultOf(refused));
+      throw refused;
+    }
     setRan(answer);
     const own = answer.error?.line && answer.error.file === `${script.name}.py`;
     if (own)
@@ -58,7 +68,10 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
     if (!tool || parsed.ok) void run();
   };
   return html`
-    <${Card} title="Test run" description=${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event.'}>
+    <${Card} title="Test run"
+      description=${`${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event.'}${
+        draft === null ? '' : ' Your unsaved draft runs; the stored script stays as it is.'
+      }`}>
       <form class="form" onSubmit=${submit}>
         ${
           tool
@@ -71,7 +84,7 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
         }
         <div class="form-actions">
           <${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>
-            ${dirty ? 'Save and run' : 'Run'}
+            ${draft === null ? 'Run' : 'Run draft'}
           </${Button}>
         </div>
       </form>

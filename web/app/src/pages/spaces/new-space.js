@@ -1,6 +1,6 @@
 /** The dialog that creates a space. */
 import { api } from '../../lib/api.js';
-import { can } from '../../lib/me.js';
+import { localSpaces } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -41,7 +41,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
             ...(scripts.data?.scripts ?? []).map(named),
           ]} />
         ${
-          can('manage_spaces') &&
+          localSpaces.value &&
           html`
             <${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
               options=${[

@@ -1,0 +1,107 @@
+//! The frame of every page: the session, the event stream of all tabs, the first load, the keys.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_testkit::{TestUser, eventually};
+
+use super::{
+    SOON,
+    flow::{Flow, credentials, run},
+    install::Browser,
+    site::{Site, embedded, server},
+};
+
+#[tokio::test]
+async fn an_ended_session_asks_for_the_login_over_the_page_and_goes_on() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let ben = server.user("ben").await;
+    let facts = json!({"ann": credentials(&ann), "ben": credentials(&ben)});
+    run(&browser, "session", &server, &facts).await;
+}
+
+/// The user may have one stream, so a second one of any tab would be rejected.
+#[tokio::test]
+async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let root = server.user_with("root", &["admin"], &[]).await;
+    let path = format!("/api/users/{}", ann.id);
+    let quotas = json!({"quotas": {"streams": 1}});
+    root.patch(&path, quotas).await.expect(200);
+    let facts = json!({"ann": credentials(&ann)});
+    let mut flow = Flow::start(&browser, "tabs", &server, &facts);
+    let event = flow.until("emit").await;
+    ann.emit(event.as_str().unwrap(), json!({})).await;
+    flow.go_on().await;
+    flow.until("no stream is left").await;
+    ann.get("/api/events/stream").await.expect(429);
+    flow.go_on().await;
+    flow.until("open and close a stream").await;
+    open_stream(&ann).await;
+    flow.go_on().await;
+    let event = flow.until("emit").await;
+    ann.emit(event.as_str().unwrap(), json!({})).await;
+    flow.go_on().await;
+    flow.until("no stream is left").await;
+    ann.get("/api/events/stream").await.expect(429);
+    flow.go_on().await;
+    flow.until("open and close a stream").await;
+    open_stream(&ann).await;
+    flow.go_on().await;
+    flow.end().await;
+}
+
+/// Waits until the user may open a stream, and closes it.
+async fn open_stream(user: &TestUser) {
+    eventually("the stream is released", SOON, || async {
+        // A stream that opens never ends, so its answer is not waited for.
+        let asking = user.get("/api/events/stream");
+        let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
+        answer.is_err()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_frame_of_a_page_helps_with_slow_servers_keys_and_failures() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let site = Site::shop(server()).await;
+    run(&browser, "shell", &site.server, &site.facts).await;
+}
+
+#[tokio::test]
+async fn a_second_visit_requests_no_file_again() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let site = Site::shop(embedded()).await;
+    run(&browser, "second-visit", &site.server, &site.facts).await;
+}
+
+#[tokio::test]
+async fn the_checklist_ticks_only_what_the_user_did() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut site = Site::shop(server()).await;
+    let eve = site.server.user("eve").await;
+    let root = site.server.user_with("root", &["admin"], &[]).await;
+    site.facts["eve"] = credentials(&eve);
+    site.facts["root"] = credentials(&root);
+    let mut flow = Flow::start(&browser, "checklist", &site.server, &site.facts);
+    flow.until("call a method").await;
+    let called = eve.call("user.ben.greet", json!({})).await;
+    assert_ne!(called, Value::Null);
+    flow.go_on().await;
+    flow.end().await;
+}

@@ -1,0 +1,77 @@
+/** The servers of the zone: version, agents, and when each was last seen. */
+import { formatNumber } from '../lib/format.js';
+import { html } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
+import { Badge, Status } from '../ui/badge.js';
+import { Card, PageHeader } from '../ui/card.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
+import { Table } from '../ui/table.js';
+import { Time } from '../ui/time.js';
+
+const EVERY_MS = 5_000;
+
+/**
+ * @typedef {{id: string, url: string, state: 'up' | 'draining' | 'gone', svc_version: string, started_at: string,
+ *   seen_at: string, links: number, side_links: number, leases: number, is_this: boolean}} Server
+ */
+
+/** @type {Record<Server['state'], import('../ui/badge.js').Tone>} */
+const TONES = { up: 'good', draining: 'warn', gone: 'bad' };
+
+const COLUMNS = [
+  {
+    key: 'url',
+    label: 'Server',
+    cell: (/** @type {Server} */ one) => html`
+      <span class="mono anywhere">${one.url || one.id}</span>
+      ${one.is_this && html` <${Badge} tone="accent">this one</${Badge}>`}
+    `,
+  },
+  {
+    key: 'state',
+    label: 'State',
+    shrink: true,
+    cell: (/** @type {Server} */ one) => html`<${Status} tone=${TONES[one.state]}>${one.state}</${Status}>`,
+  },
+  { key: 'svc_version', label: 'Version', shrink: true, mono: true },
+  {
+    key: 'links',
+    label: 'Agents',
+    align: /** @type {const} */ ('right'),
+    cell: (/** @type {Server} */ one) => formatNumber(one.links),
+  },
+  {
+    key: 'leases',
+    label: 'Lanes',
+    align: /** @type {const} */ ('right'),
+    cell: (/** @type {Server} */ one) => formatNumber(one.leases),
+  },
+  {
+    key: 'started_at',
+    label: 'Started',
+    shrink: true,
+    cell: (/** @type {Server} */ one) => html`<${Time} value=${one.started_at} />`,
+  },
+  {
+    key: 'seen_at',
+    label: 'Last seen',
+    shrink: true,
+    cell: (/** @type {Server} */ one) => html`<${Time} value=${one.seen_at} />`,
+  },
+];
+
+export default function ServersPage() {
+  const list = useResource('/api/servers', { every: EVERY_MS });
+  return html`
+    <${PageHeader} title="Servers" description="Servers that share one database form a zone." />
+    <${Card} flush>
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="This list is outdated" onRetry=${list.reload} />
+          <${Table} label="Servers" columns=${COLUMNS} rows=${list.data.servers} />
+        `
+      }
+    </${Card}>
+  `;
+}

@@ -1,0 +1,25 @@
+/** The checklist ticks what the user did, not what others did, and begins with a call if there are methods to call. */
+import assert from 'node:assert/strict';
+
+import { see, seePage } from '../scene.js';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function checklist(scene) {
+  // The administrator sees the calls, sinks and events of all users, and has done nothing.
+  const root = await scene.open(scene.facts.root);
+  await root.goto('/');
+  const all = root.getByRole('list', { name: 'Getting started' }).getByRole('listitem');
+  await see(all.filter({ hasText: 'Deliver events' }));
+  for (const step of ['Call a method', 'Deliver events', 'Emit an event', 'Start a space'])
+    await see(all.filter({ hasText: `${step}, to do` }));
+
+  // Eve has no space, but sees a method of Ben.
+  const page = await scene.open(scene.facts.eve);
+  await page.goto('/');
+  await seePage(page, 'Overview');
+  const steps = page.getByRole('list', { name: 'Getting started' }).getByRole('listitem');
+  await see(steps.filter({ hasText: 'Call a method, to do' }));
+  assert.match(await steps.first().innerText(), /Call a method/);
+  await scene.meanwhile('call a method');
+  await see(steps.filter({ hasText: 'Call a method, done' }));
+}
