@@ -3,6 +3,7 @@
 mod access;
 mod audit;
 mod auth;
+mod calls;
 mod events;
 mod exchanges;
 mod limits;
@@ -27,6 +28,7 @@ mod users;
 pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
 pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup, SignIn};
+pub use calls::{CALLS_PATH, Call, CallCredential, CallQuery, Calls};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
     EventReceiver, EventRecord, Events,
