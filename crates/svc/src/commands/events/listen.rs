@@ -11,7 +11,10 @@ use svc_protocol::api::EventRecord;
 
 use super::{parse_patterns, tail::EventSource};
 use crate::{
-    commands::Shell,
+    commands::{
+        Shell,
+        tail::{POLICY, Tail},
+    },
     exit::{Exit, Failure, Outcome},
     output::{Format, clean},
 };
