@@ -6,9 +6,12 @@ mod stream;
 
 pub use stream::{CallStream, CallStreamItem};
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use svc_core::{Id, SpaceId, UserId, quota::QuotaExceeded, visibility::resolve};
+use svc_core::{Id, SpaceId, SpaceName, UserId, quota::QuotaExceeded, visibility::resolve};
 use svc_protocol::api::{Call, CallQuery, Calls};
 use svc_store::{
     PageRequest, Store, StoreError, Tx,
@@ -158,7 +161,7 @@ struct FoundPage {
     incomplete: bool,
 }
 
-type SpaceNames = HashMap<SpaceId, svc_core::SpaceName>;
+type SpaceNames = HashMap<SpaceId, SpaceName>;
 
 /// The current names of the spaces of calls.
 fn space_names<'a>(
@@ -166,11 +169,8 @@ fn space_names<'a>(
     calls: impl Iterator<Item = &'a FoundCall>,
 ) -> Result<SpaceNames, StoreError> {
     let mut names = SpaceNames::new();
-    let mut missing = std::collections::HashSet::new();
-    for space in calls.filter_map(|call| call.row.space) {
-        if names.contains_key(&space) || !missing.insert(space) {
-            continue;
-        }
+    let spaces: HashSet<_> = calls.filter_map(|call| call.row.space).collect();
+    for space in spaces {
         if let Some(row) = spaces::find(tx, space)? {
             names.insert(space, row.name);
         }

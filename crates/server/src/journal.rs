@@ -68,7 +68,8 @@ struct Waiting {
 
 impl Journal {
     pub fn new(store: Store, metrics: Arc<Metrics>, options: JournalOptions) -> Self {
-        let process = uuid::Uuid::new_v4().as_u128();
+        // The last bits of a UUIDv7 are random.
+        let process = uuid::Uuid::now_v7().as_u128();
         Self {
             store,
             metrics,

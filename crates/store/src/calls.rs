@@ -38,6 +38,9 @@ row! { BlockHead: id, owner_id, last_at, row_count }
 
 /// Writes calls of one owner's methods. Calls of an owner who was deleted are discarded.
 pub fn append(tx: &mut Tx<'_>, owner: UserId, mut rows: Vec<CallRow>) -> Result<(), StoreError> {
+    if !tx.exists("SELECT id FROM users WHERE id = ?1", values![owner])? {
+        return Ok(());
+    }
     rows.sort_unstable_by_key(CallRow::id);
     for rows in rows.chunks(BLOCK_ROWS_MAX) {
         insert_block(tx, owner, rows)?;
@@ -52,15 +55,11 @@ fn insert_block(tx: &mut Tx<'_>, owner: UserId, rows: &[CallRow]) -> Result<(), 
         return Ok(());
     };
     let id = Id(Uuid::now_v7());
-    let is_inserted = tx.changes(
+    tx.send(
         "INSERT INTO call_blocks (id, owner_id, first_at, last_at, row_count, data)
-         SELECT ?1, id, CAST(?3 AS BIGINT), CAST(?4 AS BIGINT), CAST(?5 AS BIGINT), ?6
-         FROM users WHERE id = ?2",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         values![id, owner, first_at, last_at, rows.len(), encode(rows)],
     )?;
-    if !is_inserted {
-        return Ok(());
-    }
     let mut callers = HashSet::new();
     for row in rows {
         callers.insert(row.caller);

@@ -6,7 +6,6 @@ use svc_core::{
     Id, SpaceId, SpaceName, Timestamp, UserId, UserName,
     journal::{CallCredentialKind, CallEnd, CallVia},
 };
-use uuid::Uuid;
 
 /// Path of the call journal.
 pub const CALLS_PATH: &str = "/api/calls";
@@ -47,7 +46,7 @@ pub struct Call {
 pub struct CallCredential {
     pub kind: CallCredentialKind,
     /// The id of the token or session, of the app's grant, or of the agent's space; null for a script.
-    pub id: Option<Uuid>,
+    pub id: Option<Id>,
 }
 
 /// `GET /api/calls`

@@ -6,7 +6,7 @@
 //! | the owner of the method | of their methods | the credential of the caller |
 //! | a user with `view_audit` | all | |
 
-use svc_core::{Permission, UserId, journal::CallRow};
+use svc_core::{Id, Permission, UserId, journal::CallRow};
 use svc_protocol::api::{Call, CallCredential};
 use svc_store::calls::{FoundCall, Reach};
 
@@ -41,7 +41,7 @@ pub(super) fn show(
         caller: name(row.caller),
         credential: credential.map(|credential| CallCredential {
             kind: credential.kind,
-            id: Some(credential.id).filter(|id| !id.is_nil()),
+            id: Some(Id(credential.id)).filter(|id| *id != Id::NIL),
         }),
         via: row.via,
         method: row.method.to_string(),

@@ -95,9 +95,10 @@ pub fn list(
         limit,
         found: Vec::new(),
     };
+    let readable = heads.len().min(BLOCKS_MAX);
     let (mut read, mut rows, mut step) = (0, 0, 1);
-    while read < heads.len().min(BLOCKS_MAX) && rows < ROWS_MAX && !scan.is_full(heads.get(read)) {
-        let blocks = &heads[read..(read + step).min(heads.len())];
+    while read < readable && rows < ROWS_MAX && !scan.is_full(heads.get(read)) {
+        let blocks = &heads[read..(read + step).min(readable)];
         scan.read(tx, blocks)?;
         read += blocks.len();
         rows += blocks.iter().map(|head| head.row_count).sum::<usize>();
@@ -230,7 +231,7 @@ fn list_blocks(
     let (until, since) = (time_of(before), filter.since.unwrap_or(Timestamp(0)));
     let limit = BLOCKS_MAX + 1;
     let mut heads: Vec<BlockHead> = Vec::new();
-    let mut of_owner = |tx: &mut Tx<'_>, owner: UserId| {
+    let of_owner = |tx: &mut Tx<'_>, owner: UserId| {
         tx.list(
             "SELECT id, owner_id, last_at, row_count FROM call_blocks
              WHERE owner_id = ?1 AND last_at >= ?2 AND first_at <= ?3
@@ -238,7 +239,7 @@ fn list_blocks(
             values![owner, since, until, limit],
         )
     };
-    let mut of_caller = |tx: &mut Tx<'_>, caller: UserId| {
+    let of_caller = |tx: &mut Tx<'_>, caller: UserId| {
         tx.list(
             "SELECT b.id AS id, b.owner_id AS owner_id, b.last_at AS last_at,
                 b.row_count AS row_count

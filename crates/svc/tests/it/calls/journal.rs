@@ -1,6 +1,7 @@
 //! The call journal: `GET /api/calls`, streams and `svc calls`.
 
 mod access;
+mod callers;
 mod durable;
 
 use serde_json::{Value, json};
