@@ -1,5 +1,6 @@
 //! The typed client of the server's HTTP API.
 
+mod calls;
 mod events;
 pub(crate) mod query;
 mod routes;

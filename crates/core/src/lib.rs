@@ -10,6 +10,7 @@ pub mod fair;
 pub mod fair_queue;
 mod fixed_schema;
 pub mod id;
+pub mod journal;
 pub mod json_text;
 pub mod lane;
 pub mod login;

@@ -5,6 +5,7 @@
 
 mod annotations;
 mod check;
+mod compatibility;
 mod definition;
 mod file_schema;
 mod precedence;
@@ -13,6 +14,7 @@ pub use annotations::{Annotations, TITLE_MAX, check_title};
 pub use check::{
     CheckedMethod, CheckedRegistration, Step, Violation, Warning, name_method, show_path,
 };
+pub use compatibility::{BreakingChange, MethodSchemas, breaking_changes};
 pub use definition::Definition;
 pub use file_schema::file_schema;
 pub use precedence::Acceptance;

@@ -12,11 +12,13 @@ use svc_store::{FolderLock, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    call_history::CallHistory,
     diagnostics::SelfCheck,
     events::{emit::Emitter, history::History, hub::Hub, sinks::SinksService},
     fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
+    journal::Journal,
     limits::BodyBudget,
     links::Links,
     mcp::Mcp,
@@ -67,6 +69,10 @@ pub struct Parts {
     pub discovery: Arc<Discovery>,
     /// Routes calls to providers.
     pub calls: Arc<Calls>,
+    /// Records calls.
+    pub journal: Arc<Journal>,
+    /// Recorded calls, and streams of new calls.
+    pub call_history: Arc<CallHistory>,
     /// Methods as MCP tools.
     pub mcp: Arc<Mcp>,
     /// The connections of agents.

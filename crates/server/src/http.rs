@@ -6,6 +6,7 @@
 mod agent_link;
 mod audit;
 mod auth;
+mod calls;
 mod client_stream;
 pub mod connections;
 mod cookies;

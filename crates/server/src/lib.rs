@@ -4,12 +4,14 @@
 pub mod app;
 pub mod backup;
 pub mod bootstrap;
+pub mod call_history;
 pub mod diagnostics;
 pub mod events;
 pub mod fair_pool;
 mod host_names;
 pub mod http;
 pub mod identity;
+pub mod journal;
 pub mod lifecycle;
 pub mod limits;
 pub mod links;
@@ -35,6 +37,7 @@ pub mod web;
 pub mod zone;
 
 pub use app::App;
+pub use journal::JournalOptions;
 pub use options::{EventOptions, Limits, Options, Policy, Quotas, SharedDatabase, TlsFiles};
 pub use scripts::ScriptOptions;
 pub use server::{Pulse, Server, StartError};

@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod discovery;
+pub mod ended_call;
 pub mod openrpc;
 pub mod provider;
 pub mod publish;

@@ -3,6 +3,7 @@
 
 mod call_stats;
 mod events;
+mod journal;
 mod mcp;
 mod scripts;
 mod sources;
@@ -14,10 +15,12 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Metric, Registry},
 };
+use svc_core::journal::CallEnd;
 use svc_protocol::jsonrpc::RpcError;
 
 pub use call_stats::CallStats;
 pub use events::{EventCounters, EventMetrics};
+pub use journal::JournalMetrics;
 pub use mcp::{McpMetrics, McpOutcome};
 pub use scripts::ScriptMetrics;
 pub use sources::SourceMetrics;
@@ -61,6 +64,21 @@ impl CallOutcome {
         }
     }
 
+    /// The same in the call journal; `None` for requests that are not calls.
+    pub fn end(self) -> Option<CallEnd> {
+        Some(match self {
+            Self::Ok => CallEnd::Ok,
+            Self::MethodError => CallEnd::MethodError,
+            Self::NotFound => CallEnd::NotFound,
+            Self::Unavailable => CallEnd::Unavailable,
+            Self::TimedOut => CallEnd::TimedOut,
+            Self::Interrupted => CallEnd::Interrupted,
+            Self::Notification => CallEnd::Notification,
+            Self::NotificationDropped => CallEnd::NotificationDropped,
+            Self::Invalid => return None,
+        })
+    }
+
     fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -92,6 +110,7 @@ pub struct Metrics {
     method_server_restarts: Counter,
     tls_reloads: Family<OutcomeLabel, Counter>,
     pub events: EventMetrics,
+    pub journal: JournalMetrics,
     pub mcp: McpMetrics,
     pub scripts: ScriptMetrics,
     pub sources: SourceMetrics,
@@ -140,6 +159,7 @@ impl Metrics {
                 "Changes of the certificate's files by outcome",
             ),
             events: EventMetrics::new(table),
+            journal: JournalMetrics::new(table),
             mcp: McpMetrics::new(table),
             scripts: ScriptMetrics::new(table),
             sources: SourceMetrics::new(table),

@@ -226,6 +226,7 @@ impl Server {
             .unwrap_or_else(|error| {
                 warn!("cannot store the last use of credentials: {error}");
             });
+        self.app.journal.flush().await;
         self.app.events.close().await;
         self.app.identity.close().await;
         self.app.store.close().await;
@@ -331,6 +332,9 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.oidc.prune().await {
             warn!("cannot remove old sign-ins with providers: {error}");
         }
+        if let Err(error) = app.journal.prune().await {
+            warn!("cannot remove old calls from the journal: {error}");
+        }
         if let Err(error) = app.second_factors.prune().await {
             warn!("cannot remove logins that were not completed: {error}");
         }
@@ -343,6 +347,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(follow_owners_of_sources(app.clone())),
         tokio::spawn(run_schedules(app.clone())),
+        tokio::spawn(write_journal(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
@@ -414,6 +419,11 @@ async fn follow_owners_of_sources(app: App) {
 /// Makes the runs of schedules.
 async fn run_schedules(app: App) {
     app.schedules.run(&app.shutdown).await;
+}
+
+/// Writes the call journal.
+async fn write_journal(app: App) {
+    app.journal.run(&app.shutdown).await;
 }
 
 /// Stops local spaces whose owner may no longer run them.

@@ -16,6 +16,7 @@ pub mod agent_tokens;
 pub mod archive;
 pub mod audit;
 mod batch;
+pub mod calls;
 mod conditions;
 mod connection;
 pub mod deliveries;

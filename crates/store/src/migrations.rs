@@ -44,6 +44,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0023_second_factors",
     "0024_enrolment_sessions",
     "0025_sources",
+    "0026_calls",
     "0031_recovered_drops",
 ];
 

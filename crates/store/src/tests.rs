@@ -1,5 +1,6 @@
 //! The engine: group commit, rollback, durability, rejected commands.
 
+mod calls;
 mod crash;
 mod lanes;
 mod opening;

@@ -63,6 +63,8 @@ pub enum Command {
     Methods(commands::methods::Command),
     #[command(subcommand)]
     Method(commands::method::Command),
+    #[command(subcommand)]
+    Calls(commands::calls::Command),
     Event(commands::event::Args),
     #[command(subcommand)]
     Events(commands::events::Command),

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod api;
 pub mod audit;
 pub mod backup;
+pub mod calls;
 pub mod completions;
 pub mod context;
 pub mod doctor;
@@ -31,6 +32,7 @@ pub mod server;
 pub mod sink;
 pub mod source;
 pub mod space;
+mod tail;
 pub mod template;
 pub mod token;
 pub mod up;
@@ -141,6 +143,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Whoami(_) => whoami::run(shell).await,
         Command::Doctor(_) => doctor::run(shell).await,
         Command::Context(command) => context::run(shell, command).await,
+        Command::Calls(command) => calls::run(shell, command).await,
         Command::Audit(command) => audit::run(shell, command).await,
         Command::Api(args) => api::run(shell, args).await,
         Command::Backup(command) => backup::run(shell, command),

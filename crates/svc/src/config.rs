@@ -95,6 +95,11 @@ sections! {
         method_slots: usize = "SVC_METHOD_SLOTS",
         server_event_bytes: u64 = "SVC_SERVER_EVENT_BYTES",
     } optional {}
+    journal: Journal as WrittenJournal {
+        enabled: bool = "SVC_JOURNAL",
+        rows_per_owner: u64 = "SVC_JOURNAL_ROWS",
+        keep_days: u32 = "SVC_JOURNAL_DAYS",
+    } optional {}
     oauth: OAuth as WrittenOAuth {
         enabled: bool = "SVC_OAUTH",
         registration: bool = "SVC_OAUTH_REGISTRATION",
@@ -244,6 +249,12 @@ impl Config {
             0.1..=300.0,
         )?;
         check_range("`memory_mb` of scripts", scripts.memory_mb, 16..=65_536)?;
+        check_range(
+            "`rows_per_owner`",
+            self.journal.rows_per_owner,
+            1..=100_000_000,
+        )?;
+        check_range("`keep_days`", self.journal.keep_days, 1..=3_650)?;
         if events.emits_per_second == 0 {
             return Err(Failure::usage(
                 "`emits_per_second` is 0, which would refuse every event",

@@ -1,8 +1,8 @@
 //! Starts the services and references whose calls are measured.
 
 use svc_testkit::{
-    RegistrationToml, SimulatedAgents, TestAgent, TestServer, TestSpace, TestUser, method,
-    raise_open_files_limit,
+    RegistrationToml, SimulatedAgents, TestAgent, TestServer, TestServerBuilder, TestSpace,
+    TestUser, method, raise_open_files_limit,
 };
 
 use super::{
@@ -27,6 +27,8 @@ pub struct Stage {
     few: Service,
     /// A service with the measured methods and 100,000 other methods.
     many: Option<Service>,
+    /// A service without the call journal.
+    without_journal: Option<Service>,
 }
 
 /// A server and an agent that publishes `echo`.
@@ -41,7 +43,10 @@ pub struct Service {
 
 impl Service {
     pub async fn start(others: usize) -> anyhow::Result<Self> {
-        let server = TestServer::builder();
+        Self::start_on(TestServer::builder(), others).await
+    }
+
+    async fn start_on(server: TestServerBuilder, others: usize) -> anyhow::Result<Self> {
         // Set the quotas only if required: `compare` may start an old build that rejects the
         // setting.
         let server = match others > FEW_METHODS {
@@ -86,7 +91,15 @@ impl Stage {
             true => Some(Service::start(100_000).await?),
             false => None,
         };
+        let without_journal = match settings.journal {
+            true => {
+                let server = TestServer::builder().env("SVC_JOURNAL", "false");
+                Some(Service::start_on(server, 1_000).await?)
+            }
+            false => None,
+        };
         Ok(Self {
+            without_journal,
             bare: Reference::start("bare-echo")?,
             stdio: Reference::start("http-to-stdio")?,
             few: Service::start(1_000).await?,
@@ -129,6 +142,15 @@ impl Stage {
         ];
         for (name, target, body) in more {
             cases.push(Case::new(name, target, 64, body).await?);
+        }
+        if let Some(without) = &self.without_journal {
+            for (name, target) in [
+                ("svc 64 journal", few),
+                ("svc 64 no journal", &without.target),
+                ("svc 64 journal again", few),
+            ] {
+                cases.push(Case::new(name, target, 64, body("echo", SMALL, 1)).await?);
+            }
         }
         if let Some(many) = &self.many {
             let body = body("echo", SMALL, 1);

@@ -1,5 +1,6 @@
 //! The only place that turns an error into `application/problem+json` (RFC 9457).
 
+mod calls;
 mod sources;
 
 use std::{borrow::Cow, time::Duration};

@@ -6,8 +6,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
+use svc_core::journal::trace_id;
 pub use svc_protocol::api::CALL_PATH;
 use svc_protocol::{
     api::{MethodQuery, Methods},
@@ -46,7 +47,8 @@ pub async fn call(
     RawRequest { request, .. }: RawRequest<CallBody>,
 ) -> ApiResult<CallAnswer> {
     require_json(request.headers())?;
-    answer(&app, &mut caller, request.into_body()).await
+    let trace = trace_of(request.headers());
+    answer(&app, &mut caller, request.into_body(), trace).await
 }
 
 /// JSON-RPC responses, or nothing if the request had notifications only.
@@ -79,6 +81,7 @@ pub fn answer<B>(
     app: &App,
     caller: &mut Caller,
     body: B,
+    trace: u128,
 ) -> impl Future<Output = ApiResult<CallAnswer>> + Send
 where
     B: HttpBody<Data = Bytes> + Send,
@@ -94,7 +97,7 @@ where
         }
         let answer = app
             .calls
-            .answer(caller, &bytes)
+            .answer(caller, &bytes, trace)
             .await
             .map_err(|over| ApiError::too_many_calls(&over))?;
         if app.directory.has_changed_since(caller) {
@@ -106,6 +109,13 @@ where
 
 pub async fn openrpc(app: App, caller: Caller) -> ApiResult<JsonBytes<Map<String, Value>>> {
     Ok(JsonBytes::new(app.calls.openrpc.document(&caller).await?))
+}
+
+/// The trace id of a request's `traceparent`; 0 without a valid one.
+pub fn trace_of(headers: &HeaderMap) -> u128 {
+    let traceparent = headers.get("traceparent");
+    let text = traceparent.and_then(|value| value.to_str().ok());
+    text.and_then(trace_id).unwrap_or_default()
 }
 
 fn no_content() -> Response {

@@ -14,7 +14,7 @@ use svc_core::Permission::{
 };
 
 use super::{
-    agent_link, audit, auth,
+    agent_link, audit, auth, calls,
     describe::{Describe, Operation},
     diagnostics, event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations,
     roles, schedules, scripts, second_factors, servers, sessions, setup, sources, spaces, stats,
@@ -171,6 +171,9 @@ pub fn routes() -> Vec<Route> {
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),
+        get("/api/calls",                       Caller,    AsOwner,  calls::list),
+        get("/api/calls/stream",                Caller,    AsOwner,  calls::stream),
+        get("/api/calls/{id}",                  Caller,    AsOwner,  calls::get),
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
         post("/mcp",                            MCP,       AsOwner,  mcp::post),
         get("/mcp",                             MCP,       AsOwner,  mcp::get),

@@ -6,11 +6,13 @@ use svc_core::{
     GrantId, GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
     Timestamp, TokenId, UserId, UserName,
     event::{Actor, ActorKind},
+    journal::{CallCredential, CallCredentialKind},
     space::StopReason,
     visibility::{Owner, Viewer},
 };
 use svc_protocol::api;
 use svc_store::{Hash, agent_tokens::OwnedAgentToken, users::Profile};
+use uuid::Uuid;
 
 use super::error::IdentityError;
 
@@ -147,6 +149,19 @@ impl Credential {
             Self::Script => "script",
             Self::Process => "process",
         }
+    }
+
+    /// The credential as the call journal shows it; `None` for a credential that makes no calls.
+    pub fn in_journal(&self) -> Option<CallCredential> {
+        let (kind, id) = match self {
+            Self::Token { id, .. } => (CallCredentialKind::Token, id.0),
+            Self::Session { id } => (CallCredentialKind::Session, id.0),
+            Self::App { grant_id, .. } => (CallCredentialKind::App, grant_id.0),
+            Self::Agent { space_id, .. } => (CallCredentialKind::Agent, space_id.0),
+            Self::Script => (CallCredentialKind::Script, Uuid::nil()),
+            Self::Enrolment { .. } | Self::Process => return None,
+        };
+        Some(CallCredential { kind, id })
     }
 
     /// The scopes of a token. Other credentials are not limited to routes.

@@ -13,7 +13,7 @@ use futures_util::{
     poll,
     stream::{FuturesOrdered, StreamExt},
 };
-use svc_core::{UserId, visibility::resolve};
+use svc_core::{UserId, journal::CallVia, visibility::resolve};
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
@@ -23,12 +23,14 @@ use tokio::{
 };
 
 use super::{
+    ended_call::{CallTarget, EndedCall, Ending},
     openrpc,
     provider::Provider,
     registry::{PickError, Registry},
 };
 use crate::{
-    identity::{Caller, Directory},
+    identity::{Caller, Credential, Directory},
+    journal::Journal,
     limits::{OverLimit, RateLimit},
     live::{Answer, Reports},
     metrics::{CallOutcome, CallStats, Metrics},
@@ -48,6 +50,7 @@ pub struct Calls {
     pub openrpc: openrpc::OpenRpc,
     pub rate_limit: Arc<RateLimit>,
     pub stats: Arc<CallStats>,
+    pub journal: Arc<Journal>,
 }
 
 /// Largest total size of the answers to one body. The link limits the size of a single answer.
@@ -56,6 +59,9 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// State that the items of one body share.
 struct BodyState {
     arrived: Instant,
+    /// For the call journal.
+    via: CallVia,
+    trace: u128,
     /// Bytes of answers so far.
     answered: AtomicUsize,
     /// The answer to `rpc.discover`, built at most once per body. Boxed to keep the future of
@@ -70,18 +76,28 @@ pub enum Reply {
 }
 
 impl Calls {
-    /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
-    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
+    /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content. `trace` is the
+    /// trace id of the request, or 0.
+    pub async fn answer(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+        trace: u128,
+    ) -> Result<Option<Vec<u8>>, OverLimit> {
+        let parsed = parse_body(body);
+        let (calls, via) = match &parsed {
+            Ok(Body::Batch(requests)) => (requests.len(), CallVia::Batch),
+            _ => (1, CallVia::Http),
+        };
         let shared = BodyState {
             arrived: Instant::now(),
+            via: match caller.credential {
+                Credential::Script => CallVia::Script,
+                _ => via,
+            },
+            trace,
             answered: AtomicUsize::new(0),
             discovered: OnceLock::new(),
-        };
-        let parsed = parse_body(body);
-        let calls = if let Ok(Body::Batch(requests)) = &parsed {
-            requests.len()
-        } else {
-            1
         };
         self.admit(caller, calls, shared.arrived)?;
         Ok(match &parsed {
@@ -145,12 +161,19 @@ impl Calls {
         reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
-        let reply = self
+        let (reply, provider) = self
             .route(caller, method, Some(params), arrived, reports)
             .await;
-        let (outcome, took) = (outcome_of(&reply), arrived.elapsed());
-        running.finish(outcome, took);
-        self.stats.record(caller.user.id, outcome, took);
+        let (ending, took) = (Ending::of(&reply), arrived.elapsed());
+        running.finish(ending.outcome(), took);
+        self.stats.record(caller.user.id, ending.outcome(), took);
+        let call = CallFacts {
+            method,
+            params: Some(params),
+            via: CallVia::Mcp,
+            trace: 0,
+        };
+        self.record(caller, &call, provider.as_deref(), ending, took);
         reply
     }
 
@@ -173,14 +196,16 @@ impl Calls {
             }
         };
         let Some(id) = request.id else {
-            self.notify(caller, request);
+            self.notify(caller, request, shared);
             return None;
         };
         let mut out = Vec::new();
         let running = self.metrics.call_started();
-        let reply = if request.method == DISCOVER {
+        let is_discover = request.method == DISCOVER;
+        let (reply, provider) = if is_discover {
             let document = shared.discovered.get().map(|document| (**document).clone());
-            document.map(Reply::Result).ok_or(RpcError::Unavailable)
+            let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
+            (reply, None)
         } else {
             self.route(
                 caller,
@@ -191,24 +216,54 @@ impl Calls {
             )
             .await
         };
-        let outcome = match reply.and_then(|reply| within_budget(reply, shared)) {
-            Ok(Reply::Result(result)) => {
-                result_response(&mut out, &result, id);
-                CallOutcome::Ok
-            }
-            Ok(Reply::Error(error)) => {
-                error_response(&mut out, &error, Some(id));
-                CallOutcome::MethodError
-            }
-            Err(error) => {
-                out = refusal(&error, Some(id));
-                CallOutcome::of(&error)
-            }
-        };
+        let reply = reply.and_then(|reply| within_budget(reply, shared));
+        let ending = Ending::of(&reply);
+        match reply {
+            Ok(Reply::Result(result)) => result_response(&mut out, &result, id),
+            Ok(Reply::Error(error)) => error_response(&mut out, &error, Some(id)),
+            Err(error) => out = refusal(&error, Some(id)),
+        }
         let took = shared.arrived.elapsed();
-        running.finish(outcome, took);
-        self.stats.record(caller.user.id, outcome, took);
+        running.finish(ending.outcome(), took);
+        self.stats.record(caller.user.id, ending.outcome(), took);
+        // The server itself answers `rpc.discover`, so there is no method to record.
+        if !is_discover {
+            let call = CallFacts::of(request, shared);
+            self.record(caller, &call, provider.as_deref(), ending, took);
+        }
         Some(out)
+    }
+
+    /// Writes a call into the journal: of the method's owner, or of the caller if the caller sees no
+    /// such method. A caller cannot fill the journal of another user with names that do not exist.
+    fn record(
+        &self,
+        caller: &Caller,
+        call: &CallFacts<'_>,
+        provider: Option<&Provider>,
+        ending: Ending,
+        took: Duration,
+    ) {
+        if !self.journal.is_on() {
+            return;
+        }
+        let own = (caller.user.id, call.method);
+        let (owner, name) = match (provider, ending.outcome()) {
+            (None, CallOutcome::Unavailable) => self.resolve(caller, call.method).unwrap_or(own),
+            _ => own,
+        };
+        let target = CallTarget::Name { owner, name };
+        EndedCall {
+            caller: caller.user.id,
+            credential: caller.credential.in_journal(),
+            via: call.via,
+            target: provider.map_or(target, CallTarget::Provider),
+            ending,
+            took,
+            params: call.params,
+            trace: call.trace,
+        }
+        .record(&self.journal);
     }
 
     /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
@@ -219,6 +274,7 @@ impl Calls {
         }
     }
 
+    /// Returns the reply, and the provider that was tried last.
     async fn route(
         &self,
         caller: &Caller,
@@ -226,37 +282,46 @@ impl Calls {
         params: Option<&str>,
         arrived: Instant,
         reports: Option<&Reports>,
-    ) -> Result<Reply, RpcError> {
+    ) -> (Result<Reply, RpcError>, Option<Arc<Provider>>) {
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
             let provider = match self.pick(caller, method, &tried) {
                 Ok(provider) => provider,
-                Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
-                Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
+                Err(PickError::NotFound) => return (Err(RpcError::MethodNotFound), None),
+                Err(PickError::Unavailable) => return (Err(RpcError::Unavailable), None),
             };
             // Earlier attempts may have used up the time; the first attempt has all of it.
             if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
-                return Err(timed_out(&provider, false));
+                return (Err(timed_out(&provider, false)), Some(provider));
             }
-            match attempt(&provider, caller.user.id, params, arrived, reports).await? {
-                Some(reply) => return Ok(reply),
+            match attempt(&provider, caller.user.id, params, arrived, reports).await {
+                Ok(Some(reply)) => return (Ok(reply), Some(provider)),
+                Err(error) => return (Err(error), Some(provider)),
                 // Nothing was sent, so another provider may be tried. A sent call is never retried.
-                None => tried.push(provider),
+                Ok(None) => tried.push(provider),
             }
         }
     }
 
     /// Forwards a notification. Notifications have no answer, not even an error.
-    fn notify(&self, caller: &Caller, request: &Request<'_>) {
+    fn notify(&self, caller: &Caller, request: &Request<'_>, shared: &BodyState) {
         let mut tried = Vec::new();
+        let mut sent = None;
         while let Ok(provider) = self.pick(caller, &request.method, &tried) {
             if provider.notify(caller.user.id, request.params).is_ok() {
-                self.metrics.count(CallOutcome::Notification);
-                return;
+                sent = Some(provider);
+                break;
             }
             tried.push(provider);
         }
-        self.metrics.count(CallOutcome::NotificationDropped);
+        let outcome = match sent {
+            Some(_) => CallOutcome::Notification,
+            None => CallOutcome::NotificationDropped,
+        };
+        self.metrics.count(outcome);
+        let (call, ending) = (CallFacts::of(request, shared), Ending::unanswered(outcome));
+        let took = shared.arrived.elapsed();
+        self.record(caller, &call, sent.as_deref(), ending, took);
     }
 
     fn pick(
@@ -265,10 +330,33 @@ impl Calls {
         method: &str,
         tried: &[Arc<Provider>],
     ) -> Result<Arc<Provider>, PickError> {
-        let find_owner = |name: &str| self.directory.find_active_user(name);
-        let (owner, canonical) =
-            resolve(caller.user.id, method, find_owner).ok_or(PickError::NotFound)?;
+        let (owner, canonical) = self.resolve(caller, method).ok_or(PickError::NotFound)?;
         self.registry.pick(caller.viewer(), owner, canonical, tried)
+    }
+
+    /// The owner and the canonical name of a method.
+    fn resolve<'a>(&self, caller: &Caller, method: &'a str) -> Option<(UserId, &'a str)> {
+        let find_owner = |name: &str| self.directory.find_active_user(name);
+        resolve(caller.user.id, method, find_owner)
+    }
+}
+
+/// What the journal needs to know about a request.
+struct CallFacts<'a> {
+    method: &'a str,
+    params: Option<&'a str>,
+    via: CallVia,
+    trace: u128,
+}
+
+impl<'a> CallFacts<'a> {
+    fn of(request: &'a Request<'_>, shared: &BodyState) -> Self {
+        Self {
+            method: &request.method,
+            params: request.params,
+            via: shared.via,
+            trace: shared.trace,
+        }
     }
 }
 

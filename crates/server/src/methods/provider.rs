@@ -21,6 +21,8 @@ use crate::live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, 
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,
+    /// The canonical name of the method, shared with the rows of the call journal.
+    pub name: Arc<str>,
     /// The method's name in the method server.
     pub local_name: String,
     /// Identifies the registration; sent in call frames.

@@ -24,7 +24,7 @@ use crate::identity::{Directory, User};
 
 const EMIT: &str = "/api/events/emit";
 const SINKS: &str = "/api/event-sinks/";
-const STREAM: &str = "/api/events/stream";
+const STREAMS: [&str; 2] = ["/api/events/stream", "/api/calls/stream"];
 
 pub struct RunHost {
     pub store: Store,
@@ -110,7 +110,7 @@ impl RunHost {
             }
         };
         let uri = parse_path(&call.path).map_err(invalid)?;
-        if uri.path() == STREAM {
+        if STREAMS.contains(&uri.path()) {
             return Err(invalid("a script cannot follow a stream".to_owned()));
         }
         if self.event.is_some() && queues_events(uri.path()) {

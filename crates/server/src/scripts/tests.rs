@@ -61,6 +61,7 @@ pub(crate) fn options(folder: &Path, agent_program: PathBuf) -> Options {
         agent_program,
         events: EventOptions::default(),
         scripts: ScriptOptions::default(),
+        journal: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{StartError, open::OpenDatabase};
 use crate::{
     app::{App, Parts},
+    call_history::CallHistory,
     diagnostics::SelfCheck,
     events::{
         deliver::{
@@ -29,6 +30,7 @@ use crate::{
     fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
+    journal::Journal,
     lifecycle::Lifecycle,
     limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
     links::{Links, ZoneKeys},
@@ -64,6 +66,7 @@ struct Base {
     directory: Arc<Directory>,
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
     compute: FairPool,
     streams: Streams,
     hub: Hub,
@@ -114,6 +117,7 @@ pub fn assemble(
             data_folder: options.data_dir.clone(),
         },
         calls,
+        call_history: call_history(&base),
         discovery,
         spaces: spaces(&base, options, links.clone(), logs, local.clone()),
         links,
@@ -144,6 +148,7 @@ pub fn assemble(
         directory: base.directory,
         registry: base.registry,
         metrics: base.metrics,
+        journal: base.journal,
         compute: base.compute,
         stop_requested,
         shutdown: base.shutdown,
@@ -162,12 +167,15 @@ impl Base {
         identity: Identity,
         shutdown: CancellationToken,
     ) -> Self {
+        let (store, metrics) = (opened.store.clone(), Metrics::new());
+        let journal = Journal::new(store.clone(), metrics.clone(), options.journal);
         Self {
-            store: opened.store.clone(),
+            store,
+            journal: Arc::new(journal),
             directory: identity.directory().clone(),
             identity,
             registry: Arc::default(),
-            metrics: Metrics::new(),
+            metrics,
             compute: options.limits.compute_pool(),
             streams: Streams::new(options.quotas),
             hub: Hub::default(),
@@ -267,7 +275,18 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         openrpc: openrpc::OpenRpc { discovery },
         rate_limit: Arc::new(RateLimit::new(options.limits.calls_per_second)),
         stats: Arc::default(),
+        journal: base.journal.clone(),
     }
+}
+
+fn call_history(base: &Base) -> Arc<CallHistory> {
+    Arc::new(CallHistory {
+        store: base.store.clone(),
+        directory: base.directory.clone(),
+        journal: base.journal.clone(),
+        streams: base.streams.clone(),
+        shutdown: base.shutdown.clone(),
+    })
 }
 
 fn overview(base: &Base, calls: &Calls) -> Overview {
@@ -405,7 +424,7 @@ fn deliverers(
         webhook: guarded_web(options, &events.webhook_allow)?,
         quotas: options.quotas,
         server_event_bytes: events.server_bytes,
-        methods: MethodDelivery::new(base.registry.clone()),
+        methods: MethodDelivery::new(base.registry.clone(), base.journal.clone()),
         scripts,
         withheld: Default::default(),
         compute: base.compute.clone(),

@@ -44,6 +44,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/stats", |_| fixed("/api/stats?scope=server")),
     ("/api/methods", |_| fixed("/api/methods")),
     ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),
+    ("/api/calls", |_| fixed("/api/calls")),
     ("/api/events", |_| fixed("/api/events")),
     ("/api/events/{id}", |draft| event(draft, "")),
     ("/api/events/{id}/deliveries", |draft| event(draft, "/deliveries")),
@@ -69,6 +70,9 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/auth/state",
     "/mcp",
     "/api/events/stream",
+    "/api/calls/stream",
+    // Its ids are not part of the model; the list has the same rule.
+    "/api/calls/{id}",
     "/agent/link",
     // The steps of a browser before a question; every sequence sends it.
     "/authorize",
@@ -290,6 +294,11 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
         }
         "/api/events" | "/api/events/{id}" => {
             each("events", &|record| own(record) || all("view_audit"));
+        }
+        "/api/calls" => {
+            each("calls", &|record| {
+                own(record) || record["caller_id"] == id || all("view_audit")
+            });
         }
         "/api/tokens" => each("tokens", &|record| has_credential(model, caller, record)),
         "/api/auth/sessions" => each("sessions", &|record| has_credential(model, caller, record)),

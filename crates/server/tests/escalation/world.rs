@@ -291,6 +291,7 @@ fn options(folder: &Path) -> Options {
         agent_program: worker_program(),
         events: EventOptions::default(),
         scripts: ScriptOptions::default(),
+        journal: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

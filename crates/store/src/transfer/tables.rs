@@ -51,6 +51,8 @@ pub(super) const COPIED: &[&str] = &[
     "recovery_codes",
     "sources",
     "schedules",
+    "call_blocks",
+    "call_block_callers",
 ];
 
 /// Tables about the servers of a zone, and questions and sign-ins that are not answered yet. They start

@@ -3,6 +3,9 @@
 mod listen;
 mod tail;
 
+#[cfg(test)]
+pub use self::tail::EventSource;
+
 use clap::Subcommand;
 use svc_core::{EventId, SpaceId, pattern::Pattern};
 use svc_protocol::api::{EventQuery, EventRecord, Events, Space};

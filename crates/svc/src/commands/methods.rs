@@ -1,5 +1,6 @@
 //! `svc methods`: registers methods from inside a space, for publishers.
 
+mod compatibility;
 mod script;
 mod validate;
 
@@ -18,7 +19,7 @@ use svc_core::{
 };
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status},
-    registration_file::{FILE_BYTES_MAX, FileError, locate, parse},
+    registration_file::{FILE_BYTES_MAX, FileError, locate, parse, without_text},
 };
 
 use super::{
@@ -57,6 +58,10 @@ pub enum Command {
         /// Remove conflicting methods of your other spaces, instead of failing
         #[arg(long)]
         replace_conflicting: bool,
+        /// Register nothing if a change breaks callers: a removed method, a new required param, a
+        /// removed member of the result. A script is run twice, first to compare its methods
+        #[arg(long)]
+        strict: bool,
         /// Do not list the methods
         #[arg(long, hide = true)]
         quiet: bool,
@@ -95,8 +100,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Register {
             file,
             replace_conflicting,
+            strict,
             quiet,
-        } => register(shell, &file, replace_conflicting, quiet).await,
+        } => register(shell, &file, replace_conflicting, strict, quiet).await,
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
         Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
         Command::Schema => shell.output.data(&file_schema()),
@@ -206,12 +212,13 @@ async fn register(
     shell: &Shell,
     file: &Path,
     replace_conflicting: bool,
+    is_strict: bool,
     is_quiet: bool,
 ) -> Outcome {
     let registered = if is_script(file) {
-        register_script(shell, file, replace_conflicting).await?
+        register_script(shell, file, replace_conflicting, is_strict).await?
     } else {
-        register_toml(shell, file, replace_conflicting).await?
+        register_toml(shell, file, replace_conflicting, is_strict).await?
     };
     warn(&registered.warnings);
     if is_quiet {
@@ -227,12 +234,28 @@ async fn register_script(
     shell: &Shell,
     file: &Path,
     replace_conflicting: bool,
+    is_strict: bool,
 ) -> Result<Registered, Failure> {
     let script = script::read(shell, file)?;
     // Report file errors before "no agent found".
     let agent = context::find_agent(&shell.environment)?;
     // Without a link, the script's `register()` fails.
-    context::wait_for_link(&agent).await;
+    let status = context::wait_for_link(&agent).await;
+    if is_strict {
+        let status = status.ok_or_else(not_linked)?;
+        let names = names_of(Some(&status))?;
+        let recorded = on_plain_thread(|| script::record(shell, &script, &names))?;
+        let checked = recorded
+            .registration
+            .clone()
+            .check(&names.space, &names.owner);
+        let name = &script.source.file;
+        let mut methods = checked
+            .map_err(|violations| report_file_errors(name, &without_text(name, &violations)))?
+            .methods;
+        recorded.retain(&mut methods);
+        compatibility::check(agent.api(), &status, &methods, is_strict).await?;
+    }
     on_plain_thread(|| script::register(shell, &script, replace_conflicting))
 }
 
@@ -240,6 +263,7 @@ async fn register_toml(
     shell: &Shell,
     file: &Path,
     replace_conflicting: bool,
+    is_strict: bool,
 ) -> Result<Registered, Failure> {
     let source = Source::read(shell, file)?;
     // Report file errors before "no agent found".
@@ -248,16 +272,38 @@ async fn register_toml(
         Ok(agent) => context::wait_for_link(agent).await,
         Err(_) => None,
     };
-    let names = status.and_then(|status| Some((status.space?, status.owner?)));
-    let (space, owner) = names.unwrap_or((ANY_SPACE.to_owned(), ANY_OWNER.to_owned()));
-    source.check(source.parse()?, &Names::parse(&space, &owner)?)?;
+    let checked = source.check(source.parse()?, &names_of(status.as_ref())?)?;
+    let agent = agent?;
+    match status {
+        Some(status) => {
+            compatibility::check(agent.api(), &status, &checked.methods, is_strict).await?;
+        }
+        None if is_strict => return Err(not_linked()),
+        None => {}
+    }
     let body = RegisterFile {
         path: source.path.display().to_string(),
         text: Some(source.text),
         registration: None,
         replace_conflicting,
     };
-    agent?.register(&body).await.map_err(script::refused)
+    agent.register(&body).await.map_err(script::refused)
+}
+
+/// The names of the agent's space and its owner, if they are known.
+fn names_of(status: Option<&Status>) -> Result<Names, Failure> {
+    let names =
+        status.and_then(|status| Some((status.space.as_deref()?, status.owner.as_deref()?)));
+    let (space, owner) = names.unwrap_or((ANY_SPACE, ANY_OWNER));
+    Names::parse(space, owner)
+}
+
+fn not_linked() -> Failure {
+    Failure::new(
+        Exit::Unreachable,
+        "the agent is not linked, so nothing can be compared",
+    )
+    .hint("svc agent status")
 }
 
 async fn unregister(shell: &Shell, local_name: Option<&str>) -> Outcome {

@@ -17,8 +17,8 @@ use svc_client::Target;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
-    EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
-    StartError, TlsFiles, bootstrap::sign_in_link_of, events::lanes::Slots,
+    EventOptions, JournalOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server,
+    SharedDatabase, StartError, TlsFiles, bootstrap::sign_in_link_of, events::lanes::Slots,
     identity::PasswordLogin, oauth::OAuthPolicy, oidc::OidcPolicy, web::Web,
 };
 use svc_store::DatabaseUrl;
@@ -209,6 +209,11 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         agent_program: runtime::own_program()?,
         events: events(shell, config),
         scripts: scripts(&config.scripts),
+        journal: JournalOptions {
+            enabled: config.journal.enabled,
+            rows_per_owner: config.journal.rows_per_owner,
+            keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
+        },
         oauth: oauth(&config.oauth),
         oidc: OidcPolicy {
             allow: config.oidc.allow.clone(),

@@ -4,6 +4,7 @@ mod budget;
 mod depth;
 mod errors;
 mod fairness;
+mod journal;
 mod requests;
 mod responses;
 mod stats;

@@ -8,7 +8,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
+use svc_core::{
+    EventId, Permissions, UserId, event::Event, journal::CallVia, pattern::Pattern,
+    visibility::Viewer,
+};
 use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
 use svc_store::{
     StoreError, Tx,
@@ -19,9 +22,11 @@ use svc_store::{
 use super::{Deliverers, RenderError, RenderPurpose};
 use crate::{
     events::lanes::{AttemptDetail, AttemptResult},
+    journal::Journal,
     live::Availability,
     methods::{
         calls::{Reply, attempt},
+        ended_call::{CallTarget, EndedCall, Ending},
         provider::Provider,
         registry::{PickError, Registry},
     },
@@ -32,6 +37,7 @@ const OUTPUT_MAX: usize = 16 * 1024;
 
 pub struct MethodDelivery {
     registry: Arc<Registry>,
+    journal: Arc<Journal>,
     /// Providers that failed the current event of a method, so that the next attempt uses another
     /// one if possible. One entry per method, because a method has one delivery in flight.
     failed: Mutex<FailedProviders<Provider>>,
@@ -82,9 +88,10 @@ impl<P> FailedProviders<P> {
 }
 
 impl MethodDelivery {
-    pub fn new(registry: Arc<Registry>) -> Self {
+    pub fn new(registry: Arc<Registry>, journal: Arc<Journal>) -> Self {
         Self {
             registry,
+            journal,
             failed: Mutex::new(FailedProviders::new()),
         }
     }
@@ -113,15 +120,23 @@ impl MethodDelivery {
                 }
             };
             let now = tokio::time::Instant::now();
-            match attempt(&provider, owner, Some(params), now, None).await {
-                Ok(Some(Reply::Result(result))) => {
+            let outcome = match attempt(&provider, owner, Some(params), now, None).await {
+                Ok(Some(reply)) => Ok(reply),
+                Ok(None) => {
+                    unsent.push(provider);
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            self.record(owner, &provider, params, Ending::of(&outcome), now);
+            match outcome {
+                Ok(Reply::Result(result)) => {
                     return AttemptResult::Delivered(detail(began, None, Some(&result)));
                 }
-                Ok(Some(Reply::Error(error))) => {
+                Ok(Reply::Error(error)) => {
                     failed.push(provider);
                     break ("the method returned an error".to_owned(), Some(error));
                 }
-                Ok(None) => unsent.push(provider),
                 Err(error) => {
                     failed.push(provider);
                     break (error.message().to_owned(), None);
@@ -131,6 +146,28 @@ impl MethodDelivery {
         self.failed.lock().insert(key, event, &failed);
         let (error, output) = error;
         AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
+    }
+
+    /// Writes the call into the journal. The owner of the method is the caller.
+    fn record(
+        &self,
+        owner: UserId,
+        provider: &Provider,
+        params: &str,
+        ending: Ending,
+        began: tokio::time::Instant,
+    ) {
+        EndedCall {
+            caller: owner,
+            credential: None,
+            via: CallVia::Event,
+            target: CallTarget::Provider(provider),
+            ending,
+            took: began.elapsed(),
+            params: Some(params),
+            trace: 0,
+        }
+        .record(&self.journal);
     }
 
     fn pick(

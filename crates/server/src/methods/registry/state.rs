@@ -105,6 +105,7 @@ impl State {
             let in_flight = counters.get(&definition.name).cloned().unwrap_or_default();
             let provider = Provider {
                 space: Arc::clone(space),
+                name: definition.name.as_str().into(),
                 prefix: Provider::prefix(local_name),
                 local_name: local_name.clone(),
                 generation: publication.generation,

@@ -9,12 +9,12 @@ use svc_client::{Client, Policy, Target};
 use svc_core::event::default_body;
 use svc_protocol::api::EventRecord;
 
-use super::{
-    parse_patterns,
-    tail::{POLICY, Tail},
-};
+use super::{parse_patterns, tail::EventSource};
 use crate::{
-    commands::Shell,
+    commands::{
+        Shell,
+        tail::{POLICY, Tail},
+    },
     exit::{Exit, Failure, Outcome},
     output::{Format, clean},
 };
@@ -40,7 +40,7 @@ pub struct Args {
 pub async fn run(shell: &Shell, args: &Args) -> Outcome {
     let receiver = Receiver::new(&args.forward_to)?;
     let client = shell.client()?;
-    let mut tail = Tail::open(&client, args.pattern.as_deref(), POLICY).await?;
+    let mut tail = Tail::open(&client, EventSource(args.pattern.as_deref()), POLICY).await?;
     loop {
         let event = tail.next().await?;
         let forwarded = receiver.forward(&event).await;

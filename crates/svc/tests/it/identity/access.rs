@@ -126,6 +126,9 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/stats",                    "1111 33 oo o o"),
     ("GET",    "/api/methods",                  "1111 o3 oo o o"),
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),
+    ("GET",    "/api/calls",                    "1111 33 oo o o"),
+    ("GET",    "/api/calls/stream",             "1111 33 oo o o"),
+    ("GET",    "/api/calls/{id}",               "1111 33 oo o o"),
     ("GET",    "/api/openrpc.json",             "1111 33 oo o o"),
     ("POST",   "/mcp",                          "1111 3o 3o 3 o"),
     ("GET",    "/mcp",                          "1111 3o 3o 3 o"), // a foreign read is rejected too

@@ -26,6 +26,7 @@ async fn s4_3_help() {
           agent        Start, inspect and stop a space's agent
           methods      Publish methods from a space
           method       Find methods and call them
+          calls        List recorded calls, and follow new ones
           event        Emit a custom event and print its id
           events       List past events, and follow new ones
           run-script   Run a Python script, or serve methods with one; needs no installed Python

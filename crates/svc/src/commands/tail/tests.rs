@@ -9,6 +9,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::*;
+use crate::commands::events::EventSource;
 
 const SHORT: TailPolicy = TailPolicy {
     silence_max: Duration::from_millis(200),
@@ -76,7 +77,7 @@ async fn a_lost_stream_is_opened_again_and_only_a_refusal_ends_it() {
         (refusal, false),
     ])
     .await;
-    let mut tail = Tail::open(&client, Some("a.*"), SHORT)
+    let mut tail = Tail::open(&client, EventSource(Some("a.*")), SHORT)
         .await
         .expect("opens");
     for expected in ["a.one", "a.two", "a.three"] {
@@ -89,6 +90,6 @@ async fn a_lost_stream_is_opened_again_and_only_a_refusal_ends_it() {
 #[tokio::test]
 async fn a_stream_that_cannot_be_opened_at_all_is_a_failure() {
     let client = Client::new(Target::parse("http://127.0.0.1:1", None).expect("an address"));
-    let failure = Tail::open(&client, None, SHORT).await.err();
+    let failure = Tail::open(&client, EventSource(None), SHORT).await.err();
     assert_eq!(failure.expect("no server there").exit, Exit::Unreachable);
 }

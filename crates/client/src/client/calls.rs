@@ -1,0 +1,34 @@
+//! Requests about the call journal.
+
+use http::{HeaderMap, HeaderValue, header};
+use svc_core::Id;
+use svc_protocol::api;
+
+use super::{
+    Client,
+    query::{page_path, with_query},
+};
+use crate::{error::Error, sse::EventStream};
+
+impl Client {
+    /// One page of calls, newest first.
+    pub async fn recorded_calls(
+        &self,
+        page: &api::PageQuery,
+        query: &api::CallQuery,
+    ) -> Result<api::Calls, Error> {
+        self.get(&page_path(api::CALLS_PATH, page, query)).await
+    }
+
+    pub async fn recorded_call(&self, id: Id) -> Result<api::Call, Error> {
+        self.get(&format!("{}/{id}", api::CALLS_PATH)).await
+    }
+
+    /// A stream of new calls.
+    pub async fn recorded_call_stream(&self, query: &api::CallQuery) -> Result<EventStream, Error> {
+        let accept = HeaderValue::from_static("text/event-stream");
+        let headers = HeaderMap::from_iter([(header::ACCEPT, accept)]);
+        let path = with_query(&format!("{}/stream", api::CALLS_PATH), query);
+        self.open_stream(&path, headers).await
+    }
+}

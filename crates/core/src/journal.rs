@@ -1,0 +1,170 @@
+//! The call journal: one row for each call, and how rows are packed into blocks.
+//!
+//! A block holds rows of one owner of methods. It is written as a whole and never changed, so that a
+//! row costs a few bytes and no statement of its own.
+
+mod block;
+mod bytes;
+mod tiers;
+
+#[cfg(test)]
+mod tests;
+
+pub use block::{BlockError, decode, encode};
+pub use tiers::{BLOCK_ROWS_MAX, MERGED_BLOCKS, choose_merge};
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::{
+    id::{Id, SpaceId, UserId},
+    text_enum::text_enum,
+    timestamp::Timestamp,
+};
+
+/// The maximum bytes of a method's name in a row. Names of methods that exist are shorter; a caller
+/// may send any name.
+pub const METHOD_BYTES_MAX: usize = 256;
+
+text_enum! {
+    /// How a call reached the server.
+    CallVia {
+        /// A single request at the call endpoint.
+        Http = "http",
+        /// One of several requests in a batch.
+        Batch = "batch",
+        /// A tool call over MCP.
+        Mcp = "mcp",
+        /// A subscribed method that got an event.
+        Event = "event",
+        /// A script that the server runs.
+        Script = "script",
+    }
+}
+
+text_enum! {
+    /// How a call ended.
+    CallEnd {
+        Ok = "ok",
+        /// The method server returned an error.
+        MethodError = "method_error",
+        /// The method does not exist, or the caller does not see it.
+        NotFound = "not_found",
+        Unavailable = "unavailable",
+        TimedOut = "timeout",
+        Interrupted = "interrupted",
+        /// A request without an id. It has no answer.
+        Notification = "notification",
+        /// A notification that no space could take.
+        NotificationDropped = "notification_dropped",
+    }
+}
+
+text_enum! {
+    /// The kind of credential that a caller used.
+    CallCredentialKind {
+        Token = "token",
+        Session = "session",
+        App = "app",
+        Agent = "agent",
+        Script = "script",
+    }
+}
+
+/// The credential of a call: never its secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CallCredential {
+    pub kind: CallCredentialKind,
+    /// The token, session, grant or space. Nil for a script, which has no credential of its own.
+    pub id: Uuid,
+}
+
+/// One call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallRow {
+    /// When the call ended.
+    pub at: Timestamp,
+    /// Counts the rows of a server process; less than 2⁴².
+    pub number: u64,
+    /// Drawn at random by each server process, so that the ids of two servers differ.
+    pub process: u32,
+    pub caller: UserId,
+    /// `None` for a call that delivers an event.
+    pub credential: Option<CallCredential>,
+    pub via: CallVia,
+    /// The canonical name; for a method that was not found, the name that the caller sent.
+    pub method: Arc<str>,
+    /// The space that got the call.
+    pub space: Option<SpaceId>,
+    pub end: CallEnd,
+    /// The error code of JSON-RPC; 0 without an error.
+    pub code: i32,
+    pub duration_us: u32,
+    pub params_bytes: u32,
+    pub result_bytes: u32,
+    /// The trace id of the request's `traceparent`; 0 without one.
+    pub trace: u128,
+}
+
+/// The bits of `number` in an id.
+const NUMBER_BITS: u32 = 42;
+
+impl CallRow {
+    /// A UUIDv7 that is made of the time, the number and the process. Ids of one process have the
+    /// order of its rows.
+    pub fn id(&self) -> Id {
+        let tail = u128::from(self.number & ((1 << NUMBER_BITS) - 1)) << 32;
+        call_id(self.at, tail | u128::from(self.process))
+    }
+}
+
+/// The least id of a call that ended at this time.
+pub fn first_id_at(at: Timestamp) -> Id {
+    call_id(at, 0)
+}
+
+/// A UUIDv7 of a time and 74 further bits.
+fn call_id(at: Timestamp, tail: u128) -> Id {
+    let millis = u128::from(at.0.clamp(0, (1 << 48) - 1).unsigned_abs());
+    let high = (tail >> 62) & 0xfff;
+    let low = tail & ((1 << 62) - 1);
+    Id(Uuid::from_u128(
+        millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low,
+    ))
+}
+
+/// The time in the id of a call.
+pub fn time_of(id: Id) -> Timestamp {
+    Timestamp(i64::try_from(id.0.as_u128() >> 80).expect("48 bits fit"))
+}
+
+/// Shortens the name of a method that a caller sent.
+pub fn short_name(name: &str) -> &str {
+    let mut end = name.len().min(METHOD_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+/// The trace id of a W3C `traceparent`; `None` if the header is not valid.
+pub fn trace_id(traceparent: &str) -> Option<u128> {
+    let mut parts = traceparent.split('-');
+    let (version, trace, parent, flags) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let is_hex = |text: &str, digits: usize| {
+        let is_lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        text.len() == digits && text.bytes().all(is_lower_hex)
+    };
+    // Later versions may add parts; version `ff` is not valid.
+    let is_complete = parts.next().is_none() || version != "00";
+    let is_valid = is_hex(version, 2)
+        && version != "ff"
+        && is_hex(trace, 32)
+        && is_hex(parent, 16)
+        && is_hex(flags, 2)
+        && parent.bytes().any(|byte| byte != b'0');
+    let id = u128::from_str_radix(trace, 16).ok()?;
+    (is_valid && is_complete && id != 0).then_some(id)
+}

@@ -1,0 +1,41 @@
+//! Which blocks of an owner are merged, so that a page reads few blocks.
+
+/// The maximum rows of a block that is written or merged.
+pub const BLOCK_ROWS_MAX: usize = 4_096;
+/// The number of blocks that are merged at a time. A row is then rewritten at most four times.
+pub const MERGED_BLOCKS: usize = 8;
+
+/// The tier of a block by its rows. Blocks of the last tier are not merged.
+fn tier(rows: usize) -> usize {
+    match rows {
+        0..64 => 0,
+        64..512 => 1,
+        512..BLOCK_ROWS_MAX => 2,
+        _ => 3,
+    }
+}
+
+/// Chooses the blocks to merge, as positions in `rows`, which has the rows of each block, oldest
+/// first. Returns the oldest blocks of the lowest tier that has enough of them.
+pub fn choose_merge(rows: &[usize]) -> Vec<usize> {
+    for wanted in 0..3 {
+        let of_tier = rows.iter().enumerate();
+        let of_tier = of_tier.filter(|(_, rows)| tier(**rows) == wanted);
+        let positions: Vec<_> = of_tier.map(|(position, _)| position).collect();
+        if positions.len() < MERGED_BLOCKS {
+            continue;
+        }
+        let mut total = 0;
+        let fitting = positions.into_iter().take(MERGED_BLOCKS);
+        let fitting: Vec<_> = fitting
+            .take_while(|position| {
+                total += rows[*position];
+                total <= 2 * BLOCK_ROWS_MAX
+            })
+            .collect();
+        if fitting.len() > 1 {
+            return fitting;
+        }
+    }
+    Vec::new()
+}

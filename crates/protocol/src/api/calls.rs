@@ -1,0 +1,88 @@
+//! Bodies of `/api/calls`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use svc_core::{
+    Id, SpaceId, SpaceName, Timestamp, UserId, UserName,
+    journal::{CallCredentialKind, CallEnd, CallVia},
+};
+
+/// Path of the call journal.
+pub const CALLS_PATH: &str = "/api/calls";
+
+/// A call in the journal.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Call {
+    pub id: Id,
+    /// When the call ended.
+    pub at: Timestamp,
+    pub caller_id: UserId,
+    /// Null if the user was deleted.
+    pub caller: Option<UserName>,
+    /// Only the caller and users with `view_audit` see it. Null for a call that delivers an event.
+    pub credential: Option<CallCredential>,
+    pub via: CallVia,
+    /// The name without `user.<owner>.`; for a method that was not found, the name that was called.
+    pub method: String,
+    /// The owner of the method; for a method that was not found, the caller.
+    pub owner_id: UserId,
+    pub owner: Option<UserName>,
+    /// Only the owner and users with `view_audit` see it. Null if no space got the call.
+    pub space_id: Option<SpaceId>,
+    pub space: Option<SpaceName>,
+    pub outcome: CallEnd,
+    /// The error code of JSON-RPC; null without an error.
+    pub code: Option<i32>,
+    /// From the arrival of the request to the answer.
+    pub duration_ms: f64,
+    pub params_bytes: u32,
+    pub result_bytes: u32,
+    /// From the header `traceparent` of the request.
+    pub trace_id: Option<String>,
+}
+
+/// The credential of a call. The journal never has the secret of a credential.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallCredential {
+    pub kind: CallCredentialKind,
+    /// The id of the token or session, of the app's grant, or of the agent's space; null for a script.
+    pub id: Option<Id>,
+}
+
+/// `GET /api/calls`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Calls {
+    /// Newest first.
+    pub calls: Vec<Call>,
+    /// A page may have fewer calls than `limit`, or none, and still have a next page.
+    pub next_cursor: Option<String>,
+    /// Calls that are missing because this server could not write them in time, since its start: those
+    /// of your methods, or with `view_audit` all.
+    pub dropped: u64,
+    /// Whether too many owners have calls at the same time to read all; add a filter.
+    #[serde(default)]
+    pub incomplete: bool,
+}
+
+/// Query parameters of `GET /api/calls`. A call must match all that are given.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CallQuery {
+    /// A method's name, with or without `user.<owner>.`.
+    pub method: Option<String>,
+    /// The name or id of the user who called.
+    pub caller: Option<String>,
+    /// The name or id of the methods' owner.
+    pub owner: Option<String>,
+    /// The space that got the call; only for the owner and users with `view_audit`.
+    pub space_id: Option<SpaceId>,
+    pub outcome: Option<CallEnd>,
+    /// The error code of JSON-RPC.
+    pub code: Option<i32>,
+    pub via: Option<CallVia>,
+    /// Inclusive.
+    pub since: Option<Timestamp>,
+    /// Inclusive.
+    pub until: Option<Timestamp>,
+    /// Only calls that took at least this many milliseconds.
+    pub min_duration_ms: Option<u32>,
+}

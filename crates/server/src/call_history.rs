@@ -1,0 +1,179 @@
+//! Reads the call journal: lists, single calls and streams of new calls. [`access`] decides who sees
+//! what.
+
+mod access;
+mod stream;
+
+pub use stream::{CallStream, CallStreamItem};
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use svc_core::{Id, SpaceId, SpaceName, UserId, quota::QuotaExceeded, visibility::resolve};
+use svc_protocol::api::{Call, CallQuery, Calls};
+use svc_store::{
+    PageRequest, Store, StoreError, Tx,
+    calls::{self, CallFilter, CallPage, FoundCall},
+    spaces,
+};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use self::access::{reach, show};
+use crate::{
+    identity::{Caller, Directory},
+    journal::Journal,
+    streams::Streams,
+};
+
+/// The start of the visible name of another user's method.
+const USER_PREFIX: &str = "user.";
+
+pub struct CallHistory {
+    pub store: Store,
+    pub directory: Arc<Directory>,
+    pub journal: Arc<Journal>,
+    /// Counts open streams.
+    pub streams: Streams,
+    /// Cancelled when the server stops; ends every stream.
+    pub shutdown: CancellationToken,
+}
+
+#[derive(Debug, Error)]
+pub enum CallHistoryError {
+    #[error("call `{0}` does not exist, is past its retention, or is not written yet")]
+    NotFound(Id),
+    #[error(transparent)]
+    TooManyStreams(#[from] QuotaExceeded),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl CallHistory {
+    /// Newest first.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        query: CallQuery,
+        page: PageRequest,
+    ) -> Result<Calls, CallHistoryError> {
+        let dropped = self.journal.count_dropped(match reach(caller) {
+            calls::Reach::All => None,
+            calls::Reach::Of(user) => Some(user),
+        });
+        let found = match self.filter(caller, query) {
+            Some(filter) => self.read(caller, filter, page).await?,
+            None => FoundPage::default(),
+        };
+        Ok(Calls {
+            calls: found.calls,
+            next_cursor: found.next_cursor,
+            dropped,
+            incomplete: found.incomplete,
+        })
+    }
+
+    pub async fn get(&self, caller: &Caller, id: Id) -> Result<Call, CallHistoryError> {
+        let reach = reach(caller);
+        let read = move |tx: &mut Tx<'_>| {
+            let found = calls::find(tx, reach, id)?;
+            let names = space_names(tx, found.iter())?;
+            Ok(found.map(|found| (found, names)))
+        };
+        let found = self.store.read_list(caller.user.id, read).await?;
+        let (found, names) = found.ok_or(CallHistoryError::NotFound(id))?;
+        Ok(show(caller, &self.directory, &names, &found))
+    }
+
+    async fn read(
+        &self,
+        caller: &Caller,
+        filter: CallFilter,
+        page: PageRequest,
+    ) -> Result<FoundPage, StoreError> {
+        let reach = reach(caller);
+        let read = move |tx: &mut Tx<'_>| {
+            let page = calls::list(tx, reach, &filter, page)?;
+            let names = space_names(tx, page.calls.iter())?;
+            Ok((page, names))
+        };
+        let (page, names) = self.store.read_list(caller.user.id, read).await?;
+        let CallPage {
+            calls,
+            next_cursor,
+            incomplete,
+        } = page;
+        let show = |call: &FoundCall| show(caller, &self.directory, &names, call);
+        Ok(FoundPage {
+            calls: calls.iter().map(show).collect(),
+            next_cursor,
+            incomplete,
+        })
+    }
+
+    /// `None` if no call can match, because a user of the query does not exist.
+    fn filter(&self, caller: &Caller, query: CallQuery) -> Option<CallFilter> {
+        let user = |reference: Option<String>| match reference {
+            Some(reference) => self.find_user(&reference).map(Some),
+            None => Some(None),
+        };
+        let mut owner = user(query.owner)?;
+        let mut method = query.method;
+        if let Some(name) = method.as_ref().filter(|name| name.starts_with(USER_PREFIX)) {
+            let find_owner = |name: &str| self.directory.find_active_user(name);
+            // Calls of a name that does not exist have the name as it was sent.
+            if let Some((found, canonical)) = resolve(caller.user.id, name, find_owner)
+                && found != caller.user.id
+            {
+                (owner, method) = (owner.or(Some(found)), Some(canonical.to_owned()));
+            }
+        }
+        Some(CallFilter {
+            id: None,
+            owner,
+            caller: user(query.caller)?,
+            method,
+            space: query.space_id,
+            end: query.outcome,
+            code: query.code,
+            via: query.via,
+            since: query.since,
+            until: query.until,
+            duration_us_min: query.min_duration_ms.map(|ms| ms.saturating_mul(1_000)),
+        })
+    }
+
+    /// A user by name or id.
+    fn find_user(&self, reference: &str) -> Option<UserId> {
+        match reference.parse() {
+            Ok(id) => Some(id),
+            Err(_) => Some(self.directory.find_user_by_name(reference)?.id),
+        }
+    }
+}
+
+#[derive(Default)]
+struct FoundPage {
+    calls: Vec<Call>,
+    next_cursor: Option<String>,
+    incomplete: bool,
+}
+
+type SpaceNames = HashMap<SpaceId, SpaceName>;
+
+/// The current names of the spaces of calls.
+fn space_names<'a>(
+    tx: &mut Tx<'_>,
+    calls: impl Iterator<Item = &'a FoundCall>,
+) -> Result<SpaceNames, StoreError> {
+    let mut names = SpaceNames::new();
+    let spaces: HashSet<_> = calls.filter_map(|call| call.row.space).collect();
+    for space in spaces {
+        if let Some(row) = spaces::find(tx, space)? {
+            names.insert(space, row.name);
+        }
+    }
+    Ok(names)
+}

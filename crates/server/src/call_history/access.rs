@@ -1,0 +1,63 @@
+//! Who sees which calls, and which of their fields. No other code decides this.
+//!
+//! | Reader | Calls | Without |
+//! |---|---|---|
+//! | the caller | their own | the space |
+//! | the owner of the method | of their methods | the credential of the caller |
+//! | a user with `view_audit` | all | |
+
+use svc_core::{Id, Permission, UserId, journal::CallRow};
+use svc_protocol::api::{Call, CallCredential};
+use svc_store::calls::{FoundCall, Reach};
+
+use super::SpaceNames;
+use crate::identity::{Caller, Directory};
+
+/// The calls that a reader finds.
+pub(super) fn reach(reader: &Caller) -> Reach {
+    match reader.may(Permission::ViewAudit) {
+        true => Reach::All,
+        false => Reach::Of(reader.user.id),
+    }
+}
+
+/// A call as the reader sees it.
+pub(super) fn show(
+    reader: &Caller,
+    directory: &Directory,
+    spaces: &SpaceNames,
+    call: &FoundCall,
+) -> Call {
+    let FoundCall { owner, row } = call;
+    let sees_all = reader.may(Permission::ViewAudit);
+    let sees_credential = sees_all || row.caller == reader.user.id;
+    let space_id = row.space.filter(|_| sees_all || *owner == reader.user.id);
+    let credential = row.credential.filter(|_| sees_credential);
+    let name = |user: UserId| directory.find_user(user).map(|user| user.name.clone());
+    Call {
+        id: row.id(),
+        at: row.at,
+        caller_id: row.caller,
+        caller: name(row.caller),
+        credential: credential.map(|credential| CallCredential {
+            kind: credential.kind,
+            id: Some(Id(credential.id)).filter(|id| *id != Id::NIL),
+        }),
+        via: row.via,
+        method: row.method.to_string(),
+        owner_id: *owner,
+        owner: name(*owner),
+        space_id,
+        space: space_id.and_then(|id| spaces.get(&id).cloned()),
+        outcome: row.end,
+        code: Some(row.code).filter(|code| *code != 0),
+        duration_ms: duration_ms(row),
+        params_bytes: row.params_bytes,
+        result_bytes: row.result_bytes,
+        trace_id: (row.trace != 0).then(|| format!("{:032x}", row.trace)),
+    }
+}
+
+fn duration_ms(row: &CallRow) -> f64 {
+    f64::from(row.duration_us) / 1_000.0
+}

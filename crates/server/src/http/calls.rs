@@ -1,0 +1,53 @@
+//! `/api/calls`: the call journal.
+
+use axum::response::sse::Event as Line;
+use futures_util::stream;
+use svc_core::Id;
+use svc_protocol::api::{Call, CallQuery, Calls};
+use svc_store::PageRequest;
+
+use super::{
+    error::ApiResult,
+    event_stream::{EventStream, event_stream},
+    extract::{Json, PathId, Query},
+};
+use crate::{app::App, call_history::CallStreamItem, identity::Caller};
+
+pub async fn list(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CallQuery>,
+    page: PageRequest,
+) -> ApiResult<Json<Calls>> {
+    Ok(Json(app.call_history.list(&caller, query, page).await?))
+}
+
+pub async fn get(app: App, caller: Caller, PathId(id): PathId<Id>) -> ApiResult<Json<Call>> {
+    Ok(Json(app.call_history.get(&caller, id).await?))
+}
+
+pub async fn stream(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CallQuery>,
+) -> ApiResult<EventStream> {
+    let calls = app.call_history.stream(caller, query)?;
+    let lines = stream::unfold(calls, async |mut calls| {
+        let item = calls.next().await?;
+        Some((line(&item), calls))
+    });
+    Ok(event_stream(lines))
+}
+
+fn line(item: &CallStreamItem) -> Line {
+    match item {
+        CallStreamItem::Call(call) => {
+            let json = serde_json::to_string(call).expect("a call is always JSON");
+            Line::default()
+                .id(call.id.to_string())
+                .event("call")
+                .data(json)
+        }
+        CallStreamItem::Lagged => Line::default().event("lagged").data("{}"),
+    }
+}

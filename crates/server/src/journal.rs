@@ -1,0 +1,122 @@
+//! The call journal: gathers a row for each call in memory, and writes the rows in groups.
+//!
+//! Recording a call is one push under a lock, and never waits. A kill loses the rows that were not
+//! written yet. `call_history` reads the journal.
+
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use svc_core::{UserId, journal::CallRow};
+use svc_store::Store;
+use tokio::sync::Notify;
+
+use crate::{metrics::Metrics, random_key::RandomKeyMap};
+
+/// Rows of all owners that may wait.
+const WAITING_MAX: usize = 65_536;
+/// Rows of one owner that may wait. A flood of one owner leaves room for the others.
+const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
+/// Rows of one owner that are written without waiting for the next second.
+const WRITE_AT: usize = 4_096;
+
+#[derive(Clone, Copy, Debug)]
+pub struct JournalOptions {
+    pub enabled: bool,
+    /// Rows that are kept for each owner of methods.
+    pub rows_per_owner: u64,
+    /// How long rows are kept.
+    pub keep: Duration,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            rows_per_owner: 100_000,
+            keep: Duration::from_secs(7 * 24 * 60 * 60),
+        }
+    }
+}
+
+pub struct Journal {
+    store: Store,
+    metrics: Arc<Metrics>,
+    options: JournalOptions,
+    /// Part of the ids of this process's rows.
+    process: u32,
+    waiting: Mutex<Waiting>,
+    /// Notified when many rows of one owner wait.
+    many: Notify,
+    /// Lets one task write at a time, so that maintenance sees the blocks of the last write.
+    writing: tokio::sync::Mutex<writer::WriterState>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    rows: RandomKeyMap<UserId, Vec<CallRow>>,
+    total: usize,
+    /// Counts the rows of this process.
+    number: u64,
+    /// Rows that were dropped since the start of this process, by owner.
+    dropped: HashMap<UserId, u64>,
+}
+
+impl Journal {
+    pub fn new(store: Store, metrics: Arc<Metrics>, options: JournalOptions) -> Self {
+        // The last bits of a UUIDv7 are random.
+        let process = uuid::Uuid::now_v7().as_u128();
+        Self {
+            store,
+            metrics,
+            options,
+            process: u32::try_from(process & 0xffff_ffff).expect("32 bits fit"),
+            waiting: Mutex::default(),
+            many: Notify::new(),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Whether calls are recorded.
+    pub fn is_on(&self) -> bool {
+        self.options.enabled
+    }
+
+    /// Records a call of an owner's method. Gives the row its number.
+    pub fn record(&self, owner: UserId, mut row: CallRow) {
+        if !self.is_on() {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        waiting.number += 1;
+        (row.number, row.process) = (waiting.number, self.process);
+        let is_full = waiting.total >= WAITING_MAX;
+        let rows = waiting.rows.entry(owner).or_default();
+        let count = rows.len();
+        if is_full || count >= WAITING_OF_OWNER_MAX {
+            *waiting.dropped.entry(owner).or_default() += 1;
+            drop(waiting);
+            self.metrics.journal.count_dropped(1);
+            return;
+        }
+        rows.push(row);
+        waiting.total += 1;
+        drop(waiting);
+        if count + 1 == WRITE_AT {
+            self.many.notify_one();
+        }
+    }
+
+    /// Rows that this server dropped since its start: those of one owner, or all.
+    pub fn count_dropped(&self, owner: Option<UserId>) -> u64 {
+        let waiting = self.waiting.lock();
+        match owner {
+            Some(owner) => waiting.dropped.get(&owner).copied().unwrap_or_default(),
+            None => waiting.dropped.values().sum(),
+        }
+    }
+}

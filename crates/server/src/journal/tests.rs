@@ -1,0 +1,149 @@
+//! What waits is bounded for each owner, and is written in groups.
+
+use svc_core::{
+    QuotaOverrides, Timestamp, UserName,
+    journal::{CallEnd, CallVia},
+};
+use svc_store::{
+    PageRequest, Tx,
+    calls::{self, CallFilter, Reach},
+    users::{self, UserRow},
+};
+use uuid::Uuid;
+
+use super::*;
+
+fn row(caller: UserId) -> CallRow {
+    CallRow {
+        at: svc_clock::now(),
+        number: 0,
+        process: 0,
+        caller,
+        credential: None,
+        via: CallVia::Http,
+        method: "notes.find".into(),
+        space: None,
+        end: CallEnd::Ok,
+        code: 0,
+        duration_us: 5,
+        params_bytes: 2,
+        result_bytes: 2,
+        trace: 0,
+    }
+}
+
+struct Fixture {
+    journal: Journal,
+    _folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new(options: JournalOptions) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).expect("the store opens");
+        Self {
+            journal: Journal::new(store, Metrics::new(), options),
+            _folder: folder,
+        }
+    }
+
+    async fn user(&self, name: &'static str) -> UserId {
+        let user = UserRow {
+            quotas: QuotaOverrides::default(),
+            id: UserId(Uuid::now_v7()),
+            username: UserName::parse(name).expect("valid"),
+            password_hash: "x".into(),
+            active: true,
+            created_at: Timestamp(1),
+        };
+        let id = user.id;
+        let insert = move |tx: &mut Tx<'_>| users::insert(tx, &user);
+        self.journal.store.write(insert).await.expect("inserted");
+        id
+    }
+
+    async fn count(&self, user: UserId) -> usize {
+        let mut page = PageRequest::parse(None, Some(1_000)).expect("valid");
+        let mut count = 0;
+        loop {
+            let read = move |tx: &mut Tx<'_>| {
+                calls::list(tx, Reach::Of(user), &CallFilter::default(), page)
+            };
+            let found = self.journal.store.read(read).await.expect("read");
+            count += found.calls.len();
+            let Some(next) = found.next_cursor else {
+                return count;
+            };
+            page = PageRequest::parse(Some(&next), Some(1_000)).expect("valid");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_one_owner_drops_only_rows_of_this_owner() {
+    let fixture = Fixture::new(JournalOptions::default());
+    let (flooding, quiet) = (fixture.user("ann").await, fixture.user("bob").await);
+    for _ in 0..WAITING_OF_OWNER_MAX + 10 {
+        fixture.journal.record(flooding, row(flooding));
+    }
+    fixture.journal.record(quiet, row(quiet));
+    assert_eq!(fixture.journal.count_dropped(Some(flooding)), 10);
+    assert_eq!(fixture.journal.count_dropped(Some(quiet)), 0);
+    assert_eq!(fixture.journal.count_dropped(None), 10);
+    fixture.journal.flush().await;
+    assert_eq!(fixture.count(quiet).await, 1);
+    assert_eq!(fixture.count(flooding).await, WAITING_OF_OWNER_MAX);
+}
+
+#[tokio::test]
+async fn rows_of_an_owner_are_kept_up_to_the_limit() {
+    let fixture = Fixture::new(JournalOptions {
+        rows_per_owner: 100,
+        ..JournalOptions::default()
+    });
+    let (ann, bob) = (fixture.user("ann").await, fixture.user("bob").await);
+    fixture.journal.record(bob, row(bob));
+    for _ in 0..30 {
+        for _ in 0..10 {
+            fixture.journal.record(ann, row(ann));
+        }
+        fixture.journal.flush().await;
+    }
+    fixture.journal.maintain().await;
+    let kept = fixture.count(ann).await;
+    assert!((100..110).contains(&kept), "{kept} rows");
+    assert_eq!(fixture.count(bob).await, 1);
+}
+
+#[tokio::test]
+async fn a_deleted_owner_does_not_stop_the_rows_of_others() {
+    let fixture = Fixture::new(JournalOptions::default());
+    let ann = fixture.user("ann").await;
+    fixture.journal.record(UserId(Uuid::now_v7()), row(ann));
+    fixture.journal.record(ann, row(ann));
+    fixture.journal.flush().await;
+    assert_eq!(fixture.count(ann).await, 1);
+    assert_eq!(fixture.journal.count_dropped(None), 0);
+}
+
+#[tokio::test]
+async fn a_journal_that_is_off_records_nothing() {
+    let fixture = Fixture::new(JournalOptions {
+        enabled: false,
+        ..JournalOptions::default()
+    });
+    let ann = fixture.user("ann").await;
+    fixture.journal.record(ann, row(ann));
+    fixture.journal.flush().await;
+    assert_eq!(fixture.count(ann).await, 0);
+}
+
+#[tokio::test]
+async fn rows_that_cannot_be_written_are_counted_as_dropped() {
+    let fixture = Fixture::new(JournalOptions::default());
+    let ann = fixture.user("ann").await;
+    fixture.journal.store.close().await;
+    fixture.journal.record(ann, row(ann));
+    fixture.journal.flush().await;
+    assert_eq!(fixture.journal.count_dropped(Some(ann)), 1);
+}

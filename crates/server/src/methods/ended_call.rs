@@ -1,0 +1,125 @@
+//! A call that has ended, as the call journal records it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use svc_core::{
+    UserId,
+    journal::{CallCredential, CallRow, CallVia, short_name},
+};
+use svc_protocol::jsonrpc::RpcError;
+
+use super::{
+    calls::{Reply, outcome_of},
+    provider::Provider,
+};
+use crate::{journal::Journal, metrics::CallOutcome};
+
+/// The code of a longer error object is not read.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+pub struct EndedCall<'a> {
+    pub caller: UserId,
+    pub credential: Option<CallCredential>,
+    pub via: CallVia,
+    pub target: CallTarget<'a>,
+    pub ending: Ending,
+    pub took: Duration,
+    pub params: Option<&'a str>,
+    /// 0 without a trace.
+    pub trace: u128,
+}
+
+/// The method of a call.
+pub enum CallTarget<'a> {
+    Provider(&'a Provider),
+    /// No space got the call. The journal of `owner` gets the row.
+    Name {
+        owner: UserId,
+        name: &'a str,
+    },
+}
+
+/// How a call ended.
+#[derive(Clone, Copy)]
+pub struct Ending {
+    outcome: CallOutcome,
+    code: i32,
+    result_bytes: usize,
+}
+
+impl Ending {
+    /// An ending without an answer.
+    pub fn unanswered(outcome: CallOutcome) -> Self {
+        Self {
+            outcome,
+            code: 0,
+            result_bytes: 0,
+        }
+    }
+
+    pub fn of(reply: &Result<Reply, RpcError>) -> Self {
+        let (code, result_bytes) = match reply {
+            Ok(Reply::Result(result)) => (0, result.len()),
+            Ok(Reply::Error(error)) => (code_of(error), error.len()),
+            Err(error) => (error.code(), 0),
+        };
+        Self {
+            outcome: outcome_of(reply),
+            code,
+            result_bytes,
+        }
+    }
+
+    pub fn outcome(self) -> CallOutcome {
+        self.outcome
+    }
+}
+
+impl EndedCall<'_> {
+    pub fn record(self, journal: &Journal) {
+        let Some(end) = self.ending.outcome.end() else {
+            return;
+        };
+        let (owner, method, space) = match self.target {
+            CallTarget::Provider(provider) => {
+                let space = &provider.space;
+                (space.owner, Arc::clone(&provider.name), Some(space.id))
+            }
+            CallTarget::Name { owner, name } => (owner, short_name(name).into(), None),
+        };
+        let row = CallRow {
+            at: svc_clock::now(),
+            number: 0,
+            process: 0,
+            caller: self.caller,
+            credential: self.credential,
+            via: self.via,
+            method,
+            space,
+            end,
+            code: self.ending.code,
+            duration_us: u32::try_from(self.took.as_micros()).unwrap_or(u32::MAX),
+            params_bytes: saturate(self.params.map_or(0, str::len)),
+            result_bytes: saturate(self.ending.result_bytes),
+            trace: self.trace,
+        };
+        journal.record(owner, row);
+    }
+}
+
+fn saturate(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// The code of a method's error; 0 if it has no valid one.
+fn code_of(error: &[u8]) -> i32 {
+    #[derive(Deserialize)]
+    struct Code {
+        code: i32,
+    }
+    if error.len() > ERROR_BYTES_MAX {
+        return 0;
+    }
+    serde_json::from_slice(error).map_or(0, |error: Code| error.code)
+}

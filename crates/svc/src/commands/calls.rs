@@ -1,0 +1,240 @@
+//! `svc calls`: lists recorded calls and follows new ones.
+
+mod tail;
+
+use clap::Subcommand;
+use svc_core::{
+    Id, SpaceId, Timestamp,
+    journal::{CallEnd, CallVia},
+};
+use svc_protocol::api::{Call, CallQuery, Calls, Space};
+
+use super::{
+    Shell,
+    records::{self, ListArgs},
+};
+use crate::{
+    exit::{Exit, Failure, Outcome},
+    output::{Fields, Format, Table, clean, or_dash},
+};
+
+/// List recorded calls, and follow new ones
+#[derive(Subcommand, Debug)]
+#[command(before_help = "  svc calls list --outcome timeout\n  svc calls tail")]
+pub enum Command {
+    /// List recorded calls, newest first: your calls, and calls of your methods
+    #[command(
+        before_help = "  svc calls list --limit 20\n  svc calls list --method notes.find --min-ms 500 -o json"
+    )]
+    List {
+        #[command(flatten)]
+        filter: Filter,
+        /// Only calls since this time, such as 2026-11-17T08:00:00Z
+        #[arg(long, value_name = "TIME", value_parser = parse_time)]
+        since: Option<Timestamp>,
+        /// Only calls until this time
+        #[arg(long, value_name = "TIME", value_parser = parse_time)]
+        until: Option<Timestamp>,
+        #[command(flatten)]
+        page: ListArgs,
+    },
+    /// Show a call
+    #[command(before_help = "  svc calls get 0197a1b2-…")]
+    Get {
+        /// Id of the call
+        id: Id,
+    },
+    /// Show new calls as they end, until stopped
+    #[command(before_help = "  svc calls tail\n  svc calls tail --outcome method_error -o json")]
+    Tail {
+        #[command(flatten)]
+        filter: Filter,
+    },
+}
+
+/// A call must match every given option.
+#[derive(clap::Args, Debug)]
+pub struct Filter {
+    /// Only calls of this method, with or without user.<owner>.
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
+    /// Only calls by this user: name or id
+    #[arg(long, value_name = "USER")]
+    caller: Option<String>,
+    /// Only calls of this user's methods: name or id
+    #[arg(long, value_name = "USER")]
+    owner: Option<String>,
+    /// Only calls that this space got: name, owner/name or id
+    #[arg(long)]
+    space: Option<String>,
+    /// Only calls that ended so: ok, method_error, not_found, unavailable, timeout, interrupted,
+    /// notification or notification_dropped
+    #[arg(long, value_parser = parse_end)]
+    outcome: Option<CallEnd>,
+    /// Only calls with this error code of JSON-RPC
+    #[arg(long, allow_negative_numbers = true)]
+    code: Option<i32>,
+    /// Only calls that came this way: http, batch, mcp, event or script
+    #[arg(long, value_parser = parse_via)]
+    via: Option<CallVia>,
+    /// Only calls that took at least this many milliseconds
+    #[arg(long, value_name = "MS")]
+    min_ms: Option<u32>,
+}
+
+fn parse_end(text: &str) -> Result<CallEnd, String> {
+    CallEnd::parse(text).ok_or_else(|| one_of(CallEnd::ALL.iter().map(|end| end.as_str())))
+}
+
+fn parse_via(text: &str) -> Result<CallVia, String> {
+    CallVia::parse(text).ok_or_else(|| one_of(CallVia::ALL.iter().map(|via| via.as_str())))
+}
+
+fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<_> = words.collect();
+    format!("use one of: {}", words.join(", "))
+}
+
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text)
+        .ok_or_else(|| "write the time like 2026-11-17T08:00:00Z (RFC 3339)".to_owned())
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List {
+            filter,
+            since,
+            until,
+            page,
+        } => {
+            let query = CallQuery {
+                since,
+                until,
+                ..read_filter(shell, filter).await?
+            };
+            list(shell, &query, page).await
+        }
+        Command::Get { id } => get(shell, id).await,
+        Command::Tail { filter } => {
+            let query = read_filter(shell, filter).await?;
+            tail::run(shell, &query).await
+        }
+    }
+}
+
+async fn read_filter(shell: &Shell, filter: Filter) -> Result<CallQuery, Failure> {
+    let space_id: Option<SpaceId> = match &filter.space {
+        Some(reference) => {
+            let client = shell.client()?;
+            Some(records::find::<Space>(&client, reference).await?.id)
+        }
+        None => None,
+    };
+    Ok(CallQuery {
+        method: filter.method,
+        caller: filter.caller,
+        owner: filter.owner,
+        space_id,
+        outcome: filter.outcome,
+        code: filter.code,
+        via: filter.via,
+        since: None,
+        until: None,
+        min_duration_ms: filter.min_ms,
+    })
+}
+
+async fn list(shell: &Shell, query: &CallQuery, args: ListArgs) -> Outcome {
+    let client = shell.client()?;
+    let document: Calls = client.recorded_calls(&args.page(), query).await?;
+    if document.dropped > 0 {
+        let dropped = document.dropped;
+        eprintln!("{dropped} calls are missing: they came faster than the server could write them");
+    }
+    if document.incomplete {
+        eprintln!("some calls were not read; add a filter, such as --owner or --caller");
+    }
+    if let Some(cursor) = document
+        .next_cursor
+        .as_ref()
+        .filter(|_| document.calls.is_empty())
+    {
+        eprintln!("no calls in this part of the journal; continue with --cursor {cursor}");
+    }
+    shell.output.document(&document, || {
+        let head = [
+            "AT", "CALLER", "METHOD", "OWNER", "VIA", "OUTCOME", "MS", "ID",
+        ];
+        Table::list(&head, "no calls", &document.calls, |call| {
+            vec![
+                call.at.to_string(),
+                or_dash(call.caller.as_ref()),
+                call.method.clone(),
+                or_dash(call.owner.as_ref()),
+                call.via.to_string(),
+                outcome(call),
+                call.duration_ms.to_string(),
+                call.id.to_string(),
+            ]
+        })
+    })
+}
+
+async fn get(shell: &Shell, id: Id) -> Outcome {
+    let call = shell
+        .client()?
+        .recorded_call(id)
+        .await
+        .map_err(|error| Failure::from(error).hint_for(Exit::NotFound, "svc calls list"))?;
+    shell
+        .output
+        .document(&call, || Table::record(fields(&call)))
+}
+
+fn fields(call: &Call) -> Fields {
+    let credential = call.credential.as_ref().map(|credential| {
+        let id = credential.id.map_or(String::new(), |id| format!(" {id}"));
+        format!("{}{id}", credential.kind)
+    });
+    vec![
+        ("id", call.id.to_string()),
+        ("at", call.at.to_string()),
+        ("caller", or_dash(call.caller.as_ref())),
+        ("credential", or_dash(credential)),
+        ("via", call.via.to_string()),
+        ("method", call.method.clone()),
+        ("owner", or_dash(call.owner.as_ref())),
+        ("space", or_dash(call.space.as_ref())),
+        ("outcome", outcome(call)),
+        ("duration", format!("{} ms", call.duration_ms)),
+        ("params", format!("{} bytes", call.params_bytes)),
+        ("result", format!("{} bytes", call.result_bytes)),
+        ("trace", or_dash(call.trace_id.as_ref())),
+    ]
+}
+
+/// The outcome, with the error code if there is one.
+fn outcome(call: &Call) -> String {
+    match call.code {
+        Some(code) => format!("{} {code}", call.outcome),
+        None => call.outcome.to_string(),
+    }
+}
+
+/// Prints a call on one line, in every format. `false` if stdout is closed.
+fn print_line(shell: &Shell, call: &Call) -> Result<bool, Failure> {
+    let text = match shell.output.format {
+        Format::Table => clean(&format!(
+            "{} {} {} {} {} ms {}",
+            call.at,
+            or_dash(call.caller.as_ref()),
+            call.method,
+            outcome(call),
+            call.duration_ms,
+            call.id
+        )),
+        Format::Json | Format::Yaml => serde_json::to_string(call).expect("a call is always JSON"),
+    };
+    shell.output.next_line(text)
+}

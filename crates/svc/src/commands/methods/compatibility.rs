@@ -1,0 +1,135 @@
+//! Compares a new registration with the methods of the space, and names the callers that it breaks.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use svc_client::Client;
+use svc_core::registration::{CheckedMethod, MethodSchemas, breaking_changes};
+use svc_protocol::{
+    agent_api::Status,
+    api::{CallQuery, Method, MethodQuery, PAGE_MAX, PageQuery},
+};
+
+use crate::exit::{Exit, Failure};
+
+/// How far back calls are counted.
+const CALLS_SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Pages of calls that are read for one method.
+const PAGES_MAX: usize = 10;
+/// Callers that are named for one method.
+const CALLERS_MAX: usize = 10;
+
+/// Prints the changes that break callers, and who called the methods. With `is_strict`, such changes
+/// are an error.
+pub async fn check(
+    api: &Client,
+    status: &Status,
+    methods: &[CheckedMethod],
+    is_strict: bool,
+) -> Result<(), Failure> {
+    let published = match api.methods(&MethodQuery::default()).await {
+        Ok(published) => published.methods,
+        // Without `--strict`, the comparison is only a service.
+        Err(error) if is_strict => return Err(error.into()),
+        Err(_) => return Ok(()),
+    };
+    let mut broken = 0;
+    for old in published
+        .iter()
+        .filter(|method| is_of_space(method, status))
+    {
+        let changes = find_changes(old, methods);
+        if changes.is_empty() {
+            continue;
+        }
+        broken += 1;
+        for change in changes {
+            eprintln!("warning: `{}`: {change}", old.name);
+        }
+        eprintln!("  {}", describe_callers(api, old).await);
+    }
+    if broken == 0 || !is_strict {
+        return Ok(());
+    }
+    let what = if broken == 1 { "method" } else { "methods" };
+    Err(Failure::new(
+        Exit::Refused,
+        format!("nothing was registered: {broken} {what} would break callers"),
+    )
+    .hint("publish the change under a new name, or register without --strict"))
+}
+
+/// Whether the agent's space is the only provider of the method, or one of them.
+fn is_of_space(method: &Method, status: &Status) -> bool {
+    let is_provider = |id| {
+        method
+            .providers
+            .iter()
+            .any(|provider| provider.space_id == id)
+    };
+    status.space_id.is_some_and(is_provider)
+}
+
+fn find_changes(old: &Method, methods: &[CheckedMethod]) -> Vec<String> {
+    let Some(new) = methods.iter().find(|new| new.name.as_str() == old.name) else {
+        // Other spaces may still offer the method.
+        return match old.providers.len() {
+            0 | 1 => vec!["the method is removed".to_owned()],
+            _ => Vec::new(),
+        };
+    };
+    let before = MethodSchemas {
+        params: old.params_schema.as_ref(),
+        result: old.result_schema.as_ref(),
+    };
+    let after = MethodSchemas {
+        params: new.params_schema.as_ref(),
+        result: new.result_schema.as_ref(),
+    };
+    let changes = breaking_changes(before, after);
+    changes.iter().map(ToString::to_string).collect()
+}
+
+/// Who called a method in the last days, from the call journal.
+async fn describe_callers(api: &Client, method: &Method) -> String {
+    let query = CallQuery {
+        method: Some(method.name.clone()),
+        owner: Some(method.owner_id.to_string()),
+        since: Some(svc_clock::now().minus(CALLS_SINCE)),
+        ..CallQuery::default()
+    };
+    let mut page = PageQuery {
+        limit: Some(PAGE_MAX),
+        cursor: None,
+    };
+    let mut callers = BTreeMap::<String, u64>::new();
+    for _ in 0..PAGES_MAX {
+        let Ok(found) = api.recorded_calls(&page, &query).await else {
+            return "cannot read who called it".to_owned();
+        };
+        for call in found.calls {
+            let name = call.caller.map(|name| name.to_string());
+            *callers
+                .entry(name.unwrap_or_else(|| "a deleted user".to_owned()))
+                .or_default() += 1;
+        }
+        page.cursor = found.next_cursor;
+        if page.cursor.is_none() {
+            break;
+        }
+    }
+    if callers.is_empty() {
+        return "no recorded calls in the last 7 days".to_owned();
+    }
+    let more = callers.len().saturating_sub(CALLERS_MAX);
+    let named = callers.iter().take(CALLERS_MAX);
+    let mut named: Vec<_> = named
+        .map(|(name, calls)| format!("{name} ({calls})"))
+        .collect();
+    if more > 0 {
+        named.push(format!("{more} more users"));
+    }
+    if page.cursor.is_some() {
+        named.push("and earlier calls".to_owned());
+    }
+    format!("called in the last 7 days by {}", named.join(", "))
+}

@@ -1,0 +1,287 @@
+//! The call journal: `GET /api/calls`, streams and `svc calls`.
+
+mod access;
+mod callers;
+mod durable;
+
+use serde_json::{Value, json};
+use svc_testkit::{SseStream, TestServer, TestUser, eventually, fixture, get_eventually, method};
+
+use crate::{SOON, mcp};
+
+/// The calls that a user sees, newest first.
+async fn calls(user: &TestUser, query: &str) -> Vec<Value> {
+    user.list(&format!("/api/calls{query}"), "calls").await
+}
+
+/// Waits until the user sees this number of calls.
+async fn wait_for(user: &TestUser, query: &str, count: usize) -> Vec<Value> {
+    get_eventually(&format!("{count} calls"), SOON, || async {
+        let found = calls(user, query).await;
+        assert!(found.len() <= count, "{found:?}");
+        (found.len() == count).then_some(found)
+    })
+    .await
+}
+
+fn texts<'a>(calls: &'a [Value], key: &str) -> Vec<&'a str> {
+    let mut texts: Vec<_> = calls
+        .iter()
+        .map(|call| call[key].as_str().unwrap())
+        .collect();
+    texts.sort_unstable();
+    texts
+}
+
+#[tokio::test]
+async fn every_way_to_call_a_method_is_recorded() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let registration = fixture()
+        .with(method("echo", "echo").mcp_tool())
+        .with(method("on_event", "echo").line("events", r#"["custom.go"]"#))
+        .plain("fail");
+    let _agent = space.publish(registration).await;
+    ann.call("echo", json!({"text": "12345"})).await;
+    let batch = json!([
+        {"jsonrpc": "2.0", "method": "echo", "params": {}, "id": 1},
+        {"jsonrpc": "2.0", "method": "nowhere", "id": 2},
+        {"jsonrpc": "2.0", "method": "fail", "params": {"code": 7, "message": "no"}, "id": 3},
+        {"jsonrpc": "2.0", "method": "echo", "params": {}},
+        {"jsonrpc": "2.0", "method": "rpc.discover", "id": 4},
+    ]);
+    ann.call_raw(batch).await.expect(200);
+    mcp::call(&ann, "echo", json!({})).await;
+    ann.emit("go", json!({})).await;
+    let source = "from svc import api\ndef main(params):\n    return api.call('echo', {})\n";
+    let script = ann.script("tool", "one", source).await;
+    let ran = ann
+        .post(&format!("/api/scripts/{}/run", script.id), "{}")
+        .await;
+    ran.expect(200);
+
+    // The server itself answers `rpc.discover`: it is not a call of a method.
+    let all = wait_for(&ann, "", 8).await;
+    let found: Vec<_> = all
+        .iter()
+        .map(|call| {
+            let text = |key: &str| call[key].as_str().unwrap().to_owned();
+            (
+                text("via"),
+                text("method"),
+                text("outcome"),
+                call["code"].clone(),
+            )
+        })
+        .collect();
+    for (via, name, outcome, code) in [
+        ("http", "echo", "ok", Value::Null),
+        ("batch", "echo", "ok", Value::Null),
+        ("batch", "nowhere", "not_found", json!(-32601)),
+        ("batch", "fail", "method_error", json!(7)),
+        ("batch", "echo", "notification", Value::Null),
+        ("mcp", "echo", "ok", Value::Null),
+        ("event", "on_event", "ok", Value::Null),
+        ("script", "echo", "ok", Value::Null),
+    ] {
+        let wanted = (via.to_owned(), name.to_owned(), outcome.to_owned(), code);
+        assert!(found.contains(&wanted), "{wanted:?} in {found:?}");
+    }
+    let single = &calls(&ann, "?via=http").await[0];
+    assert_eq!(
+        single["params_bytes"],
+        json!({"text": "12345"}).to_string().len()
+    );
+    assert_eq!(single["space"], "lab");
+    assert_eq!(single["space_id"], space.id);
+    assert_eq!(single["credential"]["kind"], "token");
+    assert!(single["duration_ms"].as_f64().unwrap() > 0.0);
+    let event = &calls(&ann, "?via=event").await[0];
+    assert_eq!(event["credential"], Value::Null);
+    assert_eq!(
+        calls(&ann, "?via=script").await[0]["credential"]["kind"],
+        "script"
+    );
+    // A name that does not exist is in the journal of its caller.
+    let unknown = &calls(&ann, "?outcome=not_found").await[0];
+    assert_eq!(
+        (&unknown["owner"], &unknown["space"]),
+        (&json!("ann"), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn calls_are_filtered_read_and_paged() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space
+        .publish(fixture().plain("echo").plain("fail").plain("sleep"))
+        .await;
+    for n in 0..5 {
+        ann.call("echo", json!([n])).await;
+    }
+    ann.call("fail", json!({"code": -5, "message": "no"})).await;
+    ann.call("sleep", json!({"ms": 120})).await;
+    let all = wait_for(&ann, "", 7).await;
+    let newest_first = all
+        .windows(2)
+        .all(|pair| pair[0]["id"].as_str() > pair[1]["id"].as_str());
+    assert!(newest_first, "{all:?}");
+    for (query, count) in [
+        ("?method=echo", 5),
+        ("?method=user.ann.echo", 0),
+        ("?code=-5", 1),
+        ("?outcome=ok", 6),
+        ("?caller=ann&owner=ann", 7),
+        ("?caller=nobody", 0),
+        ("?min_duration_ms=100", 1),
+        ("?until=2001-01-01T00:00:00Z", 0),
+        ("?since=2001-01-01T00:00:00Z", 7),
+    ] {
+        assert_eq!(calls(&ann, query).await.len(), count, "{query}");
+    }
+    let by_space = format!("?space_id={}", space.id);
+    assert_eq!(calls(&ann, &by_space).await.len(), 7);
+    for bad in [
+        "outcome=good",
+        "via=pigeon",
+        "since=today",
+        "code=x",
+        "limit=0",
+        "cursor=x",
+    ] {
+        ann.get(&format!("/api/calls?{bad}")).await.expect(400);
+    }
+    let id = all[3]["id"].as_str().unwrap();
+    let one = ann
+        .get(&format!("/api/calls/{id}"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(one, all[3]);
+    let missing = ann
+        .get("/api/calls/0197a1b2-0000-7000-8000-000000000000")
+        .await;
+    assert_eq!(missing.expect(404).code(), "not_found");
+    let first = ann.get("/api/calls?limit=3").await.expect(200).json();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = ann
+        .get(&format!("/api/calls?limit=3&cursor={cursor}"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(first["calls"], json!(all[..3]));
+    assert_eq!(second["calls"], json!(all[3..6]));
+    assert_eq!(first["dropped"], 0);
+}
+
+#[tokio::test]
+async fn the_trace_id_of_a_request_is_recorded() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    for header in [
+        format!("00-{trace}-b7ad6b7169203331-01"),
+        "00-zz-b7-01".to_owned(),
+    ] {
+        let request = ann
+            .request("POST", "/api/methods/call")
+            .header("content-type", "application/json")
+            .header("traceparent", header)
+            .body(
+                json!({"jsonrpc": "2.0", "method": "nowhere", "id": 1})
+                    .to_string()
+                    .into(),
+            );
+        ann.http().send(request.unwrap()).await.expect(200);
+    }
+    let found = wait_for(&ann, "", 2).await;
+    let traces: Vec<_> = found.iter().map(|call| &call["trace_id"]).collect();
+    assert_eq!(traces, [&Value::Null, &json!(trace)]);
+}
+
+#[tokio::test]
+async fn new_calls_are_streamed_and_the_command_line_shows_them() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let space = ann.space("lab").await;
+    let _agent = space
+        .publish(fixture().with(method("echo", "echo").shared()))
+        .await;
+    ann.call("echo", json!({})).await;
+    wait_for(&ann, "", 1).await;
+    let request = ann
+        .request("GET", "/api/calls/stream")
+        .body(String::new().into());
+    let mut stream = SseStream::open(&ann.http(), request.unwrap()).await;
+    bob.call("nowhere", json!({})).await;
+    bob.call("user.ann.echo", json!({})).await;
+    let message = stream.next(SOON).await.expect("a call");
+    let call: Value = serde_json::from_str(&message.data).expect("JSON");
+    assert_eq!(
+        (&call["caller"], &call["method"]),
+        (&json!("bob"), &json!("echo"))
+    );
+    assert_eq!(call["credential"], Value::Null);
+
+    let cli = || server.cli(&ann);
+    let listed = cli()
+        .run(&["calls", "list", "--caller", "bob"])
+        .await
+        .expect(0);
+    assert!(listed.stdout.contains("bob"), "{}", listed.stdout);
+    assert!(!listed.stdout.contains("nowhere"), "{}", listed.stdout);
+    let id = call["id"].as_str().unwrap();
+    let shown = cli()
+        .run(&["calls", "get", id, "-o", "json"])
+        .await
+        .expect(0);
+    assert_eq!(shown.json(), call);
+    let wrong = cli().run(&["calls", "list", "--outcome", "good"]).await;
+    assert!(wrong.expect(2).stderr.contains("method_error"));
+}
+
+#[tokio::test]
+async fn a_journal_that_is_off_records_nothing() {
+    let server = TestServer::builder()
+        .env("SVC_JOURNAL", "false")
+        .start()
+        .await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let mut agent = space.publish(fixture().plain("echo")).await;
+    ann.call("echo", json!({})).await;
+    agent.stop().await;
+    let mut server = server;
+    // A stopping server writes what waits.
+    server.restart().await;
+    assert!(calls(&ann.at(&server), "").await.is_empty());
+}
+
+#[tokio::test]
+async fn no_param_result_or_token_is_recorded() {
+    let mut server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("echo").plain("fail")).await;
+    ann.call("echo", json!({"text": "sesame-param"})).await;
+    ann.call("fail", json!({"code": 1, "message": "sesame-error"}))
+        .await;
+    wait_for(&ann, "", 2).await;
+    let text = ann.get("/api/calls").await.expect(200).text();
+    for secret in ["sesame", ann.token.as_str()] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    server.terminate().await;
+    for file in std::fs::read_dir(server.data_dir()).expect("a folder") {
+        let path = file.expect("an entry").path();
+        if path.is_file() {
+            let bytes = std::fs::read(&path).expect("a file");
+            let found = bytes.windows(6).any(|part| part == b"sesame");
+            assert!(!found, "{}", path.display());
+        }
+    }
+    assert!(!server.log().contains("sesame"));
+}
