@@ -10,6 +10,7 @@ mod methods;
 mod oauth;
 mod oidc;
 mod page;
+mod passkey;
 mod patch;
 mod recovery;
 mod schedules;
@@ -48,6 +49,10 @@ pub use oidc::{
 pub use page::{
     Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,
     Sessions, Sinks, Sources, Spaces, Templates, Tokens, Users,
+};
+pub use passkey::{
+    CreatedPasskey, NewPasskey, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyLogin,
+    PasskeyPatch, PasskeyRequest,
 };
 pub use recovery::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,

@@ -181,7 +181,7 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
 
 /// Tables whose rows must not come back: a token that was renewed or revoked since the backup would be
 /// valid again.
-const NOT_RESTORED: [&str; 8] = [
+const NOT_RESTORED: [&str; 9] = [
     "oauth_tokens",
     "oauth_codes",
     "oauth_consents",
@@ -190,6 +190,7 @@ const NOT_RESTORED: [&str; 8] = [
     "oidc_logins",
     "totp_enrolments",
     "pending_logins",
+    "passkey_challenges",
 ];
 
 /// Turns a copy of a backup back into a plain database. Users connect their apps again.

@@ -55,6 +55,8 @@ INSERT INTO totp VALUES ('u1', X'09', 5, 0, 1);
 INSERT INTO recovery_codes VALUES ('u1', X'0A'), ('u1', X'0B');
 INSERT INTO totp_enrolments VALUES ('u1', X'0C', 9);
 INSERT INTO pending_logins VALUES (X'0D', 'u1', X'0E', 0, 9);
+INSERT INTO passkeys VALUES ('pk1', 'u1', 'Phone', X'0F', X'10', 3, 1, NULL);
+INSERT INTO passkey_challenges VALUES (X'11', 'login', NULL, 9);
 
 INSERT INTO oidc_providers VALUES
     ('op1', 'corp', 'Corp', 'https://id', 'svc', X'09', '["openid"]', 1, 0, '{}', 'groups', '[]', 1);

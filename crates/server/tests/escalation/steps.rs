@@ -116,6 +116,12 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("POST", "/api/auth/totp"),
     ("POST", "/api/auth/totp/confirm"),
     ("POST", "/api/auth/totp/remove"),
+    ("POST", "/api/auth/passkeys/challenge"),
+    ("POST", "/api/auth/passkeys/login"),
+    ("POST", "/api/auth/passkeys/begin"),
+    ("POST", "/api/auth/passkeys"),
+    ("PATCH", "/api/auth/passkeys/{id}"),
+    ("POST", "/api/auth/passkeys/{id}/remove"),
     ("POST", "/api/auth/recovery-codes"),
     ("DELETE", "/api/users/{id}/second-factor"),
     // Sources and schedules emit events of their owner only. `crates/svc/tests/it/sources` tests them.

@@ -49,6 +49,7 @@ pub(super) const COPIED: &[&str] = &[
     "oidc_sessions",
     "totp",
     "recovery_codes",
+    "passkeys",
     "sources",
     "schedules",
 ];
@@ -68,6 +69,7 @@ pub(super) const NOT_COPIED: &[&str] = &[
     "oidc_logout_tokens",
     "totp_enrolments",
     "pending_logins",
+    "passkey_challenges",
 ];
 
 pub(super) struct Table {

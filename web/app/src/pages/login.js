@@ -1,6 +1,7 @@
 /** The sign-in page. */
 import { formatDuration } from '../lib/format.js';
 import { completeSignIn, me, signIn } from '../lib/me.js';
+import { hasPasskeys } from '../lib/passkeys.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { useWait } from '../lib/wait.js';
@@ -11,6 +12,7 @@ import { Notice } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { Logo } from '../ui/icon.js';
+import { PasskeyButton } from './login/passkey.js';
 import { ProviderLinks } from './login/providers.js';
 
 export default function LoginPage() {
@@ -84,11 +86,22 @@ function CodeForm({ pending, next, onBack }) {
     }
     navigate(next, { replace: true });
   };
+  const hint = pending.methods.includes('totp')
+    ? 'From your authenticator app. Without your phone, enter a recovery code.'
+    : 'Without your passkey, enter a recovery code.';
   return html`
+    ${
+      pending.methods.includes('passkey') &&
+      hasPasskeys() &&
+      html`
+        <${PasskeyButton} next=${next} token=${pending.token}>Use a passkey</${PasskeyButton}>
+        <p class="muted small">Or with a code:</p>
+      `
+    }
     <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Continue'} disabled=${wait > 0} wideButton
       onSubmit=${submit}>
-      <${TextInput} label="Code" hint="From your authenticator app. Without your phone, enter a recovery code." mono
-        value=${code} onInput=${setCode} autocomplete="one-time-code" maxlength="40" required autofocus />
+      <${TextInput} label="Code" hint=${hint} mono value=${code} onInput=${setCode} autocomplete="one-time-code"
+        maxlength="40" required autofocus />
     </${Form}>
     <p class="muted small"><button type="button" class="link-button" onClick=${onBack}>Start again</button></p>
   `;
@@ -124,6 +137,7 @@ function PasswordForm({ next, onPending }) {
       <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
         autocomplete="current-password" required />
     </${Form}>
+    ${hasPasskeys() && html`<${PasskeyButton} next=${next}>Sign in with a passkey</${PasskeyButton}>`}
     <${Destination} next=${next} />
   `;
 }
