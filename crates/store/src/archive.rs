@@ -181,13 +181,14 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
 
 /// Tables whose rows must not come back: a token that was renewed or revoked since the backup would be
 /// valid again.
-const NOT_RESTORED: [&str; 9] = [
+const NOT_RESTORED: [&str; 10] = [
     "oauth_tokens",
     "oauth_codes",
     "oauth_consents",
     "oauth_devices",
     "oauth_grants",
     "oidc_logins",
+    "oidc_pending_grants",
     "totp_enrolments",
     "pending_logins",
     "passkey_challenges",

@@ -45,6 +45,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0024_enrolment_sessions",
     "0025_sources",
     "0026_passkeys",
+    "0027_oidc_grants",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only

@@ -63,6 +63,8 @@ INSERT INTO oidc_providers VALUES
 INSERT INTO oidc_identities VALUES ('oi1', 'op1', 'u1', 'https://id', 'sub', 'a@b', NULL, 1, 9);
 INSERT INTO oidc_memberships VALUES ('oi1', 'group', 'g1');
 INSERT INTO oidc_sessions VALUES ('s1', 'oi1', 'sid');
+INSERT INTO oidc_grants VALUES ('gr1', 'oi1', 'sid');
+INSERT INTO oidc_pending_grants VALUES (X'12', 'oi1', 'sid', 9);
 INSERT INTO oidc_logins VALUES (X'0A', X'0B', 'op1', 'n', 'v', 'http://a/', '/', NULL, 9);
 INSERT INTO oidc_logout_tokens VALUES (X'0C', 9);
 

@@ -209,7 +209,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         agent_program: runtime::own_program()?,
         events: events(shell, config),
         scripts: scripts(&config.scripts),
-        oauth: oauth(&config.oauth),
+        oauth: oauth(&config.oauth, &config.oidc),
         oidc: OidcPolicy {
             allow: config.oidc.allow.clone(),
         },
@@ -322,7 +322,7 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
     }
 }
 
-fn oauth(oauth: &config::OAuth) -> OAuthPolicy {
+fn oauth(oauth: &config::OAuth, oidc: &config::Oidc) -> OAuthPolicy {
     OAuthPolicy {
         enabled: oauth.enabled,
         registration: oauth.registration,
@@ -333,6 +333,7 @@ fn oauth(oauth: &config::OAuth) -> OAuthPolicy {
             .collect(),
         access_lifetime: Duration::from_secs(60 * u64::from(oauth.access_minutes)),
         login_token_lifetime: days(oauth.login_days),
+        fresh_login: days(oidc.fresh_login_days),
     }
 }
 

@@ -9,6 +9,7 @@ use svc_store::{
     Hash, Tx,
     audit::{self, SYSTEM},
     oidc::{
+        grants as oidc_grants,
         identities::{self, IdentityRow},
         logouts, providers,
         providers::ProviderRow,
@@ -168,7 +169,8 @@ impl Identity {
         .await
     }
 
-    /// Ends sessions that a provider opened. Returns their number.
+    /// Ends sessions that a provider opened, and what users connected in them. Returns the number of
+    /// sessions.
     pub async fn log_out_external(
         &self,
         provider: OidcProviderId,
@@ -188,12 +190,14 @@ impl Identity {
             let mut ended = 0;
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {
-                let count = oidc_sessions::end(tx, known.id, subject.sid.as_deref())?;
+                let sid = subject.sid.as_deref();
+                let count = oidc_sessions::end(tx, known.id, sid)?;
+                let grants = oidc_grants::end(tx, known.id, sid)?;
                 let entry = identity.entry_by(
                     SYSTEM,
                     "logout.oidc",
                     ("user", known.user_id),
-                    json!({"provider": provider.name, "sessions": count}),
+                    json!({"provider": provider.name, "sessions": count, "grants": grants}),
                 );
                 audit::append(tx, &entry)?;
                 ended += count;
@@ -224,10 +228,12 @@ fn identities_of(
     Ok(found)
 }
 
-/// Removes an identity, with its sessions and with what its provider gave.
+/// Removes an identity, with its sessions, with the apps and machines that were connected in them, and
+/// with what its provider gave.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;
+    oidc_grants::end(tx, known.id, None)?;
     identities::delete(tx, known.id)?;
     Ok(())
 }
