@@ -43,8 +43,9 @@ pub use oauth::{
     NewApp,
 };
 pub use oidc::{
-    ClaimMapping, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity, NewOidcProvider,
-    OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption, SignInOptions,
+    ClaimMapping, IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity,
+    NewOidcProvider, OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption,
+    SignInOptions,
 };
 pub use page::{
     Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,
