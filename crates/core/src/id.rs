@@ -69,6 +69,7 @@ ids! {
     OidcProviderId,
     /// A user's account at a provider.
     OidcIdentityId,
+    PasskeyId,
     SpaceId,
     TemplateId,
     ScriptId,

@@ -12,6 +12,7 @@ mod methods;
 mod oauth;
 mod oidc;
 mod page;
+mod passkey;
 mod patch;
 mod recovery;
 mod schedules;
@@ -46,12 +47,17 @@ pub use oauth::{
     NewApp,
 };
 pub use oidc::{
-    ClaimMapping, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity, NewOidcProvider,
-    OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption, SignInOptions,
+    ClaimMapping, IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity,
+    NewOidcProvider, OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption,
+    SignInOptions,
 };
 pub use page::{
     Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,
     Sessions, Sinks, Sources, Spaces, Templates, Tokens, Users,
+};
+pub use passkey::{
+    CreatedPasskey, NewPasskey, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyLogin,
+    PasskeyPatch, PasskeyRequest,
 };
 pub use recovery::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,

@@ -30,6 +30,7 @@ mod oauth;
 mod oidc;
 mod openapi;
 mod operations;
+mod passkeys;
 mod plain_page;
 mod roles;
 mod router;

@@ -80,6 +80,9 @@ pub struct OAuthPolicy {
     pub access_lifetime: Duration,
     /// Lifetime of the API tokens that `svc login` gets.
     pub login_token_lifetime: Duration,
+    /// What a user connected in a session that a provider opened is valid this long after the last
+    /// sign-in with the provider.
+    pub fresh_login: Duration,
 }
 
 impl Default for OAuthPolicy {
@@ -90,6 +93,7 @@ impl Default for OAuthPolicy {
             client_hosts: Vec::new(),
             access_lifetime: Duration::from_secs(60 * 60),
             login_token_lifetime: 90 * DAY,
+            fresh_login: 30 * DAY,
         }
     }
 }

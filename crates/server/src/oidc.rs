@@ -110,6 +110,7 @@ impl Oidc {
         self.store
             .write(move |tx| {
                 rows::logins::delete_expired(tx, now)?;
+                rows::grants::delete_expired(tx, now)?;
                 rows::logouts::delete_expired(tx, now)
             })
             .await

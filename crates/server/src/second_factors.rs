@@ -1,6 +1,8 @@
-//! Second factors of logins with a password: codes of an authenticator app (TOTP), and recovery codes.
+//! Second factors of logins with a password: codes of an authenticator app (TOTP), passkeys, and
+//! recovery codes. A passkey that checks its user also replaces the password.
 //!
 //! Parts: `login` asks for the second factor after the password, `totp` sets up and removes an app,
+//! `passkeys` adds and removes passkeys, `passkey_login` asks them, `webauthn` verifies their answers,
 //! `recovery` makes recovery codes, and resets the factors of a user who lost the device.
 //!
 //! Invariants: whether a session may be opened with the password alone is decided by
@@ -10,22 +12,26 @@
 //! asked for a second factor.
 
 mod login;
+mod passkey_login;
+mod passkeys;
 mod recovery;
 mod totp;
+mod webauthn;
 
 use std::{sync::Arc, time::Duration};
 
 use svc_clock::Clock;
 use svc_core::UserId;
 use svc_protocol::api;
-use svc_store::{Store, StoreError, Tx, second_factors as rows, users};
+use svc_store::{Store, StoreError, Tx, second_factors as rows, sessions, users};
 
 pub use login::LoginOutcome;
 pub use recovery::reset_on_host;
 
 use crate::{
     events::secrets::SecretKey,
-    identity::{Caller, Identity, IdentityError},
+    identity::{Caller, Credential, Identity, IdentityError},
+    limits::AddressLimit,
 };
 
 /// Time between the password and the second factor.
@@ -40,16 +46,26 @@ const PENDING_PER_USER: u32 = 20;
 /// password gets so far.
 const WRONG_CODES_MAX: u32 = 100;
 const RECOVERY_CODES: usize = 10;
+const PASSKEYS_MAX: usize = 10;
+/// Time to answer with a passkey.
+const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
+/// Questions to the passkeys of a user; a further one replaces the oldest.
+const CHALLENGES_PER_USER: u32 = 20;
+/// Questions of logins without a password; a further one replaces the oldest.
+const CHALLENGES_MAX: u32 = 10_000;
+/// Requests of an address, without a credential, for and with challenges.
+const PASSKEY_ATTEMPTS_PER_MINUTE: u32 = 120;
 
-/// The service behind `/api/auth/login`, `/api/auth/second-factor`, `/api/auth/totp` and
-/// `/api/auth/recovery-codes`.
+/// The service behind `/api/auth/login`, `/api/auth/second-factor`, `/api/auth/totp`,
+/// `/api/auth/passkeys` and `/api/auth/recovery-codes`.
 pub struct SecondFactors {
     store: Store,
     identity: Identity,
     secrets: Arc<SecretKey>,
     clock: Clock,
-    /// The name of this server in authenticator apps.
+    /// The name of this server in authenticator apps and passkeys.
     place: String,
+    passkey_attempts: AddressLimit,
 }
 
 impl SecondFactors {
@@ -66,6 +82,10 @@ impl SecondFactors {
             secrets,
             clock,
             place,
+            passkey_attempts: AddressLimit::new(
+                PASSKEY_ATTEMPTS_PER_MINUTE,
+                Duration::from_secs(60),
+            ),
         }
     }
 
@@ -75,8 +95,10 @@ impl SecondFactors {
         let reading = self.store.read(move |tx| {
             let profile = users::find_profile(tx, user)?;
             let totp = rows::totp::find(tx, user)?;
+            let held = rows::passkeys::list(tx, user)?;
             Ok(api::SecondFactors {
                 required: profile.is_some_and(|profile| profile.requires_second_factor),
+                passkeys: held.into_iter().map(passkeys::shown).collect(),
                 totp_since: totp.map(|totp| totp.created_at),
                 recovery_codes_left: rows::recovery_codes::count(tx, user)?,
             })
@@ -107,6 +129,41 @@ fn check_unchanged(tx: &mut Tx<'_>, user: UserId, hash: &str) -> Result<(), Iden
         "password_changed",
         "the password was changed meanwhile; try again",
     ))
+}
+
+/// Ends logins and sessions that were opened with the password alone, perhaps by somebody else. The
+/// caller's own session may do everything from now on.
+fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
+    let user = caller.user.id;
+    rows::pending::delete_of_user(tx, user)?;
+    if let Credential::Enrolment { id } = caller.credential {
+        sessions::complete_enrolment(tx, id)?;
+    }
+    sessions::delete_enrolling(tx, user)
+}
+
+/// After a factor was removed: without any other one, recovery codes go too. Fails if a role requires
+/// a factor.
+fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> {
+    rows::pending::delete_of_user(tx, user)?;
+    if rows::exists(tx, user)? {
+        return Ok(());
+    }
+    let profile = users::find_profile(tx, user)?;
+    if profile.is_some_and(|profile| profile.requires_second_factor) {
+        return Err(IdentityError::conflict(
+            "last_second_factor",
+            "a role of yours requires a second factor, so the last one cannot be removed; set another one up first",
+        ));
+    }
+    Ok(rows::delete_of_user(tx, user)?)
+}
+
+fn no_factor() -> IdentityError {
+    IdentityError::conflict(
+        "no_second_factor",
+        "you have neither an authenticator app nor a passkey",
+    )
 }
 
 fn wrong_code() -> IdentityError {

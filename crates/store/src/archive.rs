@@ -181,15 +181,17 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
 
 /// Tables whose rows must not come back: a token that was renewed or revoked since the backup would be
 /// valid again.
-const NOT_RESTORED: [&str; 8] = [
+const NOT_RESTORED: [&str; 10] = [
     "oauth_tokens",
     "oauth_codes",
     "oauth_consents",
     "oauth_devices",
     "oauth_grants",
     "oidc_logins",
+    "oidc_pending_grants",
     "totp_enrolments",
     "pending_logins",
+    "passkey_challenges",
 ];
 
 /// Turns a copy of a backup back into a plain database. Users connect their apps again.

@@ -45,7 +45,9 @@ const STEPS: &[(&str, &str)] = steps![
     "0024_enrolment_sessions",
     "0025_sources",
     "0026_calls",
-    "0031_recovered_drops",
+    "0027_passkeys",
+    "0028_oidc_grants",
+    "0029_recovered_drops",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only

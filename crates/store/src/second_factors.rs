@@ -1,5 +1,6 @@
 //! Second factors of users, and logins that wait for one.
 
+pub mod passkeys;
 pub mod pending;
 pub mod recovery_codes;
 pub mod totp;
@@ -20,10 +21,16 @@ pub(super) fn list_users(
     last: UserId,
 ) -> Result<HashSet<UserId>, StoreError> {
     let users: Vec<UserId> = tx.list(
-        "SELECT user_id FROM totp WHERE user_id >= ?1 AND user_id <= ?2",
+        "SELECT user_id FROM totp WHERE user_id >= ?1 AND user_id <= ?2
+         UNION SELECT user_id FROM passkeys WHERE user_id >= ?1 AND user_id <= ?2",
         values![first, last],
     )?;
     Ok(users.into_iter().collect())
+}
+
+/// Whether a user has a second factor. Recovery codes alone are none.
+pub fn exists(tx: &mut Tx<'_>, user: UserId) -> Result<bool, StoreError> {
+    Ok(list_users(tx, user, user)?.contains(&user))
 }
 
 /// Whether anything is encrypted with the key of secrets.
@@ -35,6 +42,8 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
 pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     for table in [
         "totp",
+        "passkeys",
+        "passkey_challenges",
         "totp_enrolments",
         "recovery_codes",
         "pending_logins",
@@ -47,7 +56,7 @@ pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
 
 /// Removes logins and enrolments that nobody completed.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-    for table in ["totp_enrolments", "pending_logins"] {
+    for table in ["totp_enrolments", "pending_logins", "passkey_challenges"] {
         let sql = format!("DELETE FROM {table} WHERE expires_at <= ?1");
         tx.execute(&sql, values![now])?;
     }

@@ -6,9 +6,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as JsonValue, value::RawValue};
 use svc_core::{
     ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
-    OidcProviderId, Permissions, QuotaOverrides, RoleId, ScheduleId, Scopes, ScriptId, ServerId,
-    SessionId, SinkId, SourceId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId,
-    UserName,
+    OidcProviderId, PasskeyId, Permissions, QuotaOverrides, RoleId, ScheduleId, Scopes, ScriptId,
+    ServerId, SessionId, SinkId, SourceId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId,
+    UserId, UserName,
     event::Actor,
     json_text::JsonText,
     pattern::Pattern,
@@ -230,6 +230,7 @@ as_uuid_text!(
     ConsentId,
     OidcProviderId,
     OidcIdentityId,
+    PasskeyId,
     SourceId,
     ScheduleId
 );

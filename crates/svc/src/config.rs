@@ -110,6 +110,7 @@ sections! {
     oidc: Oidc as WrittenOidc {
         allow: Vec<String> = "SVC_OIDC_ALLOW",
         password_login: PasswordLogin = "SVC_PASSWORD_LOGIN",
+        fresh_login_days: u32 = "SVC_OIDC_FRESH_LOGIN_DAYS",
     } optional {}
     webhooks: Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,
@@ -199,6 +200,7 @@ impl Config {
         check_range("`lookups` of webhooks", self.webhooks.lookups, 1..=1_000)?;
         check_range("`access_minutes`", self.oauth.access_minutes, 5..=1_440)?;
         check_range("`login_days`", self.oauth.login_days, 1..=3_650)?;
+        check_range("`fresh_login_days`", self.oidc.fresh_login_days, 1..=3_650)?;
         check_range("`max_links` of the agent", self.agent.max_links, 1..=64)?;
         check_range("`lease_seconds`", events.lease_seconds, 0.5..=3_600.0)?;
         if server.tls_cert.is_some() != server.tls_key.is_some() {

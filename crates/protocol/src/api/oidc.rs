@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserName};
+use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserId, UserName};
 
 use super::patch::{nullable, set, yes};
 
@@ -161,6 +161,13 @@ pub struct LinkIdentity {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LinkStarted {
     pub redirect_to: String,
+}
+
+/// `GET /api/auth/identities`
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct IdentityQuery {
+    /// The accounts of this user, for administrators; your own if absent.
+    pub user: Option<UserId>,
 }
 
 /// `GET /api/auth/identities`: the accounts at providers with which the caller signs in.

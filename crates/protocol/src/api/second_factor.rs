@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use svc_core::Timestamp;
 
-use super::User;
+use super::{Passkey, User};
 
 /// The answer to `POST /api/auth/login`: the user, or what is missing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,8 @@ pub struct PendingLogin {
 pub enum FactorKind {
     /// A code of an authenticator app.
     Totp,
+    /// An answer of a passkey, at `/api/auth/passkeys/login`.
+    Passkey,
     /// One of the codes for a lost device.
     RecoveryCode,
 }
@@ -90,6 +92,7 @@ pub struct SecondFactors {
     pub required: bool,
     /// When an authenticator app was set up; `null` without one.
     pub totp_since: Option<Timestamp>,
+    pub passkeys: Vec<Passkey>,
     /// Recovery codes that were not used yet.
     pub recovery_codes_left: u64,
 }

@@ -93,6 +93,15 @@ failures! {
     SESSION_REQUIRED = 403 "session_required", "Only a signed-in browser may answer this";
     INVALID_REDIRECT = 400 "invalid_redirect", "A redirect address of the app is not allowed";
 
+    INVALID_PASSKEY = 400 "invalid_passkey", "The answer of the passkey is malformed";
+    PASSKEY_REFUSED = 403 "passkey_refused", "The answer of the passkey is for another site or not signed by it";
+    PASSKEY_CLONED = 403 "passkey_cloned", "The counter of the passkey went back, so it may have been copied";
+    UNKNOWN_PASSKEY = 403 "unknown_passkey", "The passkey belongs to no user who may sign in";
+    CHALLENGE_ENDED = 409 "challenge_ended", "The challenge has expired, was used already or is for another user";
+    PASSKEY_EXISTS = 409 "passkey_exists", "The passkey was added already";
+    TOO_MANY_PASSKEYS = 409 "too_many_passkeys", "The user has as many passkeys as allowed";
+    PASSKEYS_UNAVAILABLE = 409 "passkeys_unavailable", "The address of this server has no host name";
+
     PASSWORD_LOGIN_OFF = 403 "password_login_off", "This user signs in with a provider and not with a password";
     LAST_IDENTITY = 409 "last_identity", "The user has no password and could not sign in again";
     TOO_MANY_PROVIDERS = 409 "too_many_providers", "There are as many providers as a server may have";

@@ -8,15 +8,15 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{OidcIdentityId, OidcProviderId};
 use svc_protocol::api::{
-    LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck, OidcProvider,
-    OidcProviderPatch, OidcProviders, SignInOptions,
+    IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
+    OidcProvider, OidcProviderPatch, OidcProviders, SignInOptions,
 };
 use svc_store::PageRequest;
 
 use super::{
     cookies::{find_browser_key, set_browser_key, set_session},
     error::ApiResult,
-    extract::{Created, Json, NoContent, PathId, WithCookies},
+    extract::{Created, Json, NoContent, PathId, Query, WithCookies},
     listen::{Peer, client_address, is_secure},
     oauth::{Form, OAuthFailure, OAuthResult, Params, own_origin},
     plain_page::{ErrorPage, UNAVAILABLE, redirect},
@@ -152,8 +152,13 @@ pub async fn link(
     })
 }
 
-pub async fn list_identities(app: App, caller: Caller) -> ApiResult<Json<LinkedIdentities>> {
-    Ok(Json(app.identity.list_identities(&caller).await?))
+pub async fn list_identities(
+    app: App,
+    caller: Caller,
+    Query(query): Query<IdentityQuery>,
+) -> ApiResult<Json<LinkedIdentities>> {
+    let listing = app.identity.list_identities(&caller, query.user);
+    Ok(Json(listing.await?))
 }
 
 pub async fn delete_identity(

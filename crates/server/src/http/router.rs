@@ -17,7 +17,8 @@ use super::{
     agent_link, audit, auth, calls,
     describe::{Describe, Operation},
     diagnostics, event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations,
-    roles, schedules, scripts, second_factors, servers, sessions, setup, sources, spaces, stats,
+    passkeys, roles, schedules, scripts, second_factors, servers, sessions, setup, sources, spaces,
+    stats,
     templates, tokens, users, web,
 };
 use crate::app::App;
@@ -117,6 +118,12 @@ pub fn routes() -> Vec<Route> {
         post("/api/auth/totp",                  Enrolling, Never,    second_factors::begin_totp),
         post("/api/auth/totp/confirm",          Enrolling, Never,    second_factors::confirm_totp),
         post("/api/auth/totp/remove",           Caller,    Never,    second_factors::remove_totp),
+        post("/api/auth/passkeys/challenge",    Nothing,   Never,    passkeys::challenge),
+        post("/api/auth/passkeys/login",        Nothing,   Never,    passkeys::login),
+        post("/api/auth/passkeys/begin",        Enrolling, Never,    passkeys::begin),
+        post("/api/auth/passkeys",              Enrolling, Never,    passkeys::create),
+        patch("/api/auth/passkeys/{id}",        Caller,    Never,    passkeys::patch),
+        post("/api/auth/passkeys/{id}/remove",  Caller,    Never,    passkeys::remove),
         post("/api/auth/recovery-codes",        Caller,    Never,    second_factors::renew_recovery_codes),
         get("/api/auth/sessions",               Caller,    Never,    sessions::list),
         delete("/api/auth/sessions",            Caller,    Never,    sessions::delete_others),

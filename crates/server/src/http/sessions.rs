@@ -77,7 +77,7 @@ pub fn client_details(app: &App, peer: Peer, headers: &HeaderMap) -> ClientDetai
 }
 
 /// The user, with the cookie of the new session.
-fn logged_in(
+pub fn logged_in(
     app: &App,
     peer: Peer,
     headers: &HeaderMap,

@@ -33,6 +33,8 @@ const EXEMPT: &[(&str, &str)] = &[
     ("POST", "/api/auth/login"),
     ("POST", "/api/auth/sign-in"),
     ("POST", "/api/auth/second-factor"),
+    ("POST", "/api/auth/passkeys/challenge"),
+    ("POST", "/api/auth/passkeys/login"),
     // Does nothing for a token.
     ("POST", "/api/auth/logout"),
     // Return data: the middleware checks the caller again before it sends the answer.
@@ -143,6 +145,7 @@ impl Fixture {
             "/api/oauth/requests",
             "/api/oauth/grants",
             "/api/auth/identities",
+            "/api/auth/passkeys",
         ] {
             self.ids.insert(path, uuid::Uuid::now_v7().to_string());
         }
@@ -169,6 +172,7 @@ impl Fixture {
             .method(method)
             .uri(path_of_record.replace("{n}", "1"))
             .header(header::CONTENT_TYPE, "application/json")
+            .header(header::HOST, "localhost")
             .body(Body::from(body))
             .expect("well-formed");
         request.extensions_mut().insert(caller);
@@ -223,8 +227,18 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
         ("POST", "/api/auth/password") => {
             json!({"current_password": PASSWORD, "new_password": "another long password"})
         }
-        ("POST", "/api/auth/totp" | "/api/auth/totp/remove" | "/api/auth/recovery-codes") => {
+        (
+            "POST",
+            "/api/auth/totp"
+            | "/api/auth/totp/remove"
+            | "/api/auth/passkeys/begin"
+            | "/api/auth/passkeys/{id}/remove"
+            | "/api/auth/recovery-codes",
+        ) => {
             json!({"password": PASSWORD})
+        }
+        ("POST", "/api/auth/passkeys") => {
+            json!({"name": name, "client_data": "", "authenticator_data": ""})
         }
         ("POST", "/api/auth/totp/confirm") => json!({"code": "123456"}),
         ("POST", "/api/roles") => json!({"name": name, "permissions": ["manage_users"]}),

@@ -7,7 +7,7 @@ use super::{Identity, error::IdentityError, policy::PasswordLogin};
 
 impl Identity {
     /// Applies the setting `oidc.password_login`, after the password was right.
-    pub(super) async fn check_password_login(&self, user: UserId) -> Result<(), IdentityError> {
+    pub async fn check_password_login(&self, user: UserId) -> Result<(), IdentityError> {
         let user = match self.policy.password_login {
             PasswordLogin::All => return Ok(()),
             PasswordLogin::Admins | PasswordLogin::Off => self.directory.find_user(user),

@@ -51,7 +51,7 @@ pub enum Proof {
     Password,
     /// The one-click link of `svc up`, which only this machine gets.
     SignInLink(PresentedLink),
-    /// The password and a second factor.
+    /// The password and a second factor, or a passkey that checked its user.
     SecondFactor {
         /// Its name in the audit log.
         kind: &'static str,

@@ -57,12 +57,16 @@ INSERT INTO totp VALUES ('u1', X'09', 5, 0, 1);
 INSERT INTO recovery_codes VALUES ('u1', X'0A'), ('u1', X'0B');
 INSERT INTO totp_enrolments VALUES ('u1', X'0C', 9);
 INSERT INTO pending_logins VALUES (X'0D', 'u1', X'0E', 0, 9);
+INSERT INTO passkeys VALUES ('pk1', 'u1', 'Phone', X'0F', X'10', 3, 1, NULL);
+INSERT INTO passkey_challenges VALUES (X'11', 'login', NULL, 9);
 
 INSERT INTO oidc_providers VALUES
     ('op1', 'corp', 'Corp', 'https://id', 'svc', X'09', '["openid"]', 1, 0, '{}', 'groups', '[]', 1);
 INSERT INTO oidc_identities VALUES ('oi1', 'op1', 'u1', 'https://id', 'sub', 'a@b', NULL, 1, 9);
 INSERT INTO oidc_memberships VALUES ('oi1', 'group', 'g1');
 INSERT INTO oidc_sessions VALUES ('s1', 'oi1', 'sid');
+INSERT INTO oidc_grants VALUES ('gr1', 'oi1', 'sid');
+INSERT INTO oidc_pending_grants VALUES (X'12', 'oi1', 'sid', 9);
 INSERT INTO oidc_logins VALUES (X'0A', X'0B', 'op1', 'n', 'v', 'http://a/', '/', NULL, 9);
 INSERT INTO oidc_logout_tokens VALUES (X'0C', 9);
 

@@ -140,9 +140,11 @@ async fn data_that_each_zone_creates_itself_is_not_copied() {
         "oauth_codes",
         "oauth_devices",
         "oidc_logins",
+        "oidc_pending_grants",
         "oidc_logout_tokens",
         "totp_enrolments",
         "pending_logins",
+        "passkey_challenges",
     ] {
         assert_eq!(
             sql(&format!("SELECT COUNT(*) FROM {table}")),

@@ -12,6 +12,7 @@ use svc_protocol::api;
 use svc_store::{
     Tx, audit,
     oauth::{self as rows, clients::ClientRow, codes::CodeRow, consents::ConsentRow},
+    oidc::grants as oidc_grants,
 };
 use uuid::Uuid;
 
@@ -234,6 +235,10 @@ impl OAuth {
                         },
                     )?;
                     rows::codes::delete_oldest_of_user(tx, caller.user.id, CODES_PER_USER)?;
+                    if let Some(login) = oidc_grants::find_login(tx, session)? {
+                        let expires_at = now.plus(CODE_LIFETIME);
+                        oidc_grants::insert_pending(tx, &hash, login, expires_at)?;
+                    }
                     [("code", text.as_str())]
                 } else {
                     [("error", "access_denied")]

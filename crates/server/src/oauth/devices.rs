@@ -17,6 +17,7 @@ use svc_store::{
         clients::ClientRow,
         devices::{DeviceRow, DeviceState},
     },
+    oidc::grants as oidc_grants,
 };
 
 use super::{
@@ -130,7 +131,7 @@ impl OAuth {
             if !rows::devices::delete(tx, &hash)? {
                 return Err(unknown());
             }
-            let issued = oauth.issue_login_token(tx, user, &device.name, token)?;
+            let issued = oauth.issue_login_token(tx, user, (device.name.as_str(), &hash), token)?;
             Ok((Ok(issued), AffectedRecords::user(user)))
         });
         outcome.await?
@@ -184,9 +185,12 @@ impl OAuth {
             .entry(caller, action, ("device", ""), json!({}));
         self.identity
             .change_as(caller, move |tx, caller| {
-                session_of(caller)?;
+                let session = session_of(caller)?;
                 let (device, client) = open_device(tx, &code, now)?.ok_or(unknown)?;
                 rows::devices::decide(tx, &device.hash, state, caller.user.id)?;
+                if let Some(login) = oidc_grants::find_login(tx, session)? {
+                    oidc_grants::insert_pending(tx, &device.hash, login, device.expires_at)?;
+                }
                 entry.target_type = "oauth_client";
                 entry.target_id = client.id.to_string();
                 entry.detail = json!({

@@ -7,14 +7,15 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use svc_core::{
-    GrantId, Timestamp,
+    GrantId, OidcIdentityId, Timestamp,
     credential::CredentialKind,
     oauth::{OAuthScope, RedirectUri, is_verifier},
 };
 use svc_store::{
-    Tx,
+    Hash, Tx,
     audit::{self, SYSTEM},
     oauth::{self as rows, codes::CodeRow, grants::GrantRow},
+    oidc::grants as oidc_grants,
     tokens, users,
 };
 use uuid::Uuid;
@@ -70,7 +71,7 @@ impl OAuth {
             let user = code.user_id;
             let issued = if code.scopes.contains(OAuthScope::Cli) {
                 let name = request.machine.as_deref().unwrap_or_default();
-                let issued = oauth.issue_login_token(tx, user, name, login_token)?;
+                let issued = oauth.issue_login_token(tx, user, (name, &code.hash), login_token)?;
                 rows::codes::redeem(tx, &code.hash, now, None, issued.token_id)?;
                 issued
             } else {
@@ -143,6 +144,9 @@ impl OAuth {
             expires_at: grant_expiry(now, now),
         };
         rows::grants::insert(tx, &grant)?;
+        if let Some(login) = oidc_grants::take_pending(tx, &code.hash)? {
+            oidc_grants::insert(tx, grant.id.to_string(), login)?;
+        }
         rows::grants::delete_oldest_of_user(tx, code.user_id, GRANTS_PER_USER)?;
         Ok(grant)
     }
@@ -167,18 +171,26 @@ impl OAuth {
         Ok(AffectedRecords::user(code.user_id))
     }
 
-    /// An API token for `svc login`.
+    /// An API token for `svc login` of a machine, for a code or a device with this hash. It does not
+    /// outlive the sign-in with a provider that it comes from.
     pub(super) fn issue_login_token(
         &self,
         tx: &mut Tx<'_>,
         user: svc_core::UserId,
-        machine: &str,
+        (machine, hash): (&str, &Hash),
         secret: Secret,
     ) -> Result<IssuedToken, OAuthError> {
-        let lifetime = self.policy.login_token_lifetime;
+        let login = oidc_grants::take_pending(tx, hash)?;
+        let mut lifetime = self.policy.login_token_lifetime;
+        if let Some(login) = &login {
+            lifetime = lifetime.min(self.check_fresh(tx, login.identity_id)?);
+        }
         let token_id =
             self.identity
                 .insert_login_token(tx, user, machine, secret.hash, lifetime)?;
+        if let Some(login) = login {
+            oidc_grants::insert(tx, token_id.to_string(), login)?;
+        }
         Ok(IssuedToken {
             access_token: secret.text,
             token_type: "Bearer",
@@ -187,6 +199,25 @@ impl OAuth {
             scope: OAuthScope::Cli.to_string(),
             token_id: Some(token_id),
         })
+    }
+}
+
+impl OAuth {
+    /// How long the last sign-in of an account with its provider still counts.
+    pub(super) fn check_fresh(
+        &self,
+        tx: &mut Tx<'_>,
+        identity: OidcIdentityId,
+    ) -> Result<Duration, OAuthError> {
+        let fresh_until = oidc_grants::find_last_login(tx, identity)?
+            .map(|at| at.plus(self.policy.fresh_login))
+            .filter(|until| *until > self.clock.now());
+        let fresh_until = fresh_until.ok_or_else(|| {
+            OAuthError::invalid_grant(
+                "the last sign-in with the provider is too long ago; sign in to this server with the provider, and connect again",
+            )
+        })?;
+        Ok(fresh_until.since(self.clock.now()))
     }
 }
 

@@ -13,6 +13,7 @@ use svc_store::{
         grants::GrantRow,
         tokens::{AppTokenKind, AppTokenRow},
     },
+    oidc::grants as oidc_grants,
     users,
 };
 
@@ -87,6 +88,9 @@ impl OAuth {
             return Err(OAuthError::invalid_grant("the user is not active"));
         }
         check_resources(&request.resources, &request.issuer, &grant.resource)?;
+        if let Some(identity) = oidc_grants::find_identity(tx, &grant.id.to_string())? {
+            self.check_fresh(tx, identity)?;
+        }
         Ok((token, grant))
     }
 

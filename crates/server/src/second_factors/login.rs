@@ -1,4 +1,4 @@
-//! Logins in two steps: the password, then a code.
+//! Logins in two steps: the password, then a code. `passkey_login` has the passkeys.
 
 use serde_json::json;
 use svc_core::{
@@ -58,10 +58,13 @@ impl SecondFactors {
             .store
             .read(move |tx| {
                 let has_totp = rows::totp::find(tx, id)?.is_some();
+                let has_passkey = !rows::passkeys::list(tx, id)?.is_empty();
                 let has_codes = rows::recovery_codes::count(tx, id)? > 0;
+                let has_factor = has_totp || has_passkey;
                 let held = [
                     (has_totp, FactorKind::Totp),
-                    (has_totp && has_codes, FactorKind::RecoveryCode),
+                    (has_passkey, FactorKind::Passkey),
+                    (has_factor && has_codes, FactorKind::RecoveryCode),
                 ];
                 let held = held.into_iter().filter(|(is_held, _)| *is_held);
                 Ok(held.map(|(_, kind)| kind).collect::<Vec<_>>())
@@ -195,7 +198,11 @@ impl SecondFactors {
 }
 
 /// The user of a pending login that is still valid.
-fn find_user(tx: &mut Tx<'_>, token: &str, now: Timestamp) -> Result<Option<UserRow>, StoreError> {
+pub(super) fn find_user(
+    tx: &mut Tx<'_>,
+    token: &str,
+    now: Timestamp,
+) -> Result<Option<UserRow>, StoreError> {
     let pending = rows::pending::find(tx, &hash_secret(token))?;
     let Some(pending) = pending.filter(|pending| now < pending.expires_at) else {
         return Ok(None);
@@ -250,11 +257,11 @@ fn proof_of(token: &str, user: &UserRow) -> Hash {
     hash_secret(&format!("{token}{}", user.password_hash))
 }
 
-fn ended() -> IdentityError {
+pub(super) fn ended() -> IdentityError {
     IdentityError::Unauthorized {
         code: "login_ended",
         message: format!(
-            "this login has expired, or {TRIES_MAX} codes were wrong; enter the password again"
+            "this login has expired, or {TRIES_MAX} tries were wrong; enter the password again"
         ),
     }
 }

@@ -16,7 +16,7 @@ use svc_store::{
     zone_changes::{self, ZoneChange},
 };
 
-use super::{RECOVERY_CODES, SecondFactors, check_unchanged, no_random_bytes, totp::no_totp};
+use super::{RECOVERY_CODES, SecondFactors, check_unchanged, no_factor, no_random_bytes};
 use crate::identity::{Actor, AffectedRecords, Caller, IdentityError, hash_secret};
 
 /// New recovery codes. Without `Debug`: they are secrets.
@@ -68,7 +68,9 @@ impl SecondFactors {
         let writer = self.identity.writer();
         let writing = writer.write(caller, move |tx, _| {
             check_unchanged(tx, user, &password_hash)?;
-            rows::totp::find(tx, user)?.ok_or_else(no_totp)?;
+            if !rows::exists(tx, user)? {
+                return Err(no_factor());
+            }
             codes.store(tx, user)?;
             audit::append(tx, &entry)?;
             Ok::<_, IdentityError>(())
@@ -88,7 +90,7 @@ impl SecondFactors {
             if id == caller.user.id {
                 return Err(IdentityError::conflict(
                     "own_account",
-                    "your own second factor is removed with your password: POST /api/auth/totp/remove",
+                    "your own second factors are removed with your password, on the page “Account”",
                 ));
             }
             rows::delete_of_user(tx, id)?;

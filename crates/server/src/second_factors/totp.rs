@@ -12,14 +12,13 @@ use svc_store::{
         self as rows,
         totp::{EnrolmentRow, TotpRow},
     },
-    sessions, users,
 };
 
 use super::{
-    ENROLMENT_LIFETIME, SecondFactors, aad, check_unchanged, malformed_code, no_random_bytes,
-    recovery::NewCodes, wrong_code,
+    ENROLMENT_LIFETIME, SecondFactors, aad, check_unchanged, end_enrolment, malformed_code,
+    no_random_bytes, recovery::NewCodes, remove_leftovers, wrong_code,
 };
-use crate::identity::{AffectedRecords, Caller, Credential, IdentityError};
+use crate::identity::{AffectedRecords, Caller, IdentityError};
 
 /// Pixels of a module of the QR code. The picture scales.
 const MODULE_PIXELS: u32 = 4;
@@ -99,12 +98,7 @@ impl SecondFactors {
             };
             rows::totp::set(tx, &totp)?;
             codes.store(tx, user)?;
-            rows::pending::delete_of_user(tx, user)?;
-            if let Credential::Enrolment { id } = caller.credential {
-                sessions::complete_enrolment(tx, id)?;
-            }
-            // They were opened with the password alone, perhaps by somebody else.
-            sessions::delete_enrolling(tx, user)?;
+            end_enrolment(tx, caller)?;
             audit::append(tx, &entry)?;
             Ok::<_, IdentityError>(((), AffectedRecords::user(user)))
         });
@@ -131,14 +125,11 @@ impl SecondFactors {
         );
         let changing = self.identity.change_as(caller, move |tx, _| {
             check_unchanged(tx, user, &password_hash)?;
-            let profile = users::find_profile(tx, user)?;
-            if profile.is_some_and(|profile| profile.requires_second_factor) {
-                return Err(last_factor());
-            }
             if !rows::totp::delete(tx, user)? {
                 return Err(no_totp());
             }
-            rows::delete_of_user(tx, user)?;
+            rows::totp::take_enrolment(tx, user)?;
+            remove_leftovers(tx, user)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user)))
         });
@@ -162,13 +153,6 @@ fn no_enrolment() -> IdentityError {
     )
 }
 
-pub(super) fn no_totp() -> IdentityError {
+fn no_totp() -> IdentityError {
     IdentityError::conflict("no_second_factor", "you have no authenticator app")
-}
-
-fn last_factor() -> IdentityError {
-    IdentityError::conflict(
-        "last_second_factor",
-        "a role of yours requires a second factor, so the last one cannot be removed; to change the device, set the app up again",
-    )
 }

@@ -30,6 +30,7 @@ pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
 fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     let subject = caller.subject;
     match act {
+        Act::BeginFactor { .. } | Act::ResetFactor { .. } => {}
         Act::Other | Act::Never(_) | Act::RunScript { .. } | Act::Call { .. } => {}
         Act::Login { user, .. } => {
             let value = answer.cookie.clone().unwrap_or_default();

@@ -3,6 +3,7 @@
 mod act;
 pub mod apps;
 mod code;
+mod factors;
 mod identity;
 mod spaces;
 
@@ -43,6 +44,9 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/auth/sign-in", 1, identity::sign_in),
     ("POST",   "/api/auth/logout", 2, identity::logout),
     ("POST",   "/api/auth/password", 4, identity::password),
+    ("POST",   "/api/auth/second-factor", 1, factors::complete_login),
+    ("POST",   "/api/auth/totp", 2, factors::begin_app),
+    ("DELETE", "/api/users/{id}/second-factor", 4, factors::reset),
     ("DELETE", "/api/auth/sessions", 1, identity::end_other_sessions),
     ("DELETE", "/api/auth/sessions/{id}", 2, identity::end_session),
     ("POST",   "/api/users", 6, identity::new_user),
@@ -111,13 +115,17 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("POST", "/api/oidc/providers"),
     ("PATCH", "/api/oidc/providers/{id}"),
     ("DELETE", "/api/oidc/providers/{id}"),
-    // Second factors. `crates/svc/tests/it/second_factor` tests them.
-    ("POST", "/api/auth/second-factor"),
-    ("POST", "/api/auth/totp"),
+    // Codes and answers of second factors, which the model cannot make. `crates/svc/tests/it/second_factor`
+    // tests them.
     ("POST", "/api/auth/totp/confirm"),
     ("POST", "/api/auth/totp/remove"),
+    ("POST", "/api/auth/passkeys/challenge"),
+    ("POST", "/api/auth/passkeys/login"),
+    ("POST", "/api/auth/passkeys/begin"),
+    ("POST", "/api/auth/passkeys"),
+    ("PATCH", "/api/auth/passkeys/{id}"),
+    ("POST", "/api/auth/passkeys/{id}/remove"),
     ("POST", "/api/auth/recovery-codes"),
-    ("DELETE", "/api/users/{id}/second-factor"),
     // Sources and schedules emit events of their owner only. `crates/svc/tests/it/sources` tests them.
     ("POST", "/in/{token}"),
     ("POST", "/api/sources"),

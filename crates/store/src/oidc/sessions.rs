@@ -40,15 +40,17 @@ pub fn end(
     }
 }
 
-/// The identities with a session `sid` at an issuer.
+/// The identities with a session `sid` at an issuer, or with something that came from it.
 pub fn list_identities(
     tx: &mut Tx<'_>,
     issuer: &str,
     sid: &str,
 ) -> Result<Vec<OidcIdentityId>, StoreError> {
     tx.list(
-        "SELECT DISTINCT s.identity_id FROM oidc_sessions s
-         JOIN oidc_identities i ON i.id = s.identity_id WHERE i.issuer = ?1 AND s.sid = ?2",
+        "SELECT s.identity_id FROM oidc_sessions s
+         JOIN oidc_identities i ON i.id = s.identity_id WHERE i.issuer = ?1 AND s.sid = ?2
+         UNION SELECT g.identity_id FROM oidc_grants g
+         JOIN oidc_identities i ON i.id = g.identity_id WHERE i.issuer = ?1 AND g.sid = ?2",
         values![issuer, sid],
     )
 }

@@ -1,6 +1,6 @@
 //! Codes are used up once, tries are bounded, and everything ends with the user.
 
-use svc_core::{QuotaOverrides, Timestamp, UserId, UserName};
+use svc_core::{PasskeyId, QuotaOverrides, Timestamp, UserId, UserName};
 use uuid::Uuid;
 
 use crate::{
@@ -8,7 +8,9 @@ use crate::{
     engines::{TestEngine, on_each_engine},
     roles,
     second_factors::{
-        self, pending,
+        self,
+        passkeys::{self, ChallengeRow, PasskeyRow},
+        pending,
         pending::PendingLoginRow,
         recovery_codes, totp,
         totp::{EnrolmentRow, TotpRow},
@@ -130,7 +132,82 @@ async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEng
     .await;
 }
 
+fn challenge(user_id: Option<UserId>, hash: u8, expires_at: i64) -> ChallengeRow {
+    ChallengeRow {
+        hash: [hash; 32],
+        purpose: "login".into(),
+        user_id,
+        expires_at: Timestamp(expires_at),
+    }
+}
+
+async fn a_challenge_is_used_up_once_and_only_by_its_user(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        let now = Timestamp(50);
+        for of in [Some(user), None] {
+            for (hash, expires_at) in [(1, 100), (2, 200), (3, 300)] {
+                passkeys::insert_challenge(tx, &challenge(of, hash, expires_at), 2)?;
+            }
+            let taken = |tx: &mut Tx<'_>, hash, purpose, by, now| {
+                passkeys::take_challenge(tx, &[hash; 32], (purpose, by), now)
+            };
+            let other = match of {
+                Some(_) => None,
+                None => Some(user),
+            };
+            assert!(!taken(tx, 1, "login", of, now)?, "replaced by newer ones");
+            assert!(!taken(tx, 2, "register", of, now)?);
+            assert!(!taken(tx, 2, "login", other, now)?);
+            assert!(!taken(tx, 2, "login", of, Timestamp(200))?, "expired");
+            assert!(taken(tx, 2, "login", of, now)?);
+            assert!(!taken(tx, 2, "login", of, now)?);
+            second_factors::delete_expired(tx, Timestamp(300))?;
+            assert!(!taken(tx, 3, "login", of, now)?);
+        }
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_counter_only_goes_forward_unless_the_passkey_does_not_count(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        let passkey = |name: &str, counter| PasskeyRow {
+            id: PasskeyId(Uuid::now_v7()),
+            user_id: user,
+            name: name.into(),
+            credential_id: name.as_bytes().to_vec(),
+            public_key: vec![1],
+            counter,
+            created_at: AT,
+            last_used_at: None,
+        };
+        let (counting, other) = (passkey("counting", 4), passkey("other", 0));
+        for passkey in [&counting, &other] {
+            passkeys::insert(tx, passkey)?;
+        }
+        assert!(second_factors::exists(tx, user)?);
+        for (counter, is_next) in [(4, false), (3, false), (0, false), (5, true), (5, false)] {
+            let used = passkeys::use_counter(tx, counting.id, counter, AT)?;
+            assert_eq!(used, is_next, "{counter}");
+        }
+        for (counter, is_next) in [(0, true), (0, true), (1, true), (0, false)] {
+            let used = passkeys::use_counter(tx, other.id, counter, AT)?;
+            assert_eq!(used, is_next, "{counter}");
+        }
+        let id = "counting".as_bytes().to_vec();
+        let found = passkeys::find_credential(tx, &id)?.expect("inserted");
+        assert_eq!((found.counter, found.last_used_at), (5, Some(AT)));
+        second_factors::delete_of_user(tx, user)?;
+        assert_eq!(passkeys::list(tx, user)?, []);
+        assert!(!second_factors::exists(tx, user)?);
+        Ok(())
+    })
+    .await;
+}
+
 on_each_engine!(
+    a_challenge_is_used_up_once_and_only_by_its_user,
+    a_counter_only_goes_forward_unless_the_passkey_does_not_count,
     a_code_is_used_up_once_and_resets_the_wrong_ones,
     tries_and_pending_logins_are_bounded,
     a_profile_says_whether_a_factor_is_set_up_and_required,

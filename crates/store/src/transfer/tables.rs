@@ -47,8 +47,10 @@ pub(super) const COPIED: &[&str] = &[
     "oidc_identities",
     "oidc_memberships",
     "oidc_sessions",
+    "oidc_grants",
     "totp",
     "recovery_codes",
+    "passkeys",
     "sources",
     "schedules",
     "call_blocks",
@@ -67,9 +69,11 @@ pub(super) const NOT_COPIED: &[&str] = &[
     "oauth_codes",
     "oauth_devices",
     "oidc_logins",
+    "oidc_pending_grants",
     "oidc_logout_tokens",
     "totp_enrolments",
     "pending_logins",
+    "passkey_challenges",
 ];
 
 pub(super) struct Table {

@@ -214,7 +214,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             rows_per_owner: config.journal.rows_per_owner,
             keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
         },
-        oauth: oauth(&config.oauth),
+        oauth: oauth(&config.oauth, &config.oidc),
         oidc: OidcPolicy {
             allow: config.oidc.allow.clone(),
         },
@@ -328,7 +328,7 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
     }
 }
 
-fn oauth(oauth: &config::OAuth) -> OAuthPolicy {
+fn oauth(oauth: &config::OAuth, oidc: &config::Oidc) -> OAuthPolicy {
     OAuthPolicy {
         enabled: oauth.enabled,
         registration: oauth.registration,
@@ -339,6 +339,7 @@ fn oauth(oauth: &config::OAuth) -> OAuthPolicy {
             .collect(),
         access_lifetime: Duration::from_secs(60 * u64::from(oauth.access_minutes)),
         login_token_lifetime: days(oauth.login_days),
+        fresh_login: days(oidc.fresh_login_days),
     }
 }
 

@@ -2,6 +2,7 @@
 //! wants (`oauth2-mock-server`).
 
 mod attacks;
+mod grants;
 mod linking;
 mod logout;
 mod manage;

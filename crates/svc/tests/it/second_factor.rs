@@ -4,9 +4,11 @@
 //! enter codes of the current and of the next step, which stay valid for at least 30 seconds, and
 //! never wait for a step. A further login uses a recovery code.
 
+mod authenticator;
 mod cli;
 mod enrolment;
 mod login;
+mod passkeys;
 mod policy;
 mod secrets;
 mod zone;

@@ -16,6 +16,7 @@ import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
 import { Form } from '../ui/form.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
+import { IdentitiesCard } from './account/identities.js';
 import { GrantsCard } from './apps/grants.js';
 import { MethodsAccess, PermissionsAccess } from './users/access.js';
 import { useNames } from './users/directory.js';
@@ -75,6 +76,7 @@ function Person({ path, user, stale, onChanged }) {
           <${MethodsAccess} access=${access.data} />
         `
       }
+      <${IdentitiesCard} user=${user} />
       <${GrantsCard} user=${user} />
       <${QuotasCard} user=${user} onChange=${change} />
       <${Card} title="About">

@@ -3,12 +3,15 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use svc_core::{OidcIdentityId, OidcProviderId, SessionId, oidc::LogoutSubject};
+use svc_core::{
+    OidcIdentityId, OidcProviderId, Permission, SessionId, UserId, oidc::LogoutSubject,
+};
 use svc_protocol::api;
 use svc_store::{
     Hash, Tx,
     audit::{self, SYSTEM},
     oidc::{
+        grants as oidc_grants,
         identities::{self, IdentityRow},
         logouts, providers,
         providers::ProviderRow,
@@ -20,6 +23,7 @@ use svc_store::{
 use super::{ExternalAccount, check_provider, mapping};
 use crate::identity::{
     Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
+    power::Actor,
 };
 
 /// Accounts that one user may link.
@@ -105,11 +109,14 @@ impl Identity {
         ))
     }
 
+    /// The accounts of the caller or, for administrators of users, of anyone.
     pub async fn list_identities(
         &self,
         caller: &Caller,
+        user: Option<UserId>,
     ) -> Result<api::LinkedIdentities, IdentityError> {
-        let user = caller.user.id;
+        let user = user.unwrap_or(caller.user.id);
+        check_user(caller, user)?;
         let reading = self.store.read(move |tx| {
             let stored = users::find(tx, user)?;
             let mut linked = Vec::new();
@@ -120,6 +127,7 @@ impl Identity {
             Ok((stored, linked))
         });
         let (stored, linked) = reading.await?;
+        let stored = stored.ok_or_else(|| IdentityError::not_found("user", user))?;
         let shown = |(known, provider): (IdentityRow, Option<ProviderRow>)| api::LinkedIdentity {
             id: known.id,
             provider: provider.map(|provider| provider.label).unwrap_or_default(),
@@ -130,13 +138,14 @@ impl Identity {
             last_login_at: known.last_login_at,
         };
         Ok(api::LinkedIdentities {
-            has_password: stored.is_some_and(|user| !user.password_hash.is_empty()),
+            has_password: !stored.password_hash.is_empty(),
             identities: linked.into_iter().map(shown).collect(),
         })
     }
 
-    /// Unlinks an account of the caller: removes the groups and roles that its provider gave, and ends
-    /// the sessions that were opened with the account.
+    /// Unlinks an account of the caller or, for administrators of users, of a user with no more power.
+    /// Removes the groups and roles that its provider gave, and ends the sessions that were opened with
+    /// the account.
     pub async fn unlink_identity(
         &self,
         caller: &Caller,
@@ -150,17 +159,21 @@ impl Identity {
             json!({}),
         );
         self.change_as(caller, move |tx, caller| {
-            let user = caller.user.id;
-            let known = identities::find(tx, id)?.filter(|known| known.user_id == user);
-            let known = known.ok_or_else(|| IdentityError::not_found("identity", id))?;
+            let not_found = || IdentityError::not_found("identity", id);
+            let known = identities::find(tx, id)?.ok_or_else(not_found)?;
+            let user = known.user_id;
+            check_user(caller, user).map_err(|_| not_found())?;
+            Actor::read(tx, caller)?.check_user(tx, user)?;
             let stored = users::find(tx, user)?;
             let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
-            if !has_password && identities::list_of_user(tx, user)?.len() == 1 {
+            let is_own = user == caller.user.id;
+            if is_own && !has_password && identities::list_of_user(tx, user)?.len() == 1 {
                 return Err(IdentityError::conflict(
                     "last_identity",
                     "you have no password, so you could not sign in again; ask an administrator for a password first",
                 ));
             }
+            entry.target_id = user.to_string();
             entry.detail = json!({"issuer": known.issuer, "sub": known.sub});
             remove(tx, &known)?;
             audit::append(tx, &entry)?;
@@ -170,7 +183,8 @@ impl Identity {
         .await
     }
 
-    /// Ends sessions that a provider opened. Returns their number.
+    /// Ends sessions that a provider opened, and what users connected in them. Returns the number of
+    /// sessions.
     pub async fn log_out_external(
         &self,
         provider: OidcProviderId,
@@ -190,12 +204,14 @@ impl Identity {
             let mut ended = 0;
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {
-                let count = oidc_sessions::end(tx, known.id, subject.sid.as_deref())?;
+                let sid = subject.sid.as_deref();
+                let count = oidc_sessions::end(tx, known.id, sid)?;
+                let grants = oidc_grants::end(tx, known.id, sid)?;
                 let entry = identity.entry_by(
                     SYSTEM,
                     "logout.oidc",
                     ("user", known.user_id),
-                    json!({"provider": provider.name, "sessions": count}),
+                    json!({"provider": provider.name, "sessions": count, "grants": grants}),
                 );
                 audit::append(tx, &entry)?;
                 ended += count;
@@ -205,6 +221,16 @@ impl Identity {
         })
         .await
     }
+}
+
+fn check_user(caller: &Caller, user: UserId) -> Result<(), IdentityError> {
+    if user == caller.user.id || caller.may(Permission::ManageUsers) {
+        return Ok(());
+    }
+    Err(IdentityError::forbidden(
+        "permission_denied",
+        "you see your own accounts only; for others you need the permission `manage_users`",
+    ))
 }
 
 /// The identities that a token for logout names.
@@ -226,10 +252,12 @@ fn identities_of(
     Ok(found)
 }
 
-/// Removes an identity, with its sessions and with the groups and roles that its provider gave.
+/// Removes an identity, with its sessions, with the apps and machines that were connected in them, and
+/// with the groups and roles that its provider gave.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;
+    oidc_grants::end(tx, known.id, None)?;
     identities::delete(tx, known.id)?;
     Ok(())
 }

@@ -259,6 +259,17 @@ impl Judge<'_> {
                     "a password was changed without the current one".to_owned()
                 });
             }
+            Act::BeginFactor { right } => {
+                self.require(*right, "credential.factor", || {
+                    "a second factor was begun without the password".to_owned()
+                });
+            }
+            Act::ResetFactor { user } => {
+                self.require(*user != subject, "credential.factor", || {
+                    format!("user {user} reset the own second factor without the password")
+                });
+                self.power(*user, "power.user", "the reset of a second factor");
+            }
             Act::EndSession { cred } | Act::DeleteToken { cred } => {
                 let owner = model.creds[*cred].subject;
                 self.require(owner == subject, "view.credential", || {

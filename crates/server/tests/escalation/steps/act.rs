@@ -17,6 +17,15 @@ pub enum Act {
         password: String,
         right: bool,
     },
+    /// Begins to set up a second factor.
+    BeginFactor {
+        /// Whether the password is right.
+        right: bool,
+    },
+    /// Removes the second factors of another user.
+    ResetFactor {
+        user: UserIx,
+    },
     EndSession {
         cred: CredIx,
     },

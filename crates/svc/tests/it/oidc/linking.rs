@@ -147,3 +147,38 @@ async fn a_user_without_a_password_keeps_the_last_account() {
     let refused = site.admin.post(LINK, json!({"password": "x"})).await;
     assert_eq!(refused.expect(403).code(), "session_required");
 }
+
+#[tokio::test]
+async fn an_administrator_unlinks_the_account_of_a_user_with_no_more_power() {
+    let Some(site) = Site::start(json!({"open": true})).await else {
+        return;
+    };
+    let (mut ann, _) = site.sign_in("ann").await;
+    let user = site.user("ann").await.unwrap();
+    let id = user["id"].as_str().unwrap();
+    let list = format!("/api/auth/identities?user={id}");
+    site.server.role("helpdesk", &["manage_users"]).await;
+    let helper = site.server.user_with("helper", &["helpdesk"], &[]).await;
+    let stranger = site.server.user("stranger").await;
+    stranger.get(&list).await.expect(403);
+    let linked = helper.get(&list).await.expect(200).json();
+    assert_eq!(linked["has_password"], false);
+    let account = linked["identities"][0]["id"].as_str().unwrap();
+    let path = format!("/api/auth/identities/{account}");
+    stranger.delete(&path).await.expect(404);
+
+    // Ann becomes more powerful than the helper.
+    let user = format!("/api/users/{id}");
+    let roles = json!({"roles": ["admin"]});
+    site.admin.patch(&user, roles).await.expect(200);
+    let refused = helper.delete(&path).await.expect(403);
+    assert_eq!(refused.code(), "exceeds_own_power");
+    ann.get("/api/auth/me").await.expect(200);
+    site.admin.delete(&path).await.expect(204);
+    ann.get("/api/auth/me").await.expect(401);
+    let left = site.admin.get(&list).await.expect(200).json();
+    assert_eq!(left["identities"], json!([]));
+    let actions = site.admin.audit_actions().await;
+    let entry = ("admin".to_owned(), "identity.unlinked".to_owned());
+    assert!(actions.contains(&entry), "{actions:?}");
+}

@@ -26,7 +26,7 @@ async fn the_provider_ends_the_sessions_that_it_opened() {
 }
 
 /// The session of a browser at the provider, which only the database knows.
-async fn provider_session(site: &Site, browser: &Browser) -> String {
+pub(super) async fn provider_session(site: &Site, browser: &Browser) -> String {
     assert!(browser.session().is_some());
     let file = site.server.data_dir().join("svc.db");
     let output = std::process::Command::new("python3")

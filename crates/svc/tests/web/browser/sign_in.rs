@@ -33,3 +33,19 @@ async fn a_second_factor_is_set_up_used_reset_and_required() {
     });
     run(&browser, "second-factor", &server, &facts).await;
 }
+
+#[tokio::test]
+async fn a_passkey_is_added_used_and_removed() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ben = server.user("ben").await;
+    run(
+        &browser,
+        "passkey",
+        &server,
+        &json!({"ben": credentials(&ben)}),
+    )
+    .await;
+}

@@ -1,4 +1,4 @@
-/** The accounts at OpenID Connect providers with which the signed-in user signs in. */
+/** The accounts at OpenID Connect providers with which a user signs in. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -19,9 +19,12 @@ import { toast } from '../../ui/toasts.js';
  */
 /** @typedef {{name: string, label: string}} Option */
 
-/** Shown only if the server has a provider, or the user a linked account. */
-export function IdentitiesCard() {
-  const linked = useResource('/api/auth/identities');
+/**
+ * Shown only if the server has a provider, or the user a linked account.
+ * @param {{user?: {id: string, username: string}}} props the signed-in user if absent
+ */
+export function IdentitiesCard({ user }) {
+  const linked = useResource(`/api/auth/identities${user ? `?user=${user.id}` : ''}`);
   const options = useResource('/api/auth/oidc');
   const [linking, setLinking] = useState(false);
   const [ending, setEnding] = useState(/** @type {LinkedIdentity | null} */ (null));
@@ -34,19 +37,21 @@ export function IdentitiesCard() {
     toast(`Account at ${one.provider} unlinked`);
   };
   const add =
-    providers.length > 0 && linked.data?.has_password
+    !user && providers.length > 0 && linked.data?.has_password
       ? html`<${Button} icon="plus" onClick=${() => setLinking(true)}>Link an account</${Button}>`
       : null;
   return html`
     <${Card} title="Linked accounts" id="identities" flush actions=${add}
-      description="Accounts at providers with which you can sign in.">
+      description=${`Accounts at providers with which ${user ? user.username : 'you'} can sign in.`}>
       ${
         pendingOf(linked) ??
         html`
           <${ErrorNotice} error=${linked.error} title="Not up to date" />
           <${Table} label="Linked accounts" columns=${columns(setEnding)} rows=${rows}
             empty=${html`
-              <${EmptyState} icon="key" title="No linked account">You sign in with your password.</${EmptyState}>
+              <${EmptyState} icon="key" title="No linked account">
+                ${user ? `${user.username} signs in with a password.` : 'You sign in with your password.'}
+              </${EmptyState}>
             `} />
         `
       }
@@ -57,8 +62,11 @@ export function IdentitiesCard() {
       html`
         <${ConfirmDialog} title="Unlink this account?" action="Unlink" onClose=${() => setEnding(null)}
           onConfirm=${() => unlink(ending)}>
-          <p>You can no longer sign in with your account at <strong>${ending.provider}</strong>.</p>
-          <p>Sessions that it opened end, and groups and roles that it gave you are taken away.</p>
+          <p>
+            ${user ? user.username : 'You'} can no longer sign in with the account at
+            <strong> ${ending.provider}</strong>.
+          </p>
+          <p>Sessions that it opened end, and groups and roles that it gave are taken away.</p>
         </${ConfirmDialog}>
       `
     }

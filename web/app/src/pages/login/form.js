@@ -1,10 +1,12 @@
 /** The form that signs a user in, on the sign-in page and in the dialog of an ended session. */
 import { formatDuration } from '../../lib/format.js';
 import { completeSignIn, signIn } from '../../lib/me.js';
+import { hasPasskeys } from '../../lib/passkeys.js';
 import { html, useState } from '../../lib/preact.js';
 import { useWait } from '../../lib/wait.js';
 import { TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
+import { PasskeyButton } from './passkey.js';
 import { ProviderLinks } from './providers.js';
 
 /**
@@ -38,11 +40,22 @@ function CodeForm({ pending, onDone, onBack }) {
     }
     onDone();
   };
+  const hint = pending.methods.includes('totp')
+    ? 'From your authenticator app. Without your phone, enter a recovery code.'
+    : 'Without your passkey, enter a recovery code.';
   return html`
+    ${
+      pending.methods.includes('passkey') &&
+      hasPasskeys() &&
+      html`
+        <${PasskeyButton} onDone=${onDone} token=${pending.token}>Use a passkey</${PasskeyButton}>
+        <p class="muted small">Or with a code:</p>
+      `
+    }
     <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Continue'} disabled=${wait > 0} wideButton
       onSubmit=${submit}>
-      <${TextInput} label="Code" hint="From your authenticator app. Without your phone, enter a recovery code." mono
-        value=${code} onInput=${setCode} autocomplete="one-time-code" maxlength="40" required autofocus />
+      <${TextInput} label="Code" hint=${hint} mono value=${code} onInput=${setCode} autocomplete="one-time-code"
+        maxlength="40" required autofocus />
     </${Form}>
     <p class="muted small"><button type="button" class="link-button" onClick=${onBack}>Start again</button></p>
   `;
@@ -82,5 +95,11 @@ function PasswordForm({ next, onDone, known, onPending }) {
       <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
         autocomplete="current-password" required autofocus=${known !== undefined} />
     </${Form}>
+    ${
+      // A passkey may be another user's. Where only one user may sign in, the password comes first.
+      known === undefined &&
+      hasPasskeys() &&
+      html`<${PasskeyButton} onDone=${onDone}>Sign in with a passkey</${PasskeyButton}>`
+    }
   `;
 }

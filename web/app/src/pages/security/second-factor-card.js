@@ -1,6 +1,7 @@
 /** The second factor of the signed-in user: set up, change, remove. */
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
+import { hasPasskeys } from '../../lib/passkeys.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { loadStyles } from '../../lib/styles.js';
@@ -11,12 +12,20 @@ import { Dialog } from '../../ui/dialog.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
+import { PasskeyList, SetupPasskey } from './passkeys.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { PasswordForm, SetupApp } from './setup-app.js';
 
 await loadStyles('security.css');
 
-/** @typedef {'' | 'setup' | 'codes' | 'remove'} Open */
+/** @typedef {'' | 'setup' | 'passkey' | 'codes' | 'remove'} Open */
+/**
+ * @typedef {object} Factors
+ * @property {string | null} totp_since
+ * @property {import('../../lib/passkeys.js').Passkey[]} passkeys
+ * @property {number} recovery_codes_left
+ * @property {boolean} required
+ */
 
 export function SecondFactorCard() {
   const state = useResource('/api/auth/second-factor');
@@ -29,22 +38,16 @@ export function SecondFactorCard() {
   };
   return html`
     <${Card} title="Second factor" id="second-factor"
-      description="A code of an app on your phone, in addition to the password. Tokens do not need it.">
+      description="A passkey, or a code of an app on your phone, in addition to the password. Tokens do not need it.">
       ${
         pendingOf(state) ??
         html`
           <${ErrorNotice} error=${state.error} title="Not up to date" />
           ${
-            state.data.totp_since
-              ? html`<${Enabled} state=${state.data} onOpen=${setOpen} />`
-              : html`
-                <div class="actions">
-                  <${Button} kind="primary" icon="shield" onClick=${() => setOpen('setup')}>
-                    Set up an authenticator app
-                  </${Button}>
-                </div>
-              `
+            (state.data.totp_since || state.data.passkeys.length > 0) &&
+            html`<${Enabled} state=${state.data} onDone=${done} />`
           }
+          <${Actions} state=${state.data} onOpen=${setOpen} />
         `
       }
     </${Card}>
@@ -56,20 +59,26 @@ export function SecondFactorCard() {
         </${Dialog}>
       `
     }
+    ${
+      open === 'passkey' &&
+      html`
+        <${Dialog} title="Passkey" onClose=${close}>
+          <${SetupPasskey} onDone=${() => done('Passkey added')} onCancel=${close} />
+        </${Dialog}>
+      `
+    }
     ${open === 'codes' && html`<${NewCodes} onDone=${() => done('New recovery codes made')} onClose=${close} />`}
     ${open === 'remove' && html`<${Remove} onDone=${() => done('Second factor removed')} onClose=${close} />`}
   `;
 }
 
-/**
- * @param {{state: {totp_since: string, recovery_codes_left: number, required: boolean}, onOpen: (what: Open) => void}}
- *   props
- */
-function Enabled({ state, onOpen }) {
+/** @param {{state: Factors, onDone: (message: string) => any}} props */
+function Enabled({ state, onDone }) {
+  const isLast = !state.totp_since && state.passkeys.length === 1;
   return html`
     <${KeyValue}
       items=${[
-        [
+        state.totp_since && [
           'Authenticator app',
           html`<${Status} tone="good">on</${Status}> since <${Time} value=${state.totp_since} exact />`,
         ],
@@ -81,12 +90,34 @@ function Enabled({ state, onOpen }) {
             </${Status}>
           `,
         ],
+        state.passkeys.length > 0 && [
+          'Passkeys',
+          html`
+            <${PasskeyList} passkeys=${state.passkeys} canRemove=${!(state.required && isLast)} onDone=${onDone} />
+          `,
+        ],
         state.required && ['Required', 'A role of yours requires a second factor, so it cannot be removed.'],
       ]} />
+  `;
+}
+
+/** @param {{state: Factors, onOpen: (what: Open) => void}} props */
+function Actions({ state, onOpen }) {
+  const { totp_since: app, passkeys, required } = state;
+  const hasFactor = app || passkeys.length > 0;
+  return html`
     <div class="actions">
-      <${Button} onClick=${() => onOpen('setup')}>Change the app</${Button}>
-      <${Button} onClick=${() => onOpen('codes')}>New recovery codes</${Button}>
-      ${!state.required && html`<${Button} onClick=${() => onOpen('remove')}>Remove</${Button}>`}
+      <${Button} kind=${hasFactor ? 'secondary' : 'primary'} icon=${app ? undefined : 'shield'}
+        onClick=${() => onOpen('setup')}>
+        ${app ? 'Change the app' : 'Set up an authenticator app'}
+      </${Button}>
+      ${hasPasskeys() && html`<${Button} icon="key" onClick=${() => onOpen('passkey')}>Add a passkey</${Button}>`}
+      ${hasFactor && html`<${Button} onClick=${() => onOpen('codes')}>New recovery codes</${Button}>`}
+      ${
+        app &&
+        !(required && passkeys.length === 0) &&
+        html`<${Button} onClick=${() => onOpen('remove')}>Remove the app</${Button}>`
+      }
     </div>
   `;
 }
@@ -120,9 +151,9 @@ function Remove({ onDone, onClose }) {
     await onDone();
   };
   return html`
-    <${Dialog} title="Remove the second factor?" onClose=${onClose}>
+    <${Dialog} title="Remove the authenticator app?" onClose=${onClose}>
       <${PasswordForm} submit="Remove" kind="danger" onPassword=${remove} onCancel=${onClose}>
-        <p>You sign in with the password alone then. The recovery codes are deleted.</p>
+        <p>Without a passkey, you sign in with the password alone then, and the recovery codes are deleted.</p>
       </${PasswordForm}>
     </${Dialog}>
   `;

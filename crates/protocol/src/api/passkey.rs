@@ -1,0 +1,102 @@
+//! Bodies of passkeys (WebAuthn). Bytes are base64url without padding, as browsers write them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use svc_core::{PasskeyId, Timestamp};
+
+/// A passkey of the caller.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Passkey {
+    pub id: PasskeyId,
+    pub name: String,
+    pub created_at: Timestamp,
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// `POST /api/auth/passkeys/begin`: what `navigator.credentials.create` needs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PasskeyCreation {
+    pub challenge: String,
+    /// The host name that the passkey belongs to.
+    pub rp_id: String,
+    /// The name of this server.
+    pub rp_name: String,
+    pub user_id: String,
+    pub user_name: String,
+    /// Passkeys that the user has already.
+    pub exclude: Vec<String>,
+    /// COSE numbers of the accepted algorithms, the preferred one first.
+    pub algorithms: Vec<i64>,
+    pub expires_at: Timestamp,
+}
+
+/// `POST /api/auth/passkeys`: the answer of a new passkey.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "Phone", "client_data": "eyJ0eXBlIjoi…", "authenticator_data": "SZYN5Y…"}))]
+pub struct NewPasskey {
+    /// Between 1 and 60 characters.
+    pub name: String,
+    /// `response.clientDataJSON` of the browser.
+    pub client_data: String,
+    /// `response.getAuthenticatorData()` of the browser.
+    pub authenticator_data: String,
+}
+
+/// The new passkey.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CreatedPasskey {
+    pub passkey: Passkey,
+    /// New recovery codes, if the caller had none. Each is valid once. Shown once.
+    pub recovery_codes: Vec<String>,
+}
+
+/// `PATCH /api/auth/passkeys/{id}`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"name": "Work laptop"}))]
+pub struct PasskeyPatch {
+    /// Between 1 and 60 characters.
+    pub name: String,
+}
+
+/// `POST /api/auth/passkeys/challenge`: begins a login with a passkey.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"token": "svc_lgn_…"}))]
+pub struct PasskeyChallenge {
+    /// From the answer to the password. Without it, the passkey replaces user name and password.
+    pub token: Option<String>,
+}
+
+/// What `navigator.credentials.get` needs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PasskeyRequest {
+    pub challenge: String,
+    pub rp_id: String,
+    /// The passkeys of the user. Empty without a token: the browser lets the user choose.
+    pub allow: Vec<String>,
+    /// Whether the passkey must check who uses it: `required` or `preferred`.
+    pub user_verification: String,
+    pub expires_at: Timestamp,
+}
+
+/// `POST /api/auth/passkeys/login`: the answer of a passkey.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({
+    "credential_id": "dGVzdA", "client_data": "eyJ0eXBlIjoi…", "authenticator_data": "SZYN5Y…",
+    "signature": "MEUCIQ…", "user_handle": "AZpk…",
+}))]
+pub struct PasskeyLogin {
+    /// From the answer to the password, if the challenge was asked for with it.
+    pub token: Option<String>,
+    pub credential_id: String,
+    /// `response.clientDataJSON` of the browser.
+    pub client_data: String,
+    pub authenticator_data: String,
+    pub signature: String,
+    /// The user of the passkey, if the passkey says so.
+    pub user_handle: Option<String>,
+}

@@ -1,0 +1,338 @@
+//! Adds, renames and removes passkeys.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+use svc_core::{PasskeyId, Timestamp, UserId, credential::CredentialKind};
+use svc_protocol::api;
+use svc_store::{
+    Hash, Tx, audit,
+    second_factors::{
+        self as rows,
+        passkeys::{ChallengeRow, PasskeyRow},
+    },
+};
+use uuid::Uuid;
+
+use super::{
+    CHALLENGE_LIFETIME, CHALLENGES_PER_USER, PASSKEYS_MAX, SecondFactors, check_unchanged,
+    end_enrolment, no_random_bytes,
+    recovery::NewCodes,
+    remove_leftovers,
+    webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
+};
+use crate::identity::{AffectedRecords, Caller, IdentityError, hash_secret};
+
+const CHALLENGE_BYTES: usize = 32;
+const NAME_CHARACTERS_MAX: usize = 60;
+
+/// What an answer is for. An answer to one question is never an answer to another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    Register(UserId),
+    /// After the password of this user.
+    SecondFactor(UserId),
+    /// Instead of a password.
+    Login,
+}
+
+impl Purpose {
+    fn parts(self) -> (&'static str, Option<UserId>) {
+        match self {
+            Self::Register(user) => ("register", Some(user)),
+            Self::SecondFactor(user) => ("second_factor", Some(user)),
+            Self::Login => ("login", None),
+        }
+    }
+}
+
+/// A new question to a passkey.
+pub(super) struct Challenge {
+    /// For the browser.
+    pub text: String,
+    pub row: ChallengeRow,
+}
+
+impl SecondFactors {
+    pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge, IdentityError> {
+        let mut bytes = [0; CHALLENGE_BYTES];
+        getrandom::fill(&mut bytes).map_err(|error| no_random_bytes(&error))?;
+        let (purpose, user_id) = purpose.parts();
+        Ok(Challenge {
+            text: webauthn::encode(&bytes),
+            row: ChallengeRow {
+                hash: hash_of(&bytes),
+                purpose: purpose.to_owned(),
+                user_id,
+                expires_at: self.clock.now().plus(CHALLENGE_LIFETIME),
+            },
+        })
+    }
+
+    /// Begins to add a passkey.
+    pub async fn begin_passkey(
+        &self,
+        caller: &Caller,
+        proof: api::PasswordProof,
+        address: IpAddr,
+        origin: Option<String>,
+    ) -> Result<api::PasskeyCreation, IdentityError> {
+        let site = Site::at(origin)?;
+        let checking = self
+            .identity
+            .check_own_password(caller, proof.password, address);
+        let password_hash = checking.await?;
+        let user = caller.user.id;
+        let challenge = self.new_challenge(Purpose::Register(user))?;
+        let expires_at = challenge.row.expires_at;
+        let writer = self.identity.writer();
+        let writing = writer.write(caller, move |tx, _| {
+            check_unchanged(tx, user, &password_hash)?;
+            let held = rows::passkeys::list(tx, user)?;
+            check_count(&held)?;
+            rows::passkeys::insert_challenge(tx, &challenge.row, CHALLENGES_PER_USER)?;
+            Ok::<_, IdentityError>((held, challenge.text))
+        });
+        let (held, challenge) = writing.await?;
+        Ok(api::PasskeyCreation {
+            challenge,
+            rp_id: site.rp_id,
+            rp_name: self.place.clone(),
+            user_id: webauthn::encode(user.0.as_bytes()),
+            user_name: caller.user.name.to_string(),
+            exclude: credential_ids(&held),
+            algorithms: webauthn::ALGORITHMS.to_vec(),
+            expires_at,
+        })
+    }
+
+    /// Adds the passkey that answered.
+    pub async fn add_passkey(
+        &self,
+        caller: &Caller,
+        new: api::NewPasskey,
+        origin: Option<String>,
+    ) -> Result<api::CreatedPasskey, IdentityError> {
+        let codes = NewCodes::draw()?;
+        let (user, now) = (caller.user.id, self.clock.now());
+        let mut entry = self.identity.entry(
+            caller,
+            "second_factor.added",
+            ("user", user),
+            json!({"kind": "passkey"}),
+        );
+        let changing = self.identity.change_as(caller, move |tx, caller| {
+            let site = Site::at(origin)?;
+            let name = check_name(&new.name)?;
+            let client = ClientData::read(&new.client_data, Ceremony::Registration, &site)?;
+            let data = AuthenticatorData::read(&new.authenticator_data, &site)?;
+            let credential = data.credential()?;
+            take_challenge(tx, &client, Purpose::Register(user), now)?;
+            check_count(&rows::passkeys::list(tx, user)?)?;
+            if rows::passkeys::find_credential(tx, &credential.id)?.is_some() {
+                return Err(IdentityError::conflict(
+                    "passkey_exists",
+                    "this passkey was added already",
+                ));
+            }
+            let passkey = PasskeyRow {
+                id: PasskeyId(Uuid::now_v7()),
+                user_id: user,
+                name,
+                credential_id: credential.id,
+                public_key: credential.public_key,
+                counter: credential.counter,
+                created_at: now,
+                last_used_at: None,
+            };
+            rows::passkeys::insert(tx, &passkey)?;
+            // Codes from before stay valid: the user has kept them.
+            let recovery_codes = match rows::recovery_codes::count(tx, user)? {
+                0 => {
+                    codes.store(tx, user)?;
+                    codes.shown().recovery_codes
+                }
+                _ => Vec::new(),
+            };
+            end_enrolment(tx, caller)?;
+            entry.detail["name"] = json!(passkey.name);
+            audit::append(tx, &entry)?;
+            let created = api::CreatedPasskey {
+                passkey: shown(passkey),
+                recovery_codes,
+            };
+            Ok((created, AffectedRecords::user(user)))
+        });
+        changing.await
+    }
+
+    pub async fn rename_passkey(
+        &self,
+        caller: &Caller,
+        id: PasskeyId,
+        patch: api::PasskeyPatch,
+    ) -> Result<api::Passkey, IdentityError> {
+        let user = caller.user.id;
+        let entry = self.identity.entry(
+            caller,
+            "second_factor.renamed",
+            ("user", user),
+            json!({"kind": "passkey", "name": patch.name}),
+        );
+        let writer = self.identity.writer();
+        let writing = writer.write(caller, move |tx, _| {
+            let mut passkey = find_own(tx, user, id)?;
+            passkey.name = check_name(&patch.name)?;
+            rows::passkeys::rename(tx, id, &passkey.name)?;
+            audit::append(tx, &entry)?;
+            Ok::<_, IdentityError>(shown(passkey))
+        });
+        writing.await
+    }
+
+    pub async fn remove_passkey(
+        &self,
+        caller: &Caller,
+        id: PasskeyId,
+        proof: api::PasswordProof,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let checking = self
+            .identity
+            .check_own_password(caller, proof.password, address);
+        let password_hash = checking.await?;
+        let user = caller.user.id;
+        let mut entry = self.identity.entry(
+            caller,
+            "second_factor.removed",
+            ("user", user),
+            json!({"kind": "passkey"}),
+        );
+        let changing = self.identity.change_as(caller, move |tx, _| {
+            check_unchanged(tx, user, &password_hash)?;
+            let passkey = find_own(tx, user, id)?;
+            rows::passkeys::delete(tx, id)?;
+            remove_leftovers(tx, user)?;
+            entry.detail["name"] = json!(passkey.name);
+            audit::append(tx, &entry)?;
+            Ok(((), AffectedRecords::user(user)))
+        });
+        changing.await
+    }
+}
+
+impl Site {
+    /// The site at an origin of this server. Browsers accept passkeys only for host names.
+    pub fn at(origin: Option<String>) -> Result<Self, IdentityError> {
+        let Some(origin) = origin else {
+            return Err(unavailable(
+                "this server does not know its own address; set `public_url` to its `https` address with a host name"
+                    .to_owned(),
+            ));
+        };
+        let authority = origin.split("://").nth(1).unwrap_or_default();
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => authority,
+        };
+        let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        if is_address || host.is_empty() {
+            return Err(unavailable(format!(
+                "a passkey belongs to a host name, and `{host}` is an IP address; on the server's own machine open `http://localhost` with the same port, otherwise set `public_url` to an `https` address with a host name"
+            )));
+        }
+        Ok(Self {
+            rp_id: host.to_owned(),
+            origin,
+        })
+    }
+}
+
+impl From<AnswerError> for IdentityError {
+    fn from(error: AnswerError) -> Self {
+        match error {
+            AnswerError::Malformed(_) | AnswerError::Key => {
+                Self::invalid("invalid_passkey", error.to_string())
+            }
+            _ => Self::forbidden("passkey_refused", error.to_string()),
+        }
+    }
+}
+
+/// Uses up the challenge of an answer.
+pub(super) fn take_challenge(
+    tx: &mut Tx<'_>,
+    client: &ClientData,
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<(), IdentityError> {
+    let hash = hash_of(&client.challenge);
+    match rows::passkeys::take_challenge(tx, &hash, purpose.parts(), now)? {
+        true => Ok(()),
+        false => Err(IdentityError::conflict(
+            "challenge_ended",
+            "the question to the passkey has expired, was answered already, or was for somebody else; begin again",
+        )),
+    }
+}
+
+pub(super) fn credential_ids(passkeys: &[PasskeyRow]) -> Vec<String> {
+    let ids = passkeys
+        .iter()
+        .map(|passkey| webauthn::encode(&passkey.credential_id));
+    ids.collect()
+}
+
+pub(super) fn shown(passkey: PasskeyRow) -> api::Passkey {
+    api::Passkey {
+        id: passkey.id,
+        name: passkey.name,
+        created_at: passkey.created_at,
+        last_used_at: passkey.last_used_at,
+    }
+}
+
+/// Whether a text can be a pending login.
+pub(super) fn is_pending_login(token: &str) -> bool {
+    CredentialKind::recognise(token) == Some(CredentialKind::PendingLogin)
+}
+
+fn hash_of(challenge: &[u8]) -> Hash {
+    hash_secret(&webauthn::encode(challenge))
+}
+
+fn find_own(tx: &mut Tx<'_>, user: UserId, id: PasskeyId) -> Result<PasskeyRow, IdentityError> {
+    rows::passkeys::find(tx, id)?
+        .filter(|passkey| passkey.user_id == user)
+        .ok_or_else(|| IdentityError::not_found("passkey", id))
+}
+
+fn check_name(name: &str) -> Result<String, IdentityError> {
+    let name = name.trim();
+    let length = name.chars().count();
+    if (1..=NAME_CHARACTERS_MAX).contains(&length) && !name.chars().any(char::is_control) {
+        return Ok(name.to_owned());
+    }
+    Err(IdentityError::invalid(
+        "invalid_name",
+        format!(
+            "the name of a passkey has 1 to {NAME_CHARACTERS_MAX} characters and no control characters, such as `Phone`"
+        ),
+    ))
+}
+
+fn check_count(held: &[PasskeyRow]) -> Result<(), IdentityError> {
+    if held.len() < PASSKEYS_MAX {
+        return Ok(());
+    }
+    Err(IdentityError::conflict(
+        "too_many_passkeys",
+        format!(
+            "you have {PASSKEYS_MAX} passkeys, which is the most; remove one that you do not use"
+        ),
+    ))
+}
+
+fn unavailable(message: String) -> IdentityError {
+    IdentityError::conflict("passkeys_unavailable", message)
+}

@@ -1,0 +1,153 @@
+//! Grants and API tokens that users got in sessions that a provider opened, and the codes and devices
+//! that become one.
+
+use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
+
+use crate::{
+    error::StoreError,
+    record::{record, row},
+    sql::{Tx, values},
+    tokens,
+    value::Hash,
+};
+
+/// A sign-in with a provider.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProviderLogin {
+    pub identity_id: OidcIdentityId,
+    /// The session at the provider.
+    pub sid: Option<String>,
+}
+
+row! { ProviderLogin: identity_id, sid }
+
+struct GrantRow {
+    target_id: String,
+    identity_id: OidcIdentityId,
+    sid: Option<String>,
+}
+
+record! { GrantRow in "oidc_grants": target_id, identity_id, sid }
+
+struct PendingRow {
+    hash: Hash,
+    identity_id: OidcIdentityId,
+    sid: Option<String>,
+    expires_at: Timestamp,
+}
+
+record! { PendingRow in "oidc_pending_grants": hash, identity_id, sid, expires_at }
+
+/// The sign-in that opened a session; `None` if no provider did.
+pub fn find_login(
+    tx: &mut Tx<'_>,
+    session: SessionId,
+) -> Result<Option<ProviderLogin>, StoreError> {
+    tx.find(
+        "SELECT identity_id, sid FROM oidc_sessions WHERE session_id = ?1",
+        values![session],
+    )
+}
+
+/// Remembers where a code or a device comes from.
+pub fn insert_pending(
+    tx: &mut Tx<'_>,
+    hash: &Hash,
+    login: ProviderLogin,
+    expires_at: Timestamp,
+) -> Result<(), StoreError> {
+    tx.insert(&PendingRow {
+        hash: *hash,
+        identity_id: login.identity_id,
+        sid: login.sid,
+        expires_at,
+    })
+}
+
+/// Where a code or a device comes from. It is exchanged now.
+pub fn take_pending(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<ProviderLogin>, StoreError> {
+    tx.find(
+        "DELETE FROM oidc_pending_grants WHERE hash = ?1 RETURNING identity_id, sid",
+        values![hash],
+    )
+}
+
+/// Remembers where a grant or a token comes from.
+pub fn insert(tx: &mut Tx<'_>, target_id: String, login: ProviderLogin) -> Result<(), StoreError> {
+    tx.insert(&GrantRow {
+        target_id,
+        identity_id: login.identity_id,
+        sid: login.sid,
+    })
+}
+
+/// When the user of an account last signed in with its provider.
+pub fn find_last_login(
+    tx: &mut Tx<'_>,
+    identity: OidcIdentityId,
+) -> Result<Option<Timestamp>, StoreError> {
+    tx.find(
+        "SELECT COALESCE(last_login_at, created_at) FROM oidc_identities WHERE id = ?1",
+        values![identity],
+    )
+}
+
+/// The account that a grant comes from; `None` if no provider was involved.
+pub fn find_identity(
+    tx: &mut Tx<'_>,
+    target_id: &str,
+) -> Result<Option<OidcIdentityId>, StoreError> {
+    tx.find(
+        "SELECT identity_id FROM oidc_grants WHERE target_id = ?1",
+        values![target_id],
+    )
+}
+
+/// Ends what came from an account: all of it, or what came from one session at the provider. Returns
+/// the number of grants and tokens.
+pub fn end(
+    tx: &mut Tx<'_>,
+    identity: OidcIdentityId,
+    sid: Option<&str>,
+) -> Result<usize, StoreError> {
+    let is_all = sid.is_none();
+    let sid = sid.unwrap_or_default();
+    let of = "identity_id = ?1 AND (?2 = 1 OR sid = ?3)";
+    for table in ["oauth_codes", "oauth_devices"] {
+        let sql = format!(
+            "DELETE FROM {table} WHERE hash IN (SELECT hash FROM oidc_pending_grants WHERE {of})"
+        );
+        tx.execute(&sql, values![identity, is_all, sid])?;
+    }
+    let sql = format!("DELETE FROM oidc_pending_grants WHERE {of}");
+    tx.execute(&sql, values![identity, is_all, sid])?;
+    let sql = format!(
+        "SELECT id FROM api_tokens WHERE id IN (SELECT target_id FROM oidc_grants WHERE {of})"
+    );
+    let login_tokens: Vec<TokenId> = tx.list(&sql, values![identity, is_all, sid])?;
+    let mut ended = 0;
+    for token in login_tokens {
+        ended += tokens::delete(tx, token)?.len();
+    }
+    let sql = format!(
+        "DELETE FROM oauth_grants WHERE id IN (SELECT target_id FROM oidc_grants WHERE {of})"
+    );
+    ended += tx.count_changes(&sql, values![identity, is_all, sid])?;
+    let sql = format!("DELETE FROM oidc_grants WHERE {of}");
+    tx.execute(&sql, values![identity, is_all, sid])?;
+    Ok(ended)
+}
+
+/// Removes rows about what has ended.
+pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oidc_pending_grants WHERE expires_at <= ?1",
+        values![now],
+    )?;
+    tx.execute(
+        "DELETE FROM oidc_grants WHERE NOT EXISTS
+         (SELECT id FROM oauth_grants WHERE id = target_id)
+         AND NOT EXISTS (SELECT id FROM api_tokens WHERE id = target_id)",
+        &[],
+    )
+}

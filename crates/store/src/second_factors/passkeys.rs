@@ -1,0 +1,130 @@
+//! Passkeys, and the challenges that none of them has answered yet.
+
+use svc_core::{PasskeyId, Timestamp, UserId};
+
+use crate::{
+    error::StoreError,
+    record::record,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PasskeyRow {
+    pub id: PasskeyId,
+    pub user_id: UserId,
+    pub name: String,
+    /// The name that the authenticator gave the key.
+    pub credential_id: Vec<u8>,
+    /// As COSE (RFC 9052).
+    pub public_key: Vec<u8>,
+    pub counter: u32,
+    pub created_at: Timestamp,
+    pub last_used_at: Option<Timestamp>,
+}
+
+record! {
+    PasskeyRow in "passkeys": id, user_id, name, credential_id, public_key, counter, created_at,
+    last_used_at
+}
+
+/// A challenge is stored as its hash.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChallengeRow {
+    pub hash: Hash,
+    /// What the answer is for.
+    pub purpose: String,
+    /// The only user who may answer. `None` for logins without a password: the passkey names the user.
+    pub user_id: Option<UserId>,
+    pub expires_at: Timestamp,
+}
+
+record! { ChallengeRow in "passkey_challenges": hash, purpose, user_id, expires_at }
+
+pub fn insert(tx: &mut Tx<'_>, passkey: &PasskeyRow) -> Result<(), StoreError> {
+    tx.insert(passkey)
+}
+
+pub fn find(tx: &mut Tx<'_>, id: PasskeyId) -> Result<Option<PasskeyRow>, StoreError> {
+    tx.find_record("WHERE id = ?1", values![id])
+}
+
+pub fn find_credential(
+    tx: &mut Tx<'_>,
+    credential_id: &[u8],
+) -> Result<Option<PasskeyRow>, StoreError> {
+    tx.find_record("WHERE credential_id = ?1", values![credential_id.to_vec()])
+}
+
+pub fn list(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<PasskeyRow>, StoreError> {
+    tx.list_records("WHERE user_id = ?1 ORDER BY id", values![user])
+}
+
+pub fn rename(tx: &mut Tx<'_>, id: PasskeyId, name: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE passkeys SET name = ?2 WHERE id = ?1",
+        values![id, name],
+    )
+}
+
+pub fn delete(tx: &mut Tx<'_>, id: PasskeyId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM passkeys WHERE id = ?1", values![id])
+}
+
+/// Records a use. Returns whether the counter went forward, or the authenticator does not count.
+pub fn use_counter(
+    tx: &mut Tx<'_>,
+    id: PasskeyId,
+    counter: u32,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    tx.changes(
+        "UPDATE passkeys SET counter = ?2, last_used_at = ?3
+         WHERE id = ?1 AND (counter < ?2 OR (counter = 0 AND ?2 = 0))",
+        values![id, counter, at],
+    )
+}
+
+/// Stores a challenge. The oldest ones are deleted, so that at most `keep` of the same user are left,
+/// or of all logins without a password.
+pub fn insert_challenge(
+    tx: &mut Tx<'_>,
+    challenge: &ChallengeRow,
+    keep: u32,
+) -> Result<(), StoreError> {
+    tx.insert(challenge)?;
+    match challenge.user_id {
+        Some(user) => tx.execute(
+            "DELETE FROM passkey_challenges WHERE user_id = ?1 AND hash NOT IN
+             (SELECT hash FROM passkey_challenges WHERE user_id = ?1
+              ORDER BY expires_at DESC, hash LIMIT ?2)",
+            values![user, keep],
+        ),
+        None => tx.execute(
+            "DELETE FROM passkey_challenges WHERE user_id IS NULL AND expires_at <
+             (SELECT expires_at FROM passkey_challenges WHERE user_id IS NULL
+              ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+            values![keep],
+        ),
+    }
+}
+
+/// Uses a challenge up. Returns whether it was valid for this purpose and user.
+pub fn take_challenge(
+    tx: &mut Tx<'_>,
+    hash: &Hash,
+    (purpose, user): (&str, Option<UserId>),
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let found: Option<ChallengeRow> = tx.find_record("WHERE hash = ?1", values![hash])?;
+    let is_right = found.is_some_and(|found| {
+        found.purpose == purpose && found.user_id == user && now < found.expires_at
+    });
+    if !is_right {
+        return Ok(false);
+    }
+    tx.changes(
+        "DELETE FROM passkey_challenges WHERE hash = ?1",
+        values![hash],
+    )
+}
