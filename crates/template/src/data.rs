@@ -8,7 +8,7 @@ use svc_core::json_text::{JsonText, read_string, string_end};
 
 use super::output::RawJson;
 
-pub(super) fn values_of(data: &JsonText) -> Value {
+pub(crate) fn values_of(data: &JsonText) -> Value {
     Reader {
         text: data.as_str(),
         at: 0,

@@ -1,10 +1,10 @@
-//! Parses a request, as far as needed: ids and arguments are passed on as the bytes that were sent.
+//! Requests of the Model Context Protocol, of both eras, parsed as far as needed: ids and arguments are passed on as the bytes that were sent.
 
 use std::borrow::Cow;
 
+use crate::jsonrpc::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use svc_protocol::jsonrpc::Request;
 
 /// A request. Notifications are not answered and have no `Message`.
 pub struct Message<'a> {

@@ -18,7 +18,7 @@ use super::{
     filters::{FILTERS, TESTS},
 };
 
-pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateError> {
+pub(crate) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateError> {
     reject_raw_blocks(source)?;
     let root =
         parse(source, super::NAME, syntax.clone()).map_err(|error| parse_error(source, &error))?;
@@ -26,13 +26,13 @@ pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateE
 }
 
 /// Checks an expression without delimiters, such as the filter of a sink.
-pub(super) fn check_expression(source: &str) -> Result<(), TemplateError> {
+pub(crate) fn check_expression(source: &str) -> Result<(), TemplateError> {
     let expr = parse_expr(source).map_err(|error| expression_error(source, &error))?;
     expression(&expr)
 }
 
 /// An error of the parser in an expression, with its line and column.
-pub(super) fn expression_error(source: &str, error: &minijinja::Error) -> TemplateError {
+pub(crate) fn expression_error(source: &str, error: &minijinja::Error) -> TemplateError {
     let (line, column, near) = position(source, error);
     let what = match near.trim() {
         "" => "the expression ends too early".to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn expression_error(source: &str, error: &minijinja::Error) -> Templa
 const NEAR_MAX: usize = 20;
 
 /// An error of the parser with its line and column.
-pub(super) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
+pub(crate) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
     let (line, column, near) = position(source, error);
     let what = match near.trim() {
         "" => "the template ends inside an expression or a block".to_owned(),

@@ -1,4 +1,4 @@
-//! The frames between a worker and its parent: a length of 4 bytes (little endian), then JSON.
+//! The frames between a script worker and its parent: a length of 4 bytes (little endian), then JSON.
 //!
 //! The parent sends work and the worker answers with `Done`. Before that, the worker may send
 //! requests to the host. Each side rejects a length over the limit.
@@ -6,9 +6,14 @@
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use svc_protocol::jsonrpc::Progress;
 
-use crate::{Raise, ScriptError, Setting, Source, Stream};
+use crate::jsonrpc::Progress;
+
+mod error;
+mod setting;
+
+pub use error::{ErrorKind, Frame, RpcFault, ScriptError};
+pub use setting::{Abilities, Flavour, Limits, Setting};
 
 /// The maximum size of a frame of a worker for the user's own handlers. A snapshot is one frame.
 pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -78,6 +83,51 @@ pub enum FromWorker {
     Done(Result<Option<String>, ScriptError>),
 }
 
+/// Python text, and its file name in tracebacks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Source {
+    pub file: String,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// An exception that the host raises in the script. The script may catch it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Raise {
+    pub exception: Exception,
+    pub message: String,
+}
+
+impl Raise {
+    pub fn new(exception: Exception, message: impl Into<String>) -> Self {
+        Self {
+            exception,
+            message: message.into(),
+        }
+    }
+
+    pub fn runtime(message: impl Into<String>) -> Self {
+        Self::new(Exception::RuntimeError, message)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Exception {
+    ModuleNotFoundError,
+    OSError,
+    PermissionError,
+    RuntimeError,
+    TimeoutError,
+    TypeError,
+    ValueError,
+}
+
 /// Which operations succeeded in a worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Probe {
@@ -88,7 +138,7 @@ pub struct Probe {
 
 impl ToWorker {
     /// The memory limit of the work, if it has one.
-    pub(super) fn memory_bytes(&self) -> Option<usize> {
+    pub fn memory_bytes(&self) -> Option<usize> {
         match self {
             Self::Run { setting, .. } => setting.limits.memory_bytes,
             _ => None,

@@ -11,22 +11,22 @@ const TIME_MAX: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Error)]
 #[error("the rendering took more than {} ms", TIME_MAX.as_millis())]
-pub(super) struct OutOfTime;
+pub(crate) struct OutOfTime;
 
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     until: Duration,
 }
 
 impl Budget {
     /// Starts the budget of a rendering on the current thread.
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             until: thread_time() + TIME_MAX,
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), OutOfTime> {
+    pub(crate) fn check(&self) -> Result<(), OutOfTime> {
         if thread_time() > self.until {
             Err(OutOfTime)
         } else {

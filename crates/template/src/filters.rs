@@ -8,11 +8,11 @@ use super::{
     output::{OutputTooLarge, RawJson, check_time, json, text},
 };
 
-pub(super) const FILTERS: [&str; 12] = [
+pub(crate) const FILTERS: [&str; 12] = [
     "default", "first", "int", "join", "last", "length", "lower", "replace", "string", "tojson",
     "trim", "upper",
 ];
-pub(super) const TESTS: [&str; 8] = [
+pub(crate) const TESTS: [&str; 8] = [
     "boolean",
     "defined",
     "mapping",
@@ -23,7 +23,7 @@ pub(super) const TESTS: [&str; 8] = [
     "undefined",
 ];
 
-pub(super) fn add_to(environment: &mut Environment<'static>) {
+pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("default", default);
     environment.add_filter("first", first);
     environment.add_filter("int", int);

@@ -11,7 +11,7 @@ use svc_core::{
 
 use super::{Scope, Template, TemplateError};
 
-pub(super) fn render_samples(template: &Template) -> Result<(), TemplateError> {
+pub(crate) fn render_samples(template: &Template) -> Result<(), TemplateError> {
     let rich = event(
         "space.created",
         json!({

@@ -24,7 +24,7 @@ const ROOT: &str = "\0root";
 
 #[derive(Debug, ThisError)]
 #[error("more than {OUTPUT_BYTES_MAX} bytes")]
-pub(super) struct OutputTooLarge;
+pub(crate) struct OutputTooLarge;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JsonState {
@@ -36,7 +36,7 @@ enum JsonState {
 
 /// The position of the next byte of the output. Atomic only because values must be `Sync`.
 #[derive(Debug, Default)]
-pub(super) struct JsonTracker(AtomicU8);
+pub(crate) struct JsonTracker(AtomicU8);
 
 impl JsonTracker {
     fn get(&self) -> JsonState {
@@ -63,20 +63,20 @@ impl JsonTracker {
 }
 
 /// The body while it is rendered, limited in bytes and time.
-pub(super) struct BodyWriter {
+pub(crate) struct BodyWriter {
     buffer: BoundedBuffer,
     root: Arc<Root>,
 }
 
 impl BodyWriter {
-    pub(super) fn new(root: Arc<Root>) -> Self {
+    pub(crate) fn new(root: Arc<Root>) -> Self {
         Self {
             buffer: BoundedBuffer(Vec::new()),
             root,
         }
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         String::from_utf8(self.buffer.0).expect("only whole strings are written")
     }
 }
@@ -96,10 +96,10 @@ impl io::Write for BodyWriter {
 
 /// The variables of a template, with the state of the rendering.
 #[derive(Debug)]
-pub(super) struct Root {
-    pub(super) values: Value,
-    pub(super) tracker: JsonTracker,
-    pub(super) budget: Budget,
+pub(crate) struct Root {
+    pub(crate) values: Value,
+    pub(crate) tracker: JsonTracker,
+    pub(crate) budget: Budget,
 }
 
 impl Object for Root {
@@ -126,7 +126,7 @@ fn root(state: &State<'_, '_>) -> Result<Arc<Root>, Error> {
 }
 
 /// Fails when the rendering's time is used up.
-pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
+pub(crate) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
     root(state)?
         .budget
         .check()
@@ -135,7 +135,7 @@ pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
 
 /// A value that is JSON already, and is written as it is: the result of `tojson`, or an exact number.
 #[derive(Debug)]
-pub(super) struct RawJson(pub(super) String);
+pub(crate) struct RawJson(pub(super) String);
 
 impl Object for RawJson {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
@@ -148,7 +148,7 @@ impl Object for RawJson {
 }
 
 /// Writes the value of one `${{ … }}`.
-pub(super) fn write_value(
+pub(crate) fn write_value(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
     value: &Value,
@@ -174,7 +174,7 @@ fn quote(text: &str) -> String {
 }
 
 /// A value as text: a string unchanged, an undefined value as the empty text, others as JSON.
-pub(super) fn text(value: &Value) -> Result<String, Error> {
+pub(crate) fn text(value: &Value) -> Result<String, Error> {
     match value.as_str() {
         Some(text) => Ok(text.to_owned()),
         None if value.is_undefined() => Ok(String::new()),
@@ -183,7 +183,7 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
 }
 
 /// A value as JSON; an undefined value is `null`.
-pub(super) fn json(value: &Value) -> Result<String, Error> {
+pub(crate) fn json(value: &Value) -> Result<String, Error> {
     let mut buffer = BoundedBuffer(Vec::new());
     write_json(value, &mut buffer)?;
     Ok(String::from_utf8(buffer.0).expect("JSON is written as UTF-8"))

@@ -5,10 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// The end of hints about code that CPython runs and the embedded engine refuses.
-pub const UNSUPPORTED: &str =
-    "or run it on CPython: `command = \"python3\"` for a method server, `python3` for a script";
-
 /// A script's failure. Displayed as in Python: the traceback, then the exception.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScriptError {
@@ -53,7 +49,7 @@ pub struct RpcFault {
 
 impl RpcFault {
     /// Reads an error object.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         #[derive(Deserialize)]
         struct Object {
             code: i64,
@@ -106,7 +102,7 @@ impl ScriptError {
     }
 
     /// An error of the process or of the engine that ran the script.
-    pub(crate) fn worker(message: impl Into<String>) -> Self {
+    pub fn worker(message: impl Into<String>) -> Self {
         Self::bare(ErrorKind::Worker, message)
     }
 
@@ -151,7 +147,7 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-impl From<&ScriptError> for svc_protocol::api::ScriptFault {
+impl From<&ScriptError> for crate::api::ScriptFault {
     fn from(error: &ScriptError) -> Self {
         let place = error.place();
         Self {
