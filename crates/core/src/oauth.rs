@@ -1,8 +1,12 @@
 //! Rules of OAuth: what an app may ask for, and where it may be answered.
 
+mod document;
+mod params;
 mod redirect;
 mod scopes;
 
+pub use document::{REDIRECT_URIS_MAX, clean_name, host_of, read_document, usable_uris};
+pub use params::{ParamError, Params};
 pub use redirect::{REDIRECT_URI_MAX, RedirectError, RedirectUri};
 pub use scopes::{OAuthScope, OAuthScopes};
 

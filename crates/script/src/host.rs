@@ -1,6 +1,6 @@
 //! The interface between an evaluator and the program that runs it.
 
-use serde::{Deserialize, Serialize};
+use svc_protocol::worker::{Raise, Source, Stream};
 
 /// Performs operations that a script cannot do by itself. Arguments and answers are JSON texts:
 ///
@@ -23,49 +23,4 @@ pub trait Host {
     fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise>;
 
     fn print(&mut self, stream: Stream, text: &str);
-}
-
-/// Python text, and its file name in tracebacks.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Source {
-    pub file: String,
-    pub text: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stream {
-    Stdout,
-    Stderr,
-}
-
-/// An exception that the host raises in the script. The script may catch it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Raise {
-    pub exception: Exception,
-    pub message: String,
-}
-
-impl Raise {
-    pub fn new(exception: Exception, message: impl Into<String>) -> Self {
-        Self {
-            exception,
-            message: message.into(),
-        }
-    }
-
-    pub fn runtime(message: impl Into<String>) -> Self {
-        Self::new(Exception::RuntimeError, message)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Exception {
-    ModuleNotFoundError,
-    OSError,
-    PermissionError,
-    RuntimeError,
-    TimeoutError,
-    TypeError,
-    ValueError,
 }

@@ -11,22 +11,22 @@
 //! Invariant: no type of the engine leaves this crate, and a script reaches the operating system
 //! only through [`os`](crate::os) with [`Abilities::Full`].
 
-mod error;
 mod evaluator;
 mod host;
 mod modules;
 mod os;
 pub mod package;
 mod rewrite;
-mod setting;
 mod space_host;
 pub mod worker;
 
-pub use error::{ErrorKind, Frame, RpcFault, ScriptError};
 pub(crate) use evaluator::check_for_server;
 pub use evaluator::{Evaluator, Snapshot, check};
-pub use host::{Exception, Host, Raise, Source, Stream};
+pub use host::Host;
 pub use modules::is_built_in;
 pub use rewrite::SOURCE_BYTES_MAX;
-pub use setting::{Abilities, Flavour, Limits, Setting};
 pub use space_host::{SpaceHost, read_registration};
+pub use svc_protocol::worker::{
+    Abilities, ErrorKind, Exception, Flavour, Frame, Limits, Raise, RpcFault, ScriptError, Setting,
+    Source, Stream,
+};

@@ -23,7 +23,11 @@ use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use self::refuse::Refusal;
-use crate::{ErrorKind, Frame, ScriptError, error::UNSUPPORTED};
+use crate::{ErrorKind, Frame, ScriptError};
+
+/// The end of hints about code that CPython runs and the embedded engine refuses.
+pub const UNSUPPORTED: &str =
+    "or run it on CPython: `command = \"python3\"` for a method server, `python3` for a script";
 
 /// The maximum size of a script or library.
 pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;

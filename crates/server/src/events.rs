@@ -19,4 +19,3 @@ pub mod secrets;
 mod sink_event;
 pub mod sinks;
 pub mod subscriptions;
-pub mod template;

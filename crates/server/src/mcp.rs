@@ -1,7 +1,7 @@
 //! `/mcp`: the methods and tool scripts that a user sees, as MCP tools.
 //!
 //! Modules:
-//! - `message` parses a request; `era` finds its protocol version and checks its headers.
+//! - `svc_protocol::mcp` parses a request; `era` finds its protocol version and checks its headers.
 //! - `serve` implements `tools/list` and `tools/call`; `legacy` and `modern` write the answers.
 //! - `tools` turns a method or a stored script into a tool; a `view` is the serialised list of one
 //!   user; `search` searches a view.
@@ -15,7 +15,6 @@
 mod cancellation;
 mod era;
 mod legacy;
-mod message;
 mod modern;
 mod progress;
 mod refusal;
@@ -32,7 +31,10 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
 use svc_core::quota::QuotaExceeded;
-use svc_protocol::jsonrpc::{Body, Invalid, Request, parse_body};
+use svc_protocol::{
+    jsonrpc::{Body, Invalid, Request, parse_body},
+    mcp::Message,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +46,6 @@ pub use view::Views;
 
 use self::{
     cancellation::CANCELLED,
-    message::Message,
     refusal::Refusal,
     stream::{Sources, StreamRequest},
 };

@@ -6,8 +6,8 @@ use monty_types::{ExcType, MontyException, StackFrame, StringRepr};
 
 use super::{Evaluator, texts::Text};
 use crate::{
-    ErrorKind, Flavour, Frame, Host, ScriptError, Stream, error::UNSUPPORTED,
-    modules::built_in_names,
+    ErrorKind, Flavour, Frame, Host, ScriptError, Stream, modules::built_in_names,
+    rewrite::UNSUPPORTED,
 };
 
 /// Frames kept at each end of a long traceback.

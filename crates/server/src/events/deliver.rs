@@ -21,6 +21,7 @@ use svc_store::{
     sinks::{SinkConfig, SinkRow},
     spaces, templates, users,
 };
+use svc_template::{self as template, Scope};
 use thiserror::Error;
 
 pub(in crate::events) use self::filter::Contexts;
@@ -33,7 +34,6 @@ use super::{
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
     sealed_headers,
     secrets::{SecretError, SecretKey},
-    template::{self, Scope},
 };
 use crate::{
     fair_pool::{Cancelled, FairPool, PoolError},

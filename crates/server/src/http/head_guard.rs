@@ -14,6 +14,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use svc_protocol::http_head::{Tail, find_in_head, has_bare_lf};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connections::Slot;
@@ -42,8 +43,6 @@ pub struct HeadGuard<S> {
 
 /// Bytes of the library's first read, with which it distinguishes HTTP/1 from HTTP/2.
 const FIRST_READ: usize = 24;
-
-type Tail = [u8; 3];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
@@ -122,64 +121,6 @@ impl<S> HeadGuard<S> {
             }
         }
     }
-}
-
-/// The quick check that nearly all requests pass; it has no branch per byte.
-fn has_bare_lf(before: u8, bytes: &[u8]) -> bool {
-    let Some(&first) = bytes.first() else {
-        return false;
-    };
-    let bare = |before: u8, byte: u8| (byte == b'\n') & (before != b'\r');
-    bytes
-        .iter()
-        .zip(&bytes[1..])
-        .fold(bare(before, first), |found, (&before, &byte)| {
-            found | bare(before, byte)
-        })
-}
-
-/// Finds the first bare LF in a head. A body and then another head may follow the head. `length` is
-/// the length of the body according to the lines so far; `None` if it is unknown.
-fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Option<usize> {
-    let at = |index: usize, back: usize| match index.checked_sub(back) {
-        Some(index) => bytes[index],
-        None => tail[tail.len() + index - back],
-    };
-    let mut index = 0;
-    let mut line = 0;
-    while index < bytes.len() {
-        if bytes[index] == b'\n' {
-            if at(index, 1) != b'\r' {
-                return Some(index);
-            }
-            if at(index, 2) == b'\n' && at(index, 3) == b'\r' {
-                // The end of the head.
-                let body = length?;
-                index = index.saturating_add(body);
-                length = Some(0);
-            } else if let Some(found) = content_length(&bytes[line..index]) {
-                length = found.filter(|_| length.is_some());
-            }
-            line = index.saturating_add(1);
-        }
-        index = index.saturating_add(1);
-    }
-    None
-}
-
-/// The length of the body if this line declares it; `Some(None)` for a chunked body or an invalid
-/// length.
-fn content_length(line: &[u8]) -> Option<Option<usize>> {
-    let colon = line.iter().position(|&byte| byte == b':')?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
-    if name.eq_ignore_ascii_case(b"transfer-encoding") {
-        return Some(None);
-    }
-    if !name.eq_ignore_ascii_case(b"content-length") {
-        return None;
-    }
-    let value = str::from_utf8(value.trim_ascii()).ok()?;
-    Some(value.parse().ok())
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for HeadGuard<S> {

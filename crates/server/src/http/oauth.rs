@@ -15,7 +15,7 @@ pub use authorize::authorize;
 pub use error::{OAuthFailure, OAuthResult};
 pub use issuer::{challenge, own_origin};
 pub use metadata::{authorization_server, protected_resource};
-pub use params::{Form, Params};
+pub use params::Form;
 pub use token::{device_authorization, register, revoke, token};
 
 use axum::response::{IntoResponse, Response};

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use svc_core::{OidcIdentityId, OidcProviderId};
+use svc_core::{OidcIdentityId, OidcProviderId, oauth::Params};
 use svc_protocol::api::{
     IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
     OidcProvider, OidcProviderPatch, OidcProviders, SignInOptions,
@@ -18,7 +18,7 @@ use super::{
     error::ApiResult,
     extract::{Created, Json, NoContent, PathId, Query, WithCookies},
     listen::{Peer, client_address, is_secure},
-    oauth::{Form, OAuthFailure, OAuthResult, Params, own_origin},
+    oauth::{Form, OAuthFailure, OAuthResult, own_origin},
     plain_page::{ErrorPage, UNAVAILABLE, redirect},
     sessions::client_details,
 };

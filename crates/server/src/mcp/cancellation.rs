@@ -10,11 +10,13 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use svc_core::UserId;
-use svc_protocol::jsonrpc::Request;
+use svc_protocol::{
+    jsonrpc::Request,
+    mcp::{is_object, text},
+};
 use svc_store::Hash;
 use tokio::sync::Notify;
 
-use super::message::{is_object, text};
 use crate::identity::Caller;
 
 /// The notification of a client that no longer needs an answer.

@@ -8,11 +8,9 @@ use std::borrow::Cow;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use svc_protocol::mcp::Message;
 
-use super::{
-    message::Message,
-    refusal::{Refusal, echo},
-};
+use super::refusal::{Refusal, echo};
 
 pub const MODERN: &str = "2026-07-28";
 /// Every supported version, newest first.

@@ -6,14 +6,11 @@ use std::future::pending;
 
 use http::StatusCode;
 use serde_json::json;
+use svc_protocol::mcp::{Message, Params};
 
 use super::{
-    Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME,
-    era::LEGACY,
-    message::{Message, Params},
-    refusal::Refusal,
-    results::ToolResult,
-    view::Page,
+    Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME, era::LEGACY, refusal::Refusal,
+    results::ToolResult, view::Page,
 };
 use crate::metrics::McpOutcome;
 

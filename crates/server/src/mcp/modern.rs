@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use http::StatusCode;
 use serde_json::{Value, json};
+use svc_protocol::mcp::{Message, Params};
 
 use super::{
     Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME,
     era::{SUPPORTED, check_modern},
     legacy::SEARCH_INSTRUCTIONS,
-    message::{Message, Params},
     refusal::Refusal,
     results::{ToolResult, merge_meta},
     stream::StreamRequest,

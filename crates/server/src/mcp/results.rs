@@ -5,13 +5,12 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use svc_protocol::jsonrpc::RpcError;
-
-use super::{
-    era::Era,
-    message::{is_object, text},
-    tools::OutputSchema,
+use svc_protocol::{
+    jsonrpc::RpcError,
+    mcp::{is_object, text},
 };
+
+use super::{era::Era, tools::OutputSchema};
 use crate::methods::calls::Reply;
 
 pub struct ToolResult {

@@ -9,13 +9,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use svc_protocol::mcp::{is_object, text};
 
-use super::{
-    era::Era,
-    message::{is_object, text},
-    results::ToolResult,
-    view::View,
-};
+use super::{era::Era, results::ToolResult, view::View};
 
 pub const SEARCH: &str = "tool_search";
 pub const EXECUTE: &str = "execute_tool";

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use svc_protocol::jsonrpc::RpcError;
+use svc_protocol::{jsonrpc::RpcError, mcp::Params};
 
 use super::{
     Era, Exchange, Mcp, Mode,
-    message::Params,
     refusal::{Refusal, echo},
     results::ToolResult,
     search,

@@ -8,7 +8,7 @@ use svc_core::{
     OAuthClientId, Timestamp,
     credential::CredentialKind,
     name::check_free_name,
-    oauth::{ClientKind, RedirectUri},
+    oauth::{ClientKind, RedirectUri, host_of, usable_uris},
 };
 use svc_protocol::api;
 use svc_store::{
@@ -19,7 +19,6 @@ use uuid::Uuid;
 
 use super::{
     OAuth,
-    documents::{host_of, usable_uris},
     error::OAuthError,
     known_apps::{self, KnownApp},
 };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use svc_core::oauth::ParamError;
 use svc_store::StoreError;
 use thiserror::Error;
 
@@ -41,5 +42,11 @@ impl OAuthError {
 impl From<StoreError> for OAuthError {
     fn from(error: StoreError) -> Self {
         Self::Identity(error.into())
+    }
+}
+
+impl From<ParamError> for OAuthError {
+    fn from(error: ParamError) -> Self {
+        Self::refused("invalid_request", error.to_string())
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::oauth::ClientKind;
+use svc_core::oauth::{ClientKind, clean_name, usable_uris};
 use svc_store::{
     audit::{self, SYSTEM},
     oauth::{self as rows, clients::ClientRow},
@@ -15,7 +15,6 @@ use uuid::Uuid;
 use super::{
     OAuth,
     clients::{UNUSED_MAX, new_client},
-    documents::{clean_name, usable_uris},
     error::OAuthError,
     take,
 };

@@ -7,15 +7,10 @@ use std::{
 
 use svc_core::{SpaceId, UserId, event::Event};
 use svc_store::sinks::SinkRow;
+use svc_template::{Scope, expression::Expression};
 
 use super::{Deliverers, TemplateContext};
-use crate::{
-    events::{
-        lanes::FilterResult,
-        template::{Scope, expression::Expression},
-    },
-    fair_pool::Cancelled,
-};
+use crate::{events::lanes::FilterResult, fair_pool::Cancelled};
 
 /// Time limit of one batch of evaluations, because users share the threads. The remaining events
 /// are left for the next batch.

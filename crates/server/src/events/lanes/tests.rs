@@ -39,17 +39,14 @@ use svc_store::{
     lanes::{self, DeliveryKind, LaneLease},
     sinks::{self, GLOBAL, SinkConfig, SinkRow},
 };
+use svc_template::{Scope, expression::Expression};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::wait::{DEADLINE, eventually, until};
 use super::{AttemptDetail, AttemptResult, Deliver, Engine, FilterResult, Job, LanePolicy};
-use crate::events::{
-    dispatch::emit_in,
-    hub::Hub,
-    template::{Scope, expression::Expression},
-};
+use crate::events::{dispatch::emit_in, hub::Hub};
 
 const START: i64 = 1_700_000_000_000;
 

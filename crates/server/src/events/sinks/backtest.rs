@@ -7,16 +7,10 @@ use svc_protocol::api::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, SinkType,
 };
 use svc_store::{events, sinks::SinkRow};
+use svc_template::{self as template, Scope, Template, expression::Expression};
 
 use super::{SinksService, check, error::SinkError};
-use crate::{
-    events::{
-        deliver::Contexts,
-        template::{self, Scope, Template, expression::Expression},
-    },
-    fair_pool::Cancelled,
-    identity::Caller,
-};
+use crate::{events::deliver::Contexts, fair_pool::Cancelled, identity::Caller};
 
 /// How far a backtest reaches back, unless the request says otherwise.
 const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);

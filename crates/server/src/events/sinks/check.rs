@@ -17,15 +17,11 @@ use svc_protocol::{
     document,
 };
 use svc_store::sinks::{SinkConfig, WebhookOptions};
+use svc_template::{self as template, Scope, TemplateError, expression::Expression};
 use uuid::Uuid;
 
 use super::error::SinkError;
-use crate::events::{
-    deliver::webhook,
-    sealed_headers::MASK,
-    secrets,
-    template::{self, Scope, TemplateError, expression::Expression},
-};
+use crate::events::{deliver::webhook, sealed_headers::MASK, secrets};
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
     check_free_name("event sink", name)?;

@@ -6,8 +6,9 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, StatusCode};
+use svc_core::oauth::Params;
 
-use super::{issuer::issuer, params::Params};
+use super::issuer::issuer;
 use crate::{
     app::App,
     http::{
@@ -31,7 +32,7 @@ pub async fn authorize(
     let address = client_address(peer, &headers, &app.trusted_proxies);
     let params = match Params::parse(uri.query().unwrap_or_default().as_bytes()) {
         Ok(params) => params,
-        Err(error) => return Ok(error_page(&error)),
+        Err(error) => return Ok(error_page(&error.into())),
     };
     let Some(client_id) = params.get("client_id") else {
         let text = "the parameter `client_id` is missing";

@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
+use svc_core::oauth::ParamError;
 
 use super::for_any_site;
 use crate::{
@@ -25,6 +26,12 @@ pub type OAuthResult<T> = Result<T, OAuthFailure>;
 impl From<OAuthError> for OAuthFailure {
     fn from(error: OAuthError) -> Self {
         Self::Refused(error)
+    }
+}
+
+impl From<ParamError> for OAuthFailure {
+    fn from(error: ParamError) -> Self {
+        OAuthError::from(error).into()
     }
 }
 

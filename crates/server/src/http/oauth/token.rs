@@ -8,12 +8,13 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header, request::Parts};
+use svc_core::oauth::Params;
 
 use super::{
     error::{OAuthFailure, OAuthResult},
     for_any_site,
     issuer::issuer,
-    params::{Form, Params, small_body},
+    params::{Form, small_body},
 };
 use crate::{
     app::App,

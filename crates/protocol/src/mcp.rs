@@ -1,0 +1,163 @@
+//! Requests of the Model Context Protocol, of both eras, parsed as far as needed: ids and arguments are passed on as the bytes that were sent.
+
+use std::borrow::Cow;
+
+use crate::jsonrpc::Request;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A request. Notifications are not answered and have no `Message`.
+pub struct Message<'a> {
+    /// A string or a number, as JSON.
+    pub id: &'a str,
+    pub method: Cow<'a, str>,
+    /// The members of `params`, or why they cannot be read.
+    pub params: Result<Params<'a>, String>,
+    /// Empty if `_meta` is absent or malformed.
+    pub meta: Meta<'a>,
+}
+
+/// The members of `params` of all methods; `null` counts as absent.
+#[derive(Deserialize, Default)]
+pub struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    cursor: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "protocolVersion")]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    notifications: Option<&'a RawValue>,
+}
+
+/// `_meta` of a request; version and capabilities exist in modern requests only.
+#[derive(Deserialize, Default)]
+pub struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+    /// In both eras: the client asks for progress reports.
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+}
+
+/// Bytes of a progress token, which every report repeats.
+const TOKEN_BYTES_MAX: usize = 1_024;
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct NotificationFilter {
+    tools_list_changed: bool,
+}
+
+impl<'a> Message<'a> {
+    /// `None` for an id that MCP does not allow.
+    pub fn read(id: &'a str, request: Request<'a>) -> Option<Self> {
+        if id == "null" {
+            return None;
+        }
+        let params = Params::read(request.params);
+        let meta = params.as_ref().ok().and_then(|params| params.meta);
+        let meta = meta
+            .filter(|meta| is_object(meta.get()))
+            .and_then(|meta| serde_json::from_str(meta.get()).ok());
+        Some(Self {
+            id,
+            method: request.method,
+            params,
+            meta: meta.unwrap_or_default(),
+        })
+    }
+
+    /// The token for progress reports on this request, as JSON: a string or a number.
+    pub fn progress_token(&self) -> Option<&'a str> {
+        let token = self.meta.progress_token?.get();
+        let is_token = token.starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'));
+        (is_token && token.len() <= TOKEN_BYTES_MAX).then_some(token)
+    }
+}
+
+impl<'a> Params<'a> {
+    pub fn read(params: Option<&'a str>) -> Result<Self, String> {
+        match params {
+            None => Ok(Self::default()),
+            Some(text) if is_object(text) => {
+                serde_json::from_str(text).map_err(|_| "a member of params occurs twice".to_owned())
+            }
+            Some(_) => Err("params must be an object".to_owned()),
+        }
+    }
+
+    /// The tool to call; `None` if the name is missing or not a string.
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        text(self.name?)
+    }
+
+    /// The arguments as JSON.
+    pub fn arguments(&self) -> Result<&'a str, NotAnObject> {
+        match self.arguments.map(RawValue::get) {
+            None => Ok("{}"),
+            Some(text) if is_object(text) => Ok(text),
+            Some(_) => Err(NotAnObject),
+        }
+    }
+
+    /// The cursor, if there is one; `Some(None)` if it is not a string.
+    pub fn cursor(&self) -> Option<Option<Cow<'a, str>>> {
+        self.cursor.map(text)
+    }
+
+    /// The version that `initialize` requests.
+    pub fn protocol_version(&self) -> Option<Cow<'a, str>> {
+        text(self.protocol_version?)
+    }
+
+    /// Whether `subscriptions/listen` asks for changes of the list of tools.
+    pub fn wants_tools_list_changed(&self) -> Result<bool, NotAnObject> {
+        match self.notifications.map(RawValue::get) {
+            None => Ok(false),
+            Some(text) if is_object(text) => serde_json::from_str::<NotificationFilter>(text)
+                .map(|filter| filter.tools_list_changed)
+                .map_err(|_| NotAnObject),
+            Some(_) => Err(NotAnObject),
+        }
+    }
+}
+
+/// A member that must be an object is something else.
+#[derive(Debug)]
+pub struct NotAnObject;
+
+impl<'a> Meta<'a> {
+    pub fn has_version(&self) -> bool {
+        self.version.is_some()
+    }
+
+    pub fn version(&self) -> Option<Cow<'a, str>> {
+        text(self.version?)
+    }
+
+    pub fn has_capabilities(&self) -> bool {
+        self.capabilities.is_some_and(|raw| is_object(raw.get()))
+    }
+}
+
+/// The string in a raw value; `None` for any other type.
+pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+/// Whether a JSON text, which must not start with whitespace, is an object.
+pub fn is_object(text: &str) -> bool {
+    text.starts_with('{')
+}

@@ -1,0 +1,43 @@
+//! The time limit of one rendering. Measured in processor time: with elapsed time, a harmless
+//! template could fail on a busy machine, and its event would be lost.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use thiserror::Error;
+
+/// Processor time of one rendering.
+const TIME_MAX: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Error)]
+#[error("the rendering took more than {} ms", TIME_MAX.as_millis())]
+pub(crate) struct OutOfTime;
+
+#[derive(Debug)]
+pub(crate) struct Budget {
+    until: Duration,
+}
+
+impl Budget {
+    /// Starts the budget of a rendering on the current thread.
+    pub(crate) fn start() -> Self {
+        Self {
+            until: thread_time() + TIME_MAX,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), OutOfTime> {
+        if thread_time() > self.until {
+            Err(OutOfTime)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::from_secs(seconds)
+        + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
+}

@@ -1,0 +1,46 @@
+//! The targets by name. Each takes any bytes and must return: a panic, a hang or too much memory is
+//! a finding. Where there is a second opinion (serde, a round trip, a slower way), the target
+//! compares both.
+
+mod documents;
+mod events;
+mod jsonrpc;
+mod link;
+mod mcp;
+mod oauth;
+mod sources;
+mod worker;
+
+pub type Target = fn(&[u8]);
+
+/// `fuzz/run` reads the names from these lines.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("jsonrpc_body", jsonrpc::body),
+    ("jsonrpc_child_line", jsonrpc::child_line),
+    ("http_head", jsonrpc::http_head),
+    ("mcp_message", mcp::message),
+    ("link_frames", link::frames),
+    ("worker_frames", worker::frames),
+    ("registration", documents::registration),
+    ("api_document", documents::api_document),
+    ("schema", documents::schema),
+    ("json_text", documents::json_text),
+    ("pattern", events::pattern),
+    ("template", events::template),
+    ("filter", events::filter),
+    ("cron", events::cron),
+    ("source_request", sources::request),
+    ("oauth_params", oauth::params),
+    ("client_document", oauth::client_document),
+];
+
+/// The input as text; `None` if it is not UTF-8.
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}
+
+/// The parts of an input, separated by zero bytes. Missing parts are empty.
+fn parts<const N: usize>(data: &[u8]) -> [&[u8]; N] {
+    let mut parts = data.splitn(N, |byte| *byte == 0);
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
