@@ -18,8 +18,7 @@ use super::{
     describe::{Describe, Operation},
     diagnostics, event_sinks, events, groups, mcp, methods, oauth, oidc, openapi, operations,
     passkeys, roles, schedules, scripts, second_factors, servers, sessions, setup, sources, spaces,
-    stats,
-    templates, tokens, users, web,
+    stats, templates, tokens, users, web,
 };
 use crate::app::App;
 
