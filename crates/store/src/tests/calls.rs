@@ -206,11 +206,8 @@ async fn pages_and_filters_find_every_call_once(engine: &TestEngine) {
 
     let (_, wanted) = all[77].clone();
     let id = wanted.id();
-    let find = move |reach| {
-        let read = move |tx: &mut Tx<'_>| calls::find(tx, reach, id);
-        store.read(read)
-    };
-    let found = find(Reach::All).await.expect("read").expect("found");
+    let read = move |tx: &mut Tx<'_>| calls::find(tx, Reach::All, id);
+    let found = store.read(read).await.expect("read").expect("found");
     assert_eq!(found.row, wanted);
 }
 
@@ -268,7 +265,7 @@ async fn the_oldest_blocks_of_an_owner_are_removed(engine: &TestEngine) {
     );
     let entries = move |tx: &mut Tx<'_>| {
         let sql = "SELECT COUNT(*) FROM call_block_callers WHERE user_id = ?1";
-        tx.get(sql, values![bob])
+        tx.get::<i64>(sql, values![bob])
     };
     assert_eq!(store.read(entries).await.expect("counted"), 0_i64);
 }
@@ -282,7 +279,7 @@ async fn a_call_of_many_callers_is_found_by_its_caller(engine: &TestEngine) {
     append(&store, ann, rows).await;
     let found = list(&store, Reach::Of(bob), &CallFilter::default(), 10).await;
     assert_eq!(found, [row(bob, 6, 500).id()]);
-    let entries = store.read(|tx| tx.get("SELECT COUNT(*) FROM call_block_callers", &[]));
+    let entries = store.read(|tx| tx.get::<i64>("SELECT COUNT(*) FROM call_block_callers", &[]));
     assert_eq!(entries.await.expect("counted"), 1_i64);
 }
 

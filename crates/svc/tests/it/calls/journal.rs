@@ -5,7 +5,7 @@ mod callers;
 mod durable;
 
 use serde_json::{Value, json};
-use svc_testkit::{SseStream, TestServer, TestUser, eventually, fixture, get_eventually, method};
+use svc_testkit::{SseStream, TestServer, TestUser, fixture, get_eventually, method};
 
 use crate::{SOON, mcp};
 
@@ -123,7 +123,7 @@ async fn calls_are_filtered_read_and_paged() {
         ann.call("echo", json!([n])).await;
     }
     ann.call("fail", json!({"code": -5, "message": "no"})).await;
-    ann.call("sleep", json!({"ms": 120})).await;
+    ann.call("sleep", json!({"ms": 2500})).await;
     let all = wait_for(&ann, "", 7).await;
     let newest_first = all
         .windows(2)
@@ -136,7 +136,7 @@ async fn calls_are_filtered_read_and_paged() {
         ("?outcome=ok", 6),
         ("?caller=ann&owner=ann", 7),
         ("?caller=nobody", 0),
-        ("?min_duration_ms=100", 1),
+        ("?min_duration_ms=2400", 1),
         ("?until=2001-01-01T00:00:00Z", 0),
         ("?since=2001-01-01T00:00:00Z", 7),
     ] {
