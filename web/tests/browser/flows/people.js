@@ -20,7 +20,15 @@ export default async function people(scene) {
   await dora.goto('/');
   await seePage(dora, 'Overview');
   const entries = dora.getByRole('navigation', { name: 'Main' }).getByRole('link');
-  assert.deepEqual(await entries.allInnerTexts(), ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens', 'Audit']);
+  assert.deepEqual(await entries.allInnerTexts(), [
+    'Overview',
+    'Methods',
+    'Events',
+    'Scripts',
+    'Tokens',
+    'Servers',
+    'Audit',
+  ]);
 
   // The matrix removes the permission again.
   await page.goto('/roles');
