@@ -87,7 +87,7 @@ async fn a_draft_runs_instead_of_the_stored_source() {
 
     // The draft is checked as if it were saved.
     let wrong = json!({"source": "def main(params):\n    return (\n"});
-    let refused = ann.post(&path, wrong).await.expect(400);
+    let refused = ann.post(&path, wrong).await.expect(422);
     assert_eq!(refused.code(), "invalid_script");
     assert!(refused.text().contains("own.py"), "{}", refused.text());
     let large = json!({"source": "#".repeat(256 * 1024 + 1)});
