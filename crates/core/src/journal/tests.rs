@@ -113,7 +113,7 @@ fn merging_takes_the_oldest_small_blocks() {
 fn merging_ends_with_few_blocks() {
     let mut blocks = Vec::new();
     for _ in 0..10_000 {
-        blocks.push(3);
+        blocks.extend([3]);
         loop {
             let chosen = choose_merge(&blocks);
             if chosen.is_empty() {
