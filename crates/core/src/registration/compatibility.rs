@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
-    fmt,
+    fmt, ptr,
 };
 
 use serde_json::{Map, Value};
@@ -106,7 +106,10 @@ impl Comparison<'_> {
             return;
         }
         let (old, new) = (follow(self.old_root, old), follow(self.new_root, new));
-        if !found.compared.insert((old, new)) {
+        if !found
+            .compared
+            .insert((ptr::from_ref(old), ptr::from_ref(new)))
+        {
             return;
         }
         let broken = match self.side {
