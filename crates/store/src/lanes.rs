@@ -69,7 +69,7 @@ pub struct LaneRow {
     pub dropped: u64,
     /// Dropped events that no replay of undelivered events has covered.
     pub lost: u64,
-    /// Dead deliveries that were not sent again, of the newest [`HEALTH_WINDOW`] deliveries.
+    /// Dead deliveries that were not sent again, of the newest `HEALTH_WINDOW` deliveries.
     pub dead: u32,
     /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the most of any
     /// waiting delivery.
