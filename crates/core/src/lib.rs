@@ -38,8 +38,8 @@ pub mod visibility;
 
 pub use id::{
     ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
-    OidcProviderId, RoleId, ScheduleId, ScriptId, ServerId, SessionId, SinkId, SourceId, SpaceId,
-    TemplateId, TokenId, UserId,
+    OidcProviderId, PasskeyId, RoleId, ScheduleId, ScriptId, ServerId, SessionId, SinkId, SourceId,
+    SpaceId, TemplateId, TokenId, UserId,
 };
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};

@@ -131,7 +131,7 @@ impl OAuth {
             if !rows::devices::delete(tx, &hash)? {
                 return Err(unknown());
             }
-            let issued = oauth.issue_login_token(tx, user, (&device.name, &hash), token)?;
+            let issued = oauth.issue_login_token(tx, user, (device.name.as_str(), &hash), token)?;
             Ok((Ok(issued), AffectedRecords::user(user)))
         });
         outcome.await?

@@ -51,9 +51,9 @@ pub fn find(tx: &mut Tx<'_>, id: PasskeyId) -> Result<Option<PasskeyRow>, StoreE
 
 pub fn find_credential(
     tx: &mut Tx<'_>,
-    credential_id: &Vec<u8>,
+    credential_id: &[u8],
 ) -> Result<Option<PasskeyRow>, StoreError> {
-    tx.find_record("WHERE credential_id = ?1", values![credential_id])
+    tx.find_record("WHERE credential_id = ?1", values![credential_id.to_vec()])
 }
 
 pub fn list(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<PasskeyRow>, StoreError> {
