@@ -21,17 +21,17 @@ async fn a_registration_that_breaks_callers_names_them_and_strict_refuses_it() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let space = ann.space("lab").await;
-    let _agent = space.publish(registration("[]").plain("old")).await;
+    let agent = space.publish(registration("[]").plain("old")).await;
     bob.call("user.ann.find", json!({})).await;
     wait_for(&ann, "?method=find", 1).await;
 
-    let same = space
+    let same = agent
         .register_with(registration("[]").plain("old"), &["--strict"])
         .await;
     let same = same.expect(0);
     assert!(!same.stderr.contains("warning"), "{}", same.stderr);
 
-    let refused = space
+    let refused = agent
         .register_with(registration(r#"["a"]"#), &["--strict"])
         .await
         .expect(6);
@@ -53,7 +53,7 @@ async fn a_registration_that_breaks_callers_names_them_and_strict_refuses_it() {
     let names = ann.get("/api/methods").await.expect(200).json();
     assert_eq!(names["count"], 2);
 
-    let accepted = space.register(registration(r#"["a"]"#)).await.expect(0);
+    let accepted = agent.register(registration(r#"["a"]"#)).await.expect(0);
     assert!(accepted.stderr.contains("bob (1)"), "{}", accepted.stderr);
     let names = ann.get("/api/methods").await.expect(200).json();
     assert_eq!(names["count"], 1);
