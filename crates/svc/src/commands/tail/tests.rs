@@ -9,7 +9,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::*;
-use crate::commands::events::EventSource;
+use crate::{commands::events::EventSource, exit::Exit};
 
 const SHORT: TailPolicy = TailPolicy {
     silence_max: Duration::from_millis(200),
