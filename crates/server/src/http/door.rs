@@ -136,10 +136,10 @@ fn call(
     mut caller: Caller,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response, Infallible>> {
-    let trace = methods::trace_of(request.headers());
+    caller.trace = methods::trace_of(request.headers());
     let body = request.into_body();
     async move {
-        let answer = methods::answer(&app, &mut caller, body, trace).await;
+        let answer = methods::answer(&app, &mut caller, body).await;
         Ok(answer.into_response())
     }
 }

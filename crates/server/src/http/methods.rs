@@ -47,8 +47,8 @@ pub async fn call(
     RawRequest { request, .. }: RawRequest<CallBody>,
 ) -> ApiResult<CallAnswer> {
     require_json(request.headers())?;
-    let trace = trace_of(request.headers());
-    answer(&app, &mut caller, request.into_body(), trace).await
+    caller.trace = trace_of(request.headers());
+    answer(&app, &mut caller, request.into_body()).await
 }
 
 /// JSON-RPC responses, or nothing if the request had notifications only.
@@ -81,7 +81,6 @@ pub fn answer<B>(
     app: &App,
     caller: &mut Caller,
     body: B,
-    trace: u128,
 ) -> impl Future<Output = ApiResult<CallAnswer>> + Send
 where
     B: HttpBody<Data = Bytes> + Send,
@@ -97,7 +96,7 @@ where
         }
         let answer = app
             .calls
-            .answer(caller, &bytes, trace)
+            .answer(caller, &bytes)
             .await
             .map_err(|over| ApiError::too_many_calls(&over))?;
         if app.directory.has_changed_since(caller) {
@@ -111,11 +110,11 @@ pub async fn openrpc(app: App, caller: Caller) -> ApiResult<JsonBytes<Map<String
     Ok(JsonBytes::new(app.calls.openrpc.document(&caller).await?))
 }
 
-/// The trace id of a request's `traceparent`; 0 without a valid one.
-pub fn trace_of(headers: &HeaderMap) -> u128 {
+/// The trace id of a valid `traceparent`.
+pub fn trace_of(headers: &HeaderMap) -> Option<Box<u128>> {
     let traceparent = headers.get("traceparent");
     let text = traceparent.and_then(|value| value.to_str().ok());
-    text.and_then(trace_id).unwrap_or_default()
+    text.and_then(trace_id).map(Box::new)
 }
 
 fn no_content() -> Response {

@@ -188,6 +188,9 @@ pub struct Caller {
     pub needs: &'static [Permission],
     /// The version of the directory from which the caller was resolved.
     pub version: u64,
+    /// The id of the trace that the request belongs to. Boxed, because most requests belong to none, and
+    /// the future of a call must stay small.
+    pub trace: Option<Box<u128>>,
 }
 
 impl Caller {
@@ -208,6 +211,7 @@ impl Caller {
             key: Hash::default(),
             needs: &[],
             version: 0,
+            trace: None,
         }
     }
 

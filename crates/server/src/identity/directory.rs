@@ -183,6 +183,7 @@ impl Directory {
             key,
             needs: &[],
             version: self.version.0.load(Ordering::Acquire),
+            trace: None,
         })
     }
 

@@ -61,7 +61,6 @@ struct BodyState {
     arrived: Instant,
     /// For the call journal.
     via: CallVia,
-    trace: u128,
     /// Bytes of answers so far.
     answered: AtomicUsize,
     /// The answer to `rpc.discover`, built at most once per body. Boxed to keep the future of
@@ -76,14 +75,8 @@ pub enum Reply {
 }
 
 impl Calls {
-    /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content. `trace` is the
-    /// trace id of the request, or 0.
-    pub async fn answer(
-        &self,
-        caller: &Caller,
-        body: &[u8],
-        trace: u128,
-    ) -> Result<Option<Vec<u8>>, OverLimit> {
+    /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
+    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
         let parsed = parse_body(body);
         let (calls, via) = match &parsed {
             Ok(Body::Batch(requests)) => (requests.len(), CallVia::Batch),
@@ -95,7 +88,6 @@ impl Calls {
                 Credential::Script => CallVia::Script,
                 _ => via,
             },
-            trace,
             answered: AtomicUsize::new(0),
             discovered: OnceLock::new(),
         };
@@ -171,7 +163,6 @@ impl Calls {
             method,
             params: Some(params),
             via: CallVia::Mcp,
-            trace: 0,
         };
         self.record(caller, &call, provider.as_deref(), ending, took);
         reply
@@ -199,10 +190,8 @@ impl Calls {
             self.notify(caller, request, shared);
             return None;
         };
-        let mut out = Vec::new();
         let running = self.metrics.call_started();
-        let is_discover = request.method == DISCOVER;
-        let (reply, provider) = if is_discover {
+        let (reply, provider) = if request.method == DISCOVER {
             let document = shared.discovered.get().map(|document| (**document).clone());
             let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
             (reply, None)
@@ -218,6 +207,8 @@ impl Calls {
         };
         let reply = reply.and_then(|reply| within_budget(reply, shared));
         let ending = Ending::of(&reply);
+        // Not before the call, whose future would then hold it.
+        let mut out = Vec::new();
         match reply {
             Ok(Reply::Result(result)) => result_response(&mut out, &result, id),
             Ok(Reply::Error(error)) => error_response(&mut out, &error, Some(id)),
@@ -227,7 +218,7 @@ impl Calls {
         running.finish(ending.outcome(), took);
         self.stats.record(caller.user.id, ending.outcome(), took);
         // The server itself answers `rpc.discover`, so there is no method to record.
-        if !is_discover {
+        if request.method != DISCOVER {
             let call = CallFacts::of(request, shared);
             self.record(caller, &call, provider.as_deref(), ending, took);
         }
@@ -261,7 +252,7 @@ impl Calls {
             ending,
             took,
             params: call.params,
-            trace: call.trace,
+            trace: caller.trace.as_deref().copied().unwrap_or_default(),
         }
         .record(&self.journal);
     }
@@ -346,7 +337,6 @@ struct CallFacts<'a> {
     method: &'a str,
     params: Option<&'a str>,
     via: CallVia,
-    trace: u128,
 }
 
 impl<'a> CallFacts<'a> {
@@ -355,7 +345,6 @@ impl<'a> CallFacts<'a> {
             method: &request.method,
             params: request.params,
             via: shared.via,
-            trace: shared.trace,
         }
     }
 }

@@ -104,7 +104,7 @@ pub fn insert_challenge(
             "DELETE FROM passkey_challenges WHERE user_id IS NULL AND expires_at <
              (SELECT expires_at FROM passkey_challenges WHERE user_id IS NULL
               ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
-            values![keep],
+            values![keep.saturating_sub(1)],
         ),
     }
 }
