@@ -348,7 +348,9 @@ fn tag(path: &str) -> &str {
     let path = path.strip_prefix("/api/").unwrap_or(&path[1..]);
     let word = path.split('/').next().unwrap_or(path);
     match word {
-        "healthz" | "readyz" | "metrics" | "openapi.json" | "servers" | "stats" => "operations",
+        "healthz" | "readyz" | "metrics" | "openapi.json" | "servers" | "stats" | "diagnostics" => {
+            "operations"
+        }
         "openrpc.json" => "methods",
         "permissions" => "roles",
         word => word,

@@ -13,7 +13,7 @@ use crate::{
     output::{Format, clean},
 };
 
-/// Check the server and the space of this folder, and say how to solve what is wrong
+/// Check the server and the space of this folder, and say what to do
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc doctor\n  svc doctor --context work -o json")]
 pub struct Args {}

@@ -32,6 +32,7 @@ pub fn of_tag(tag: &str) -> &'static str {
         "schedules" => "Events at certain times",
         "scripts" => "Stored Python scripts",
         "sources" => "Requests of other services that become events",
+        "calls" => "The call journal: who called which method, and how the call ended",
         "spaces" => "Workspaces whose agents publish methods",
         "templates" => "Templates of spaces",
         "tokens" => "API tokens of the caller",

@@ -195,8 +195,8 @@ const EXPECTED: &[(&str, &str, &str)] = &[
 /// An id that no record has.
 const UNKNOWN_ID: &str = "01890000-0000-7000-8000-000000000000";
 
-/// Replaces the placeholders in a path of the table. The response of an accepted event stream would
-/// never end, so the path of the stream gets an invalid pattern, which the server rejects with an
+/// Replaces the placeholders in a path of the table. The response of an accepted stream would never
+/// end, so the path of a stream gets an invalid pattern or code, which the server rejects with an
 /// error.
 fn concrete(path: &str) -> String {
     let path = path.replace("{id}", UNKNOWN_ID).replace("{n}", "1");
@@ -205,7 +205,7 @@ fn concrete(path: &str) -> String {
     let path = path.replace("{token}", "svc_src_unknown");
     let path = path.replace("{*path}", "nowhere");
     if path.ends_with("/stream") {
-        format!("{path}?pattern=**")
+        format!("{path}?pattern=**&code=none")
     } else {
         path
     }
