@@ -109,7 +109,9 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
             id,
         }));
     }
-    match serde_json::from_slice::<RawMembers<'_>>(body) {
+    // serde skips unknown members without a look at their encoding.
+    let text = str::from_utf8(body).map_err(|_| NotJson)?;
+    match serde_json::from_str::<RawMembers<'_>>(text) {
         // serde also accepts an array of the members; JSON-RPC does not.
         Ok(raw) if super::is_object(body) => Ok(check(&Members {
             depth_max: usize::MAX,
@@ -121,8 +123,8 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
         Ok(_) => Ok(Err(invalid(None, "a request must be an object"))),
         // The body is parsed a second time only after a failure, to distinguish "not JSON" from
         // "not a request".
-        Err(_) if serde_json::from_slice::<&RawValue>(body).is_err() => Err(NotJson),
-        Err(_) => Ok(Err(match serde_json::from_slice::<Repeated<'_>>(body) {
+        Err(_) if serde_json::from_str::<&RawValue>(text).is_err() => Err(NotJson),
+        Err(_) => Ok(Err(match serde_json::from_str::<Repeated<'_>>(text) {
             Ok(Repeated { member, id }) => invalid(
                 id.filter(|id| is_id(id)),
                 &format!("member `{member}` occurs twice"),
@@ -233,6 +235,19 @@ mod tests {
         match parse_body(body.as_bytes()) {
             Ok(Body::Single(request)) => request,
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn text_that_is_not_utf_8_is_no_json_even_in_an_unknown_member() {
+        for body in [
+            &b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"x\":\"\xb2\"}"[..],
+            b"{\"x\":\"\xb2\"}",
+            b"[{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"x\":\"\xb2\"}]",
+        ] {
+            let parsed = parse_body(body);
+            assert!(matches!(parsed, Err(RpcError::Parse)), "{parsed:?}");
         }
     }
 
