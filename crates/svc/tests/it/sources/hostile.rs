@@ -21,7 +21,8 @@ async fn an_unknown_url_is_answered_like_any_unknown_path() {
     let path = format!("/api/sources/{}", off.id);
     ann.patch(&path, json!({"active": false})).await.expect(200);
     let http = server.http();
-    let made_up = format!("{}0", &sender.path[..sender.path.len() - 1]);
+    let (rest, last) = sender.path.split_at(sender.path.len() - 1);
+    let made_up = format!("{rest}{}", if last == "0" { "1" } else { "0" });
     for method in ["POST", "GET", "PUT", "DELETE"] {
         let headers = [
             ("content-type", "application/json"),

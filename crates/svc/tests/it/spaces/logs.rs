@@ -11,15 +11,17 @@ async fn a_log_can_be_filtered_and_searched() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let agent = space.publish(fixture().plain("noise")).await;
-    ann.call("noise", json!({})).await;
+    for _ in 0..2 {
+        ann.call("noise", json!({})).await;
+    }
     let read = async |query: &str| -> Value {
         let path = format!("{}/logs?{query}", space.path());
         ann.get(&path).await.expect(200).json()
     };
     let lines = |page: &Value| page["logs"].as_array().expect("logs").clone();
-    let page = get_eventually("the method server writes its line", SOON, || async {
+    let page = get_eventually("the method server writes its lines", SOON, || async {
         let page = read("search=HELLO").await;
-        (!lines(&page).is_empty()).then_some(page)
+        (lines(&page).len() == 2).then_some(page)
     })
     .await;
     let found = lines(&page);
