@@ -122,9 +122,9 @@ function Comparison({ attempts }) {
       <div class="stack-small">
         <div class="row">
           <${Select} label="From" value=${pair[0]} options=${[{ value: '', label: 'Choose' }, ...options]}
-            onInput=${(/** @type {string} */ value) => setPair([value, pair[1]])} />
+            onInput=${(/** @type {string} */ value) => setPair(([, to]) => [value, to])} />
           <${Select} label="To" value=${pair[1]} options=${[{ value: '', label: 'Choose' }, ...options]}
-            onInput=${(/** @type {string} */ value) => setPair([pair[0], value])} />
+            onInput=${(/** @type {string} */ value) => setPair(([from]) => [from, value])} />
         </div>
         ${
           lines &&
