@@ -122,6 +122,8 @@ fn escalation_no_sequence_gives_a_user_more_than_they_hold() {
     let expected = [
         "POST /api/auth/setup",
         "POST /api/auth/sign-in",
+        // Sent with invented tokens only; `it second_factor` has the right ones.
+        "POST /api/auth/second-factor",
         "POST /api/event-sinks/{id}/deliveries/{n}/resend",
     ];
     let never: Vec<_> = never
