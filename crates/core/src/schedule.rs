@@ -110,17 +110,36 @@ impl CronRule {
 
     /// The first run after a time; `None` if there is none within some years.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
-        let start = BoundedTime::new(after, &self.zone)?;
-        let next = self.cron.find_next_occurrence(&start, false).ok()?;
-        // The search works with whole seconds.
-        Some(next.timestamp()).filter(|next| *next > after)
+        let mut start = BoundedTime::new(after, &self.zone)?;
+        loop {
+            let next = self.cron.find_next_occurrence(&start, false).ok()?;
+            if self.runs_at(&next) {
+                // The search works with whole seconds.
+                return Some(next.timestamp()).filter(|next| *next > after);
+            }
+            start = next;
+        }
     }
 
     /// The last run at or before a time.
     pub fn last_until(&self, until: Timestamp) -> Option<Timestamp> {
-        let start = BoundedTime::new(until, &self.zone)?;
-        let last = self.cron.find_previous_occurrence(&start, true).ok()?;
-        Some(last.timestamp()).filter(|last| *last <= until)
+        let mut start = BoundedTime::new(until, &self.zone)?;
+        let mut inclusive = true;
+        loop {
+            let last = self.cron.find_previous_occurrence(&start, inclusive).ok()?;
+            if self.runs_at(&last) {
+                return Some(last.timestamp()).filter(|last| *last <= until);
+            }
+            start = last;
+            inclusive = false;
+        }
+    }
+
+    /// The search of the library also stops at the end of the hour that clocks skip in spring, even if
+    /// the expression names no time of that hour.
+    fn runs_at(&self, found: &BoundedTime) -> bool {
+        let matches = |time: &jiff::Zoned| self.cron.is_time_matching(time).unwrap_or(false);
+        matches(found.zoned()) || found.skipped_minutes().any(|minute| matches(&minute))
     }
 
     /// The next runs after a time.

@@ -148,6 +148,30 @@ fn invalid_expressions_and_zones_are_refused_with_their_text() {
 }
 
 #[test]
+fn a_daily_run_runs_once_on_the_day_when_the_clocks_are_put_forward() {
+    // In Berlin, 02:00 to 02:59 did not exist on 29 March 2026.
+    let cases = [
+        ("0 1 * * *", "2026-03-29T00:00:00Z", "2026-03-29T23:00:00Z"),
+        ("59 1 * * *", "2026-03-29T00:59:00Z", "2026-03-29T23:59:00Z"),
+        ("0 2 * * *", "2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"),
+        ("30 2 * * *", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"),
+        ("0 3 * * *", "2026-03-29T01:00:00Z", "2026-03-30T01:00:00Z"),
+    ];
+    for (cron, first, second) in cases {
+        let daily = rule(cron, "Europe/Berlin");
+        let before = at(first).minus(Duration::from_secs(1));
+        assert_eq!(daily.upcoming(before, 2), [at(first), at(second)], "{cron}");
+        for until in [first, "2026-03-29T01:00:00Z", "2026-03-29T02:30:00Z"] {
+            assert_eq!(
+                daily.last_until(at(until)),
+                Some(at(first)),
+                "{cron} {until}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_expression_that_never_runs_is_refused_quickly() {
     let now = at("2026-01-01T00:00:00Z");
     let start = Instant::now();

@@ -7,7 +7,10 @@ use croner::{
     errors::CronError,
     time::{CivilDateTime, CronDateTime, Resolution, Weekday},
 };
-use jiff::{Zoned, tz::TimeZone};
+use jiff::{
+    ToSpan as _, Zoned,
+    tz::{AmbiguousOffset, TimeZone},
+};
 
 use crate::timestamp::Timestamp;
 
@@ -33,6 +36,23 @@ impl BoundedTime {
     pub(super) fn timestamp(&self) -> Timestamp {
         // The search keeps the fraction of its start.
         Timestamp(self.time.timestamp().as_second() * 1_000)
+    }
+
+    pub(super) fn zoned(&self) -> &Zoned {
+        &self.time
+    }
+
+    /// The minutes that the clocks skipped right before this time, as times in UTC.
+    pub(super) fn skipped_minutes(&self) -> impl Iterator<Item = Zoned> {
+        let zone = self.time.time_zone().clone();
+        let end = self.time.datetime();
+        (1_i64..)
+            .map_while(move |minutes| end.checked_sub(minutes.minutes()).ok())
+            .take_while(move |minute| {
+                let offset = zone.to_ambiguous_timestamp(*minute).offset();
+                matches!(offset, AmbiguousOffset::Gap { .. })
+            })
+            .filter_map(|minute| minute.to_zoned(TimeZone::UTC).ok())
     }
 
     fn with(&self, time: Zoned) -> Self {

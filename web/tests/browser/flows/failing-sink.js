@@ -23,8 +23,8 @@ export default async function failingSink(scene) {
   await see(row.getByText('dead'));
   await row.getByRole('button', { name: /custom\.order\.shipped/ }).click();
   const drawer = page.getByRole('dialog', { name: 'Delivery #1' });
-  assert.equal(await drawer.getByText('HTTP 500').count(), 3, 'every attempt is listed');
   await see(drawer.getByText('out of paper'));
+  assert.equal(await drawer.getByText('HTTP 500').count(), 3, 'every attempt is listed');
   await page.keyboard.press('Escape');
   await seeNo(drawer);
 
