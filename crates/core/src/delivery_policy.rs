@@ -1,6 +1,6 @@
-//! The delivery policy of a sink: how often and when a delivery is retried, what a full queue does,
-//! what is delivered, in which order and how fast. Each default is the behaviour of the specification
-//! (6.5), so that a sink without settings behaves as specified.
+//! The delivery policy of a sink: how often and when a delivery is retried, what happens if the
+//! queue is full, which events are delivered, in which order and how fast. Each default is the
+//! behaviour of the specification (6.5), so that a sink without settings behaves as specified.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::lane::{ATTEMPTS_MAX, RetryPolicy};
 
-/// The largest number of attempts that a sink may ask for.
+/// The largest `attempts` of a sink.
 pub const ATTEMPTS_LIMIT: u32 = 50;
 /// The longest wait between two attempts, in seconds: seven days.
 pub const WAIT_LIMIT: u32 = 7 * 24 * 60 * 60;
@@ -74,11 +74,11 @@ pub struct DeliveryPolicy {
     /// The sink counts as failing after this many failed attempts in a row.
     #[schemars(range(min = 1, max = 1000))]
     pub failing_after_failures: u32,
-    /// The sink counts as failing when all attempts of this many minutes have failed.
+    /// The sink counts as failing when every attempt has failed for this many minutes.
     #[schemars(range(min = 1, max = MINUTES_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing_after_minutes: Option<u32>,
-    /// The sink is paused when all attempts of this many minutes have failed; never if absent.
+    /// The sink is paused when every attempt has failed for this many minutes; never if absent.
     #[schemars(range(min = 1, max = MINUTES_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_after_minutes: Option<u32>,

@@ -74,7 +74,7 @@ pub struct EventSpace {
 }
 
 impl EventSpace {
-    /// A space without a record: a removed space, or, with the nil id, no space.
+    /// A space without a record: the space was removed, or the event has no space (the nil id).
     pub fn without_record(id: SpaceId) -> Self {
         Self {
             id,
@@ -108,7 +108,7 @@ pub fn default_body(id: EventId, r#type: &str, ts: Timestamp, data: &JsonText) -
         event_ts: ts,
         data,
     };
-    // A buffer that grows would end with up to twice the size of the payload.
+    // The size is reserved at once: a buffer that grows could end at twice the size of the payload.
     let mut text = Vec::with_capacity(data.as_str().len() + r#type.len() + BODY_EXTRA_BYTES);
     serde_json::to_writer(&mut text, &body).expect("an event is always JSON");
     String::from_utf8(text).expect("JSON is UTF-8")

@@ -1,11 +1,11 @@
 //! Fair division of a fixed number of slots between owners.
 //!
-//! Two rules. An owner that holds no slot may take any free one. An owner that holds slots may take
-//! another only while its holdings stay below a [`Share`] of the free slots, and never one of the
-//! last, reserved slots. So the more slots are in use, the fewer one owner may add, and the
-//! reserved slots are for owners that hold none. With [`Share::QUARTER`] a single owner gets at
-//! most a quarter of all slots. All slots are in use only if the number of owners is at least a
-//! quarter of the number of slots. Waiting owners take turns (round robin).
+//! There are two rules. An owner that holds no slot may take any free slot. An owner that holds
+//! slots may take another one if it holds less than its [`Share`] of the free slots, and if more
+//! slots are free than are reserved. So an owner may take fewer slots when more slots are in use,
+//! and the reserved slots are for owners that hold none. With [`Share::QUARTER`] a single owner
+//! gets at most a quarter of all slots. All slots are in use only if the number of owners is at
+//! least a quarter of the number of slots. Waiting owners take turns (round robin).
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -43,7 +43,7 @@ impl Share {
         }
     }
 
-    /// A single owner gets at most this many slots, as long as slots are free.
+    /// A single owner gets at most this many slots. No slot is reserved.
     pub fn at_most(held_max: usize) -> Self {
         Self {
             held: 1,
@@ -125,8 +125,8 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
         }
     }
 
-    /// Gives a slot to the first owner in the line that may take one. The owner leaves the line: a
-    /// caller with more work for it puts it at the end again.
+    /// Gives a slot to the first owner in the line that may take one. The owner leaves the line. If
+    /// the owner has more work, the caller adds it again with [`wait`](Self::wait).
     pub fn take_next(&mut self) -> Option<K> {
         if self.free == 0 {
             return None;
@@ -200,9 +200,9 @@ mod tests {
         }
     }
 
-    /// Owners that take all they can leave slots for owners that hold none.
+    /// Owners that take as many slots as they may still leave slots for owners that hold none.
     #[test]
-    fn it_takes_as_many_owners_as_reserved_slots_to_occupy_the_last_slot() {
+    fn only_as_many_owners_as_reserved_slots_can_occupy_all_slots() {
         let mut slots = FairSlots::new(64, Share::QUARTER);
         let mut owners = 0;
         while slots.free() > 0 {

@@ -30,7 +30,8 @@ pub struct FairQueue<T> {
     by_name: NumberMap<u32, usize>,
     /// The flow whose turn it is. The flows that have items form a ring.
     current: usize,
-    /// The last flow of a queue that is now empty. Kept because the same flow often comes next.
+    /// The flow of the last item, if the queue is empty. The next item often has the same flow, so
+    /// the flow is kept.
     last: usize,
     bytes: usize,
 }
@@ -84,9 +85,10 @@ impl<T> FairQueue<T> {
         self.bytes
     }
 
-    /// Adds an item to the end of its flow. Returns the item if, with it, the flow would hold more
-    /// bytes than are still free of `bytes_max`. So a single flow can hold about half of `bytes_max`,
-    /// two flows about a third each, and some bytes stay free for a new flow.
+    /// Adds an item to the end of its flow. Returns the item instead if the flow would then hold
+    /// more bytes than are free now: `bytes_max` minus the bytes of all flows. So a single flow can
+    /// hold about half of `bytes_max`, two flows about a third each, and some bytes stay free for a
+    /// new flow.
     pub fn push_within(
         &mut self,
         flow: u32,

@@ -1,7 +1,7 @@
 //! The call journal: one row for each call, and how rows are packed into blocks.
 //!
-//! A block holds rows of one owner of methods. It is written as a whole and never changed, so that a
-//! row costs a few bytes and no statement of its own.
+//! A block holds calls of the methods of one owner. A block is written as a whole and never
+//! changed, so a row needs only a few bytes and no SQL statement of its own.
 
 mod block;
 mod bytes;
@@ -23,8 +23,8 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// The maximum bytes of a method's name in a row. Names of methods that exist are shorter; a caller
-/// may send any name.
+/// The maximum bytes of a method's name in a row. Names of existing methods are shorter, but a
+/// caller may send any name.
 pub const METHOD_BYTES_MAX: usize = 256;
 
 text_enum! {
@@ -56,7 +56,7 @@ text_enum! {
         Interrupted = "interrupted",
         /// A request without an id. It has no answer.
         Notification = "notification",
-        /// A notification that no space could take.
+        /// A notification that no space could receive.
         NotificationDropped = "notification_dropped",
     }
 }

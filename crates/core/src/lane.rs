@@ -13,7 +13,7 @@ pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The number of attempts of one delivery, unless the sink's policy sets another (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
 /// A delivery is given up after this many attempts that a crash of the server interrupted, so that
-/// a delivery which crashes the server does not do so forever.
+/// a delivery that crashes the server cannot crash it again and again.
 pub const STARTS_MAX: u32 = 10;
 /// How long a server holds a lane without renewing the lease. Servers renew the lease after a third
 /// of this time.
@@ -22,8 +22,8 @@ pub const LEASE: Duration = Duration::from_secs(30);
 /// The maximum bytes of payloads that a lane reads ahead. At least one event is read.
 pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
 
-/// How many deliveries the rate of a sink allows now. Unused deliveries of the last second may be
-/// made in addition.
+/// How many deliveries the rate of a sink allows now. Deliveries that were allowed in the last
+/// second but not made are still allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRate {
     /// When the next delivery would be due if deliveries came at exactly this rate.

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn s5_failures_are_counted_from_the_last_one_and_forgotten() {
+    fn s5_failures_are_forgotten_some_time_after_the_last_one() {
         let once = RULE.count(Failures::NONE, AT);
         assert_eq!(once, failed(1));
         assert_eq!(RULE.count(once, after(899)).count, 2);

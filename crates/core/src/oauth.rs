@@ -1,4 +1,4 @@
-//! Rules of OAuth: what an app may ask for, and where it may be answered.
+//! Rules of OAuth: which scopes an app may request, and which addresses may receive the answer.
 
 mod document;
 mod params;
@@ -26,7 +26,7 @@ text_enum! {
     }
 }
 
-/// Characters of a PKCE verifier (RFC 7636).
+/// The number of characters of a PKCE verifier (RFC 7636).
 pub const VERIFIER_LENGTH: std::ops::RangeInclusive<usize> = 43..=128;
 
 /// Whether a text can be a PKCE verifier or challenge.

@@ -146,8 +146,8 @@ pub struct MethodDefinition {
     /// Who sees the method: you, or also other users.
     #[serde(default)]
     pub scope: MethodScope,
-    /// Names or ids of groups. Only their members see a shared method; without groups, every user
-    /// who may use shared methods.
+    /// Names or ids of groups. Only their members see a shared method. Without groups, every user
+    /// who may use shared methods sees it.
     #[serde(default)]
     #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub groups: Vec<String>,

@@ -1,7 +1,7 @@
 //! Schedules: when a cron expression runs in a time zone, and what happens to missed runs.
 //!
-//! The clock is an argument. Time zones come from the database that is compiled in, so that all servers
-//! of a zone compute the same runs, whatever their systems contain.
+//! The clock is an argument. The time zone database is compiled into the program, so that all
+//! servers compute the same runs, even if the time zone files of their systems differ.
 
 mod zoned;
 
@@ -20,15 +20,16 @@ use crate::{text_enum::text_enum, timestamp::Timestamp};
 
 /// Prefix of the types of events from schedules.
 pub const SCHEDULE_EVENTS: &str = "schedule.";
-/// Characters of a cron expression.
+/// The maximum number of characters of a cron expression.
 pub const CRON_MAX: usize = 128;
-/// Characters of the name of a time zone.
+/// The maximum number of characters of the name of a time zone.
 pub const TIMEZONE_MAX: usize = 64;
 /// The most runs that a preview shows.
 pub const PREVIEW_MAX: usize = 50;
 /// A run that is later than this was missed: the server was down, or its clock jumped.
 pub const ON_TIME: Duration = Duration::from_secs(60);
-/// With the policy `all`, the most missed runs that are made up for. Older ones are skipped.
+/// With the policy `all`, the maximum number of missed runs that are made later. Older runs are
+/// skipped.
 pub const MISSED_MAX: usize = 100;
 
 text_enum! {
@@ -95,7 +96,7 @@ impl CronRule {
         })
     }
 
-    /// [`parse`](Self::parse), and an expression that never runs is refused too.
+    /// Parses an expression like [`parse`](Self::parse), and refuses an expression that never runs.
     pub fn parse_running(
         cron: &str,
         timezone: &str,
@@ -108,13 +109,13 @@ impl CronRule {
         }
     }
 
-    /// The first run after a time; `None` if there is none within some years.
+    /// The first run after a time; `None` if there is none within ten years.
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         let mut start = BoundedTime::new(after, &self.zone)?;
         loop {
             let next = self.cron.find_next_occurrence(&start, false).ok()?;
             if self.runs_at(&next) {
-                // The search works with whole seconds.
+                // The found time has whole seconds, so it may be before `after`.
                 return Some(next.timestamp()).filter(|next| *next > after);
             }
             start = next;
@@ -135,8 +136,9 @@ impl CronRule {
         }
     }
 
-    /// The search of the library also stops at the end of the hour that clocks skip in spring, even if
-    /// the expression names no time of that hour.
+    /// Whether the expression really runs at a time that the library found. The library also finds
+    /// the end of the hour that clocks skip in spring, even if the expression names no time in that
+    /// hour.
     fn runs_at(&self, found: &BoundedTime) -> bool {
         let matches = |time: &jiff::Zoned| self.cron.is_time_matching(time).unwrap_or(false);
         matches(found.zoned()) || found.skipped_minutes().any(|minute| matches(&minute))
@@ -160,8 +162,8 @@ pub struct DuePlan {
     pub next: Option<Timestamp>,
 }
 
-/// Decides about a run that was due at a time. Runs at or before `due` never run again, whatever the
-/// clock does: the next run is always later.
+/// Decides what happens to the run that was due at `due`. The next run is always later than `due`,
+/// so no run repeats, even if the clock goes back.
 pub fn plan(rule: &CronRule, policy: MissedPolicy, due: Timestamp, now: Timestamp) -> DuePlan {
     let on_time = now.since(due) <= ON_TIME;
     let run = match policy {
@@ -195,7 +197,7 @@ fn find_zone(name: &str) -> Result<TimeZone, ScheduleError> {
     TimeZoneDatabase::bundled().get(name).map_err(|_| unknown())
 }
 
-/// The text of the parser, without its own beginning and end.
+/// The parser's message, without the prefix that the parser adds and without the final dot.
 fn reason_of(error: &CronError) -> String {
     let text = match error {
         CronError::InvalidPattern(text)

@@ -1,8 +1,8 @@
 //! Sources: inbound requests of other services that become events.
 //!
-//! `settings` says how a source verifies its requests, `rules` is the table of the providers, `verify`
-//! applies a row of it, `request` turns a verified request into the type and the data of an event. All
-//! of them are pure: the time and the secrets are arguments.
+//! `settings` defines how a source verifies its requests. `rules` is the table of the providers.
+//! `verify` checks a request by a row of this table. `request` turns a verified request into the
+//! type and the data of an event. The time and the secrets are arguments.
 
 pub mod request;
 mod rules;

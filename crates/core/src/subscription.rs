@@ -9,8 +9,7 @@ pub struct Subscription {
     pub patterns: Vec<Pattern>,
     /// Names of json-rpc sinks, in the order in which they format an event.
     pub formatters: Vec<String>,
-    /// Whether events that the method cannot receive now wait for it, even after its space has
-    /// stopped.
+    /// Whether events wait while the method cannot receive them, even after its space has stopped.
     pub holds: bool,
 }
 

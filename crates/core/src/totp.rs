@@ -72,9 +72,10 @@ pub enum TypedCode {
 }
 
 impl TypedCode {
-    /// Ignores spaces, hyphens and the case of letters. `None` if the text has neither form.
+    /// Ignores spaces, hyphens and the case of letters. `None` if the text is not a code of either
+    /// kind.
     pub fn parse(text: &str) -> Option<Self> {
-        // Longer texts are no codes; they are not copied.
+        // A longer text is never a code, so it is not copied.
         if text.len() > 64 {
             return None;
         }
@@ -94,8 +95,8 @@ pub fn format_recovery_code(bytes: &[u8; RECOVERY_CODE_BYTES]) -> String {
     grouped(&base32(bytes))
 }
 
-/// The address that authenticator apps read from a QR code. `place` tells the user's accounts apart,
-/// such as the host of the server.
+/// The address that authenticator apps read from a QR code. `place`, such as the host of the
+/// server, distinguishes the user's accounts in the app.
 pub fn uri(place: &str, username: &str, secret: &[u8]) -> String {
     let (place, username) = (percent_encoded(place), percent_encoded(username));
     let secret = base32(secret);

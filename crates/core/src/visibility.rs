@@ -149,9 +149,9 @@ mod tests {
             false,
         );
         check(OWNER, none, &[], MethodScope::Shared, Some(&[OPS]), true);
-        // A list that lost its last group never becomes "everyone".
+        // If the last group of a list was deleted, the list matches no user.
         check(OTHER, may, &[OPS], MethodScope::Shared, Some(&[]), false);
-        // Private wins over groups.
+        // A private method ignores its groups.
         check(
             OTHER,
             may,

@@ -53,7 +53,7 @@ fn a_policy_can_change_permanent_statuses_retry_after_and_pauses() {
     };
     let retry_in = |seconds| AfterFailure::RetryIn(Duration::from_secs(seconds));
     assert_eq!(after(&policy, 1, 503, None), retry_in(30));
-    // A shorter `Retry-After` does not shorten the wait, an endless one is limited.
+    // A `Retry-After` that is shorter than the wait has no effect. A very long one is limited.
     assert_eq!(after(&policy, 1, 503, Some(5)), retry_in(30));
     assert_eq!(after(&policy, 1, 503, Some(90)), retry_in(90));
     assert_eq!(
@@ -74,7 +74,7 @@ fn a_policy_can_change_permanent_statuses_retry_after_and_pauses() {
 }
 
 #[test]
-fn waits_repeat_the_last_and_exponential_waits_stop_at_their_maximum() {
+fn the_last_wait_repeats_and_exponential_waits_stop_at_their_maximum() {
     let waits = Retry::Waits(vec![1, 60]);
     assert_eq!(seconds(&waits, 0.0), [1.0, 60.0, 60.0, 60.0]);
     let mut growing = Exponential {
@@ -94,7 +94,7 @@ fn waits_repeat_the_last_and_exponential_waits_stop_at_their_maximum() {
 }
 
 #[test]
-fn values_out_of_range_are_refused_with_the_field() {
+fn the_error_for_a_value_out_of_range_names_the_field() {
     let check = |json: &str| {
         let policy: DeliveryPolicy = serde_json::from_str(json).expect(json);
         policy.check().expect_err(json).to_string()

@@ -156,8 +156,8 @@ impl Model {
         }
     }
 
-    /// Records that a flow was served. Returns the most items and bytes of this flow that any other
-    /// flow has waited for.
+    /// Records that a flow was served. Then counts, for each waiting flow, the items and bytes of
+    /// the served flow since the waiting flow was last served. Returns the largest counts.
     fn served(&mut self, served: u32, bytes: usize) -> (usize, usize) {
         self.passed_over.remove(&served);
         let mut most = (0, 0);
@@ -199,8 +199,9 @@ proptest! {
                         let flow = model.flow_of(popped);
                         prop_assert_eq!(model.flows[&flow][0].0, popped, "first in, first out");
                         let (items, bytes) = model.served(flow, model.flows[&flow][0].1);
-                        // An item of 299 bytes needs three turns of 100. In the first of them the
-                        // other flow sends at most 398 bytes: 298 of saved credit, and its turn.
+                        // An item of 299 bytes needs three turns of 100. In the first turn the
+                        // other flow sends at most 398 bytes: 298 of saved credit and 100 of its
+                        // turn.
                         let is_fair = if by_bytes { bytes <= 598 } else { items <= 1 };
                         prop_assert!(is_fair, "{} items, {} bytes of {}", items, bytes, flow);
                         model.remove(popped);

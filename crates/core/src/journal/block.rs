@@ -15,10 +15,10 @@ use crate::{
 };
 
 const VERSION: u8 = 1;
-/// The bit that says that a row has a trace id. The bits below are the ending and the way of the call.
+/// This bit is set if a row has a trace id. The lower bits hold the `CallEnd` and the `CallVia`.
 const HAS_TRACE: u8 = 0x80;
 const VIA_SHIFT: u8 = 4;
-/// The least bytes of a row.
+/// The minimum size of a row, in bytes.
 const ROW_BYTES_MIN: usize = 11;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -77,7 +77,7 @@ pub fn decode(block: &[u8]) -> Result<Vec<CallRow>, BlockError> {
     }
 }
 
-/// Values by the order of their first occurrence.
+/// Values in the order of their first occurrence.
 struct Index<T> {
     values: Vec<T>,
     positions: HashMap<T, usize>,
@@ -94,7 +94,7 @@ impl<T> Default for Index<T> {
 
 impl<T: Clone + Eq + Hash> Index<T> {
     fn put(&mut self, out: &mut Vec<u8>, value: &T) {
-        // Most rows have the value of the first row, which needs no look-up.
+        // Most rows have the value of the first row. This value needs no look-up.
         let position = match self.values.first() {
             Some(first) if first == value => 0,
             _ => self.find_or_add(value),

@@ -86,8 +86,8 @@ proptest! {
 }
 
 #[test]
-fn a_claimed_count_allocates_nothing() {
-    // 2⁵⁰ rows in a block of a few bytes.
+fn a_false_count_of_rows_allocates_nothing() {
+    // A block of a few bytes that claims to have 2⁵⁰ rows.
     let mut block = vec![1, 0, 0, 0, 0, 0];
     block.extend([0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02]);
     assert_eq!(decode(&block), Err(BlockError::Truncated));
@@ -105,7 +105,7 @@ fn merging_takes_the_oldest_small_blocks() {
         &[4096, 1, 1, 1, 100, 1, 1, 1, 1, 1],
         &[1, 2, 3, 5, 6, 7, 8, 9],
     );
-    // Eight blocks of 2,000 rows would be larger than two blocks may be.
+    // Eight blocks of 2,000 rows have more rows than two blocks may have, so only four are merged.
     check(&[2000; 8], &[0, 1, 2, 3]);
 }
 

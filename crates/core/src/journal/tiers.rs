@@ -2,10 +2,11 @@
 
 /// The maximum rows of a block that is written or merged.
 pub const BLOCK_ROWS_MAX: usize = 4_096;
-/// The number of blocks that are merged at a time. A row is then rewritten at most four times.
+/// The number of blocks that are merged at a time. With 8 blocks, a row is rewritten at most four
+/// times.
 pub const MERGED_BLOCKS: usize = 8;
 
-/// The tier of a block by its rows. Blocks of the last tier are not merged.
+/// The tier of a block with this many rows. Blocks of the last tier are not merged.
 fn tier(rows: usize) -> usize {
     match rows {
         0..64 => 0,
@@ -15,8 +16,8 @@ fn tier(rows: usize) -> usize {
     }
 }
 
-/// Chooses the blocks to merge, as positions in `rows`, which has the rows of each block, oldest
-/// first. Returns the oldest blocks of the lowest tier that has enough of them.
+/// Chooses the blocks to merge. `rows` has the number of rows of each block, oldest first. Returns
+/// the positions of the oldest blocks of the lowest tier that has enough blocks.
 pub fn choose_merge(rows: &[usize]) -> Vec<usize> {
     for wanted in 0..3 {
         let of_tier = rows.iter().enumerate();

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use super::RedirectUri;
 use crate::text::is_unsafe;
 
-/// Characters of an app's address.
+/// The maximum number of characters of an app's address.
 const ADDRESS_MAX: usize = 1_024;
-/// Characters of a name that are shown.
+/// The maximum number of characters of a name that are shown.
 const NAME_MAX: usize = 80;
-/// Redirect addresses of one app.
+/// The maximum number of redirect addresses of one app.
 pub const REDIRECT_URIS_MAX: usize = 10;
 
 #[derive(Deserialize)]

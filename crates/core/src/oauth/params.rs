@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-/// Characters of a name that an error repeats.
+/// The maximum number of characters of a name that an error message shows.
 const NAME_SHOWN: usize = 40;
 
 /// Why parameters are refused; the code of the standards is `invalid_request`.

@@ -1,14 +1,16 @@
-//! Addresses to which an app lets the browser return.
+//! Redirect addresses: where the browser returns to an app after the user's answer.
 
 use thiserror::Error;
 
-/// Characters of a redirect URI.
+/// The maximum number of characters of a redirect URI.
 pub const REDIRECT_URI_MAX: usize = 2_048;
 
-/// Schemes of desktop apps, each with the only address that is allowed.
+/// Addresses of desktop apps that have a scheme of their own. No other address of these schemes is
+/// allowed.
 const APP_ADDRESSES: [&str; 1] = ["cursor://anysphere.cursor-mcp/oauth/callback"];
 
-/// Names of the own machine. Apps on it choose a free port, so the port is not compared.
+/// Names of the user's own machine. An app on this machine listens on any free port, so the port is
+/// not compared.
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// An address of an app that browsers may be sent to.
@@ -74,8 +76,8 @@ impl<'u> RedirectUri<'u> {
         }
     }
 
-    /// Whether an app that listed this address may be answered at the other. The texts must be equal,
-    /// except for the port on the own machine.
+    /// Whether an app that listed this address may receive its answer at `other`. The texts must be
+    /// equal, except for the port of a loopback address.
     pub fn permits(&self, other: &Self) -> bool {
         self.text == other.text
             || (self.is_loopback()
@@ -84,12 +86,12 @@ impl<'u> RedirectUri<'u> {
                 && self.rest == other.rest)
     }
 
-    /// Whether it is a program on the machine of the browser.
+    /// Whether the address leads to a program on the browser's own machine.
     pub fn is_loopback(&self) -> bool {
         self.scheme == "http" && LOOPBACK_HOSTS.contains(&self.host)
     }
 
-    /// What a person should know: the host, or the scheme of a desktop app.
+    /// The part of the address that users see: the host, or the scheme of a desktop app.
     pub fn shown_host(&self) -> &'u str {
         match self.scheme {
             "https" | "http" => self.host,

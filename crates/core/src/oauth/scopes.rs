@@ -15,7 +15,7 @@ text_enum! {
         Methods = "methods",
         /// Use `/mcp`.
         Mcp = "mcp",
-        /// Everything, as an API token of the command line. Only for the app `svc-cli`.
+        /// Everything that an API token of the command line may do. Only for the app `svc-cli`.
         Cli = "cli",
     }
 }
@@ -31,8 +31,8 @@ impl OAuthScopes {
         Self(vec![OAuthScope::Cli])
     }
 
-    /// The known scopes in a request, or `mcp` if there are none. Apps ask for scopes of other
-    /// servers too (`openid`, `offline_access`); these are ignored. `cli` is never given by request.
+    /// The known scopes in a request, or `mcp` if there are none. Apps also request scopes of other
+    /// servers (`openid`, `offline_access`); these are ignored. A request never gives `cli`.
     pub fn choose(requested: &str) -> Self {
         let known = requested
             .split(' ')
@@ -41,7 +41,7 @@ impl OAuthScopes {
         Self::sorted(known.collect()).unwrap_or(Self(vec![OAuthScope::Mcp]))
     }
 
-    /// Scopes as [`Display`](fmt::Display) writes them; `None` if there is none or an unknown one.
+    /// Parses the text that [`Display`](fmt::Display) writes. `None` if a scope is unknown.
     pub fn parse(text: &str) -> Option<Self> {
         let scopes: Option<Vec<_>> = text.split(' ').map(OAuthScope::parse).collect();
         Self::sorted(scopes?)
@@ -57,7 +57,7 @@ impl OAuthScopes {
         self.0.contains(&scope)
     }
 
-    /// Those of `requested` that are in these scopes; `None` if `requested` asks for more.
+    /// The requested scopes; `None` if one of them is not among these scopes.
     pub fn narrow(&self, requested: &str) -> Option<Self> {
         let asked = Self::choose(requested);
         asked

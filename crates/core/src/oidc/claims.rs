@@ -1,4 +1,4 @@
-//! Claims: what a provider says about a user.
+//! Claims: the statements of a provider about a user.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ pub const CLAIM_VALUES_MAX: usize = 1_000;
 /// The values of a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimValues {
-    /// The provider said nothing, or not everything. Entra leaves out a long list of groups and names
-    /// the claim in `_claim_names` instead.
+    /// The provider sent no values, or not all of them. Entra leaves out a long list of groups and
+    /// names the claim in `_claim_names` instead.
     Unknown,
     Known(Vec<String>),
 }
@@ -40,7 +40,7 @@ pub fn find_values(claims: &Claims, path: &str) -> ClaimValues {
     }
 }
 
-/// Whether the provider says that it left out the claim.
+/// Whether the token states that the provider left out the claim.
 fn is_left_out(claims: &Claims, path: &str) -> bool {
     let first = path.split('.').next().unwrap_or_default();
     let names = claims.get("_claim_names").and_then(Value::as_object);
@@ -57,8 +57,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether each required claim has at least one of its accepted values. Returns the path of the first
-/// claim that has none.
+/// Checks that each required claim has at least one of its accepted values. The error is the path
+/// of the first claim that has none.
 pub fn has_required<'a>(
     claims: &Claims,
     required: &'a BTreeMap<String, Vec<String>>,

@@ -1,6 +1,6 @@
 //! Where the browser goes after a sign-in.
 
-/// Characters of a path.
+/// The maximum number of characters of a path.
 const PATH_MAX: usize = 2_000;
 
 /// Whether a text is a path of this server and never an address elsewhere. Browsers read `//host`,

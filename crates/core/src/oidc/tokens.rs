@@ -13,11 +13,11 @@ use crate::Timestamp;
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// A logout token is accepted for this long after it was issued, and its `jti` is kept as long.
 pub const LOGOUT_TOKEN_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Bytes of `sub` and `sid`; the standard allows 255 for `sub`.
+/// The maximum number of bytes of `sub` and `sid`; the standard allows 255 for `sub`.
 const SUBJECT_MAX: usize = 255;
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-/// What every token of a provider must say.
+/// The values that every token of a provider must have.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedToken<'a> {
     pub issuer: &'a str,
@@ -25,7 +25,7 @@ pub struct ExpectedToken<'a> {
     pub now: Timestamp,
 }
 
-/// Who signed in.
+/// The user who signed in, and the session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdTokenSubject {
     pub sub: String,
@@ -33,7 +33,7 @@ pub struct IdTokenSubject {
     pub sid: Option<String>,
 }
 
-/// Who is signed out: all sessions of `sub`, or the session `sid`.
+/// The sessions that a logout token ends: all sessions of `sub`, or the session `sid`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogoutSubject {
     pub sub: Option<String>,
@@ -125,7 +125,7 @@ fn check_origin(claims: &Claims, expected: ExpectedToken<'_>) -> Result<(), Toke
     match claims.get("aud") {
         Some(Value::String(audience)) if audience == expected.client_id => {}
         Some(Value::Array(audiences)) if audiences.iter().any(|one| one == expected.client_id) => {
-            // A token for several clients must say which of them asked for it.
+            // A token for several clients must name the client that requested it.
             if audiences.len() > 1 && party.is_none() {
                 return Err(TokenError::Missing("azp"));
             }
@@ -149,7 +149,7 @@ fn check_origin(claims: &Claims, expected: ExpectedToken<'_>) -> Result<(), Toke
 /// A time in seconds since 1970, which may have a fraction.
 fn time(claims: &Claims, name: &str) -> Option<Timestamp> {
     let seconds = claims.get(name)?.as_f64()?;
-    // Far beyond any date, and far below the limits of the type.
+    // The limit is far beyond any real date and far below the limit of the type.
     (0.0..1e12)
         .contains(&seconds)
         .then_some(Timestamp((seconds * 1_000.0) as i64))
@@ -177,7 +177,7 @@ mod tests {
         now: NOW,
     };
 
-    /// A good token with these claims replaced; `null` removes one.
+    /// The claims of a valid token with these changes; `null` removes a claim.
     fn with(good: Value, changes: Value) -> Claims {
         let mut claims = good.as_object().expect("an object").clone();
         for (name, value) in changes.as_object().expect("an object") {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logout_token_names_the_event_and_whom_it_ends_and_has_no_nonce() {
+    fn a_logout_token_needs_its_event_and_a_subject_and_must_not_have_a_nonce() {
         for good in [
             json!({}),
             json!({"sub": "u1", "sid": null}),
@@ -272,7 +272,8 @@ mod tests {
             let error = logout(bad.clone()).expect_err("refused").to_string();
             assert!(error.contains(why), "{bad}: {error}");
         }
-        // An id_token in place of a token for logout, and the other way round.
+        // An id_token is not accepted as a logout token, and a logout token is not accepted as an
+        // id_token.
         assert!(logout(json!({"events": null, "nonce": "n", "sub": "u1"})).is_err());
         assert_eq!(
             id_token(json!({"nonce": null, "events": {LOGOUT_EVENT: {}}})),

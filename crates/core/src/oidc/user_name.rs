@@ -3,8 +3,8 @@
 use crate::name::{USER_NAME_MAX, UserName};
 
 /// Makes a valid name of `preferred_username`: the part before `@`, in lower case, with a hyphen for
-/// every other character. `None` if it has no ASCII letter or digit, or any character beyond ASCII:
-/// letters that look alike must not become the same name.
+/// every other character. `None` if this part has no ASCII letter or digit, or if it has a
+/// character that is not ASCII: letters that look alike must not become the same name.
 pub fn propose_user_name(preferred: &str) -> Option<UserName> {
     let local = preferred.split('@').next().unwrap_or_default();
     if !local.is_ascii() {
@@ -35,7 +35,7 @@ mod tests {
                 Some("an-extremely-long-na"),
             ),
             ("aaaaaaaaaaaaaaaaaaa-b", Some("aaaaaaaaaaaaaaaaaaa")),
-            // A Cyrillic letter in place of the first one, and a full-width one.
+            // The first letter is a Cyrillic letter, and then a full-width letter.
             ("аdmin", None),
             ("ａdmin", None),
             ("ünal", None),

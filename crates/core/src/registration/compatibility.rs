@@ -10,11 +10,12 @@ use std::{
 
 use serde_json::{Map, Value};
 
-/// Levels of a schema that are compared.
+/// The maximum number of levels of a schema that are compared.
 const DEPTH_MAX: usize = 32;
-/// Changes of one method that are reported.
+/// The maximum number of changes of one method that are reported.
 const CHANGES_MAX: usize = 50;
-/// Pairs of schemas that are compared, so that a large schema takes little time.
+/// The maximum number of pairs of schemas that are compared, so that a large schema takes little
+/// time.
 const PAIRS_MAX: usize = 10_000;
 
 /// The schemas of a method; `None` accepts or promises any value.
@@ -81,7 +82,8 @@ pub fn breaking_changes(old: MethodSchemas<'_>, new: MethodSchemas<'_>) -> Vec<B
 
 struct Found {
     changes: Vec<BreakingChange>,
-    /// Pairs of schemas that were compared, by their addresses. A reference may lead to them again.
+    /// Pairs of schemas that were compared, by their addresses. A reference may lead to the same
+    /// pair again.
     compared: HashSet<(*const Value, *const Value)>,
 }
 
@@ -390,7 +392,8 @@ mod tests {
         check("params", tree("string"), tree("string"), &[]);
         let narrower = &["`params.value` accepts fewer values"];
         check("params", tree("string"), tree("number"), narrower);
-        // Each level has two branches: every pair is compared once.
+        // Each level has two branches, so the number of paths doubles. Each pair is compared only
+        // once.
         let bush = |title: &str| {
             let next = json!({"$ref": "#/$defs/node"});
             json!({

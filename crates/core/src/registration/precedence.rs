@@ -1,4 +1,4 @@
-//! Which of two conflicting registrations stays, if different servers accepted them (D1).
+//! Which of two conflicting registrations stays in force, if different servers accepted them (D1).
 
 use crate::id::SpaceId;
 
@@ -14,7 +14,8 @@ pub struct Acceptance {
 
 impl Acceptance {
     /// Whether this registration stays and the other one loses its conflicting methods: the earlier
-    /// one stays, unless the later one replaces. Every server of a zone decides the same.
+    /// one stays, unless `replaces` is set for the later one. Every server of a zone makes the same
+    /// decision.
     pub fn precedes(&self, other: &Self) -> bool {
         let is_earlier = (self.place, self.space) < (other.place, other.space);
         let later = if is_earlier { other } else { self };

@@ -71,7 +71,7 @@ fn in_spring_a_fixed_time_that_does_not_exist_runs_after_the_gap() {
             "2026-03-30T00:30:00Z",
         ],
     );
-    // An interval goes on as elapsed time does.
+    // An interval counts elapsed time, so the change of the clocks has no effect.
     check_runs(
         "*/30 * * * *",
         "Europe/Berlin",
@@ -269,7 +269,7 @@ proptest! {
 
     /// The search for the last run agrees with the search for the next one.
     #[test]
-    fn the_last_run_before_the_next_run_is_the_run_before_it(
+    fn the_search_backwards_finds_the_runs_of_the_search_forwards(
         minute in 0_u8..60, hour in 0_u8..24, start in 1_700_000_000_i64..1_900_000_000,
     ) {
         let rule = rule(&format!("{minute} {hour} * * *"), "Europe/Berlin");

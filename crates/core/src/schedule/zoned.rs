@@ -1,5 +1,5 @@
-//! A time in a zone, for the search of cron runs. The search ends some years from its start, so that
-//! an expression that never runs (`0 0 30 2 *`) costs little.
+//! A time in a time zone, for the search of cron runs. The search ends some years from its start,
+//! so that an expression that never runs (`0 0 30 2 *`) costs little.
 
 use std::cmp::Ordering;
 
@@ -34,7 +34,7 @@ impl BoundedTime {
     }
 
     pub(super) fn timestamp(&self) -> Timestamp {
-        // The search keeps the fraction of its start.
+        // The search keeps the fraction of a second of its start. A run has none.
         Timestamp(self.time.timestamp().as_second() * 1_000)
     }
 

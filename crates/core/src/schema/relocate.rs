@@ -126,8 +126,8 @@ impl Move<'_> {
                 copy.insert(exclusive.to_owned(), value);
             }
         }
-        // Draft 7 has `$ref` only. `$dynamicRef` and `$recursiveRef` become a `$ref`, which is the
-        // same unless one schema extends another.
+        // Draft 7 has `$ref` only. `$dynamicRef` and `$recursiveRef` become a `$ref`, which has the
+        // same meaning unless one schema extends another.
         let reference = references.iter().min_by_key(|r| r.keyword != "$ref");
         if let Some(Reference { target, .. }) = reference.filter(|r| !self.lost.contains(&r.target))
         {

@@ -45,7 +45,7 @@ fn s2_1_s7_malformed_schemas_are_refused() {
 }
 
 #[test]
-fn s2_1_messages_say_what_to_write_without_the_words_of_a_library() {
+fn s2_1_messages_say_what_to_write_and_do_not_quote_the_library() {
     let check = |schema: Value, at: &str, expected: &str| {
         let error = check(&schema).expect_err(expected);
         assert_eq!(error.to_string(), expected, "{schema}");

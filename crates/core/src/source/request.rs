@@ -26,13 +26,14 @@ pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 pub const ADDED_BYTES_MAX: usize = 16 * 1024;
 /// The member of the data that says where the event comes from.
 pub const SOURCE_MEMBER: &str = "_source";
-/// Longest last part of an event's type. With it, the whole type fits into a pattern.
+/// The maximum length of the last part of an event's type. With this limit, the whole type fits
+/// into a pattern.
 const TYPE_MAX: usize = 64;
 /// The last part of the type if the request has none.
 const TYPE_DEFAULT: &str = "event";
-/// Characters of a header's value in `_source`.
+/// The maximum number of characters of a header's value in `_source`.
 const HEADER_VALUE_MAX: usize = 512;
-/// Characters of a challenge that is answered.
+/// The maximum number of characters of a challenge in an answer.
 const CHALLENGE_MAX: usize = 1_024;
 
 /// The settings of a source that decide about its events.
@@ -50,7 +51,7 @@ pub struct EventRule<'a> {
 pub enum RequestError {
     #[error("the body is not valid: {0}")]
     Json(#[from] JsonTextError),
-    #[error("the body is no UTF-8 text, but its type is `application/json`")]
+    #[error("the body is not UTF-8 text, but its type is `application/json`")]
     NotText,
     #[error("the event would have {0} bytes; at most {max} are allowed", max = PAYLOAD_BYTES_MAX + ADDED_BYTES_MAX)]
     TooLarge(usize),
@@ -72,14 +73,14 @@ pub struct SourceEvent {
     pub delivery: DeliveryKey,
 }
 
-/// What makes two deliveries the same delivery.
+/// How a repeated delivery is recognised.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DeliveryKey {
-    /// The sender's id.
+    /// By the sender's id.
     Id(String),
-    /// The body: the sender has no id that a signature covers.
+    /// By the body, because no signature covers an id.
     Body,
-    /// Every request is a new delivery: there is no signature that could be replayed.
+    /// Not at all: every request is a new delivery. There is no signature that could be replayed.
     None,
 }
 
@@ -115,7 +116,7 @@ pub fn read(
     }))
 }
 
-/// The body as a JSON object. Anything else than an object is wrapped as `{"body": …}`.
+/// The body as a JSON object. A body that is not an object is wrapped as `{"body": …}`.
 fn read_body(content_type: Option<&str>, body: &[u8]) -> Result<JsonText, RequestError> {
     let essence = content_type.and_then(|text| text.split(';').next());
     let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
@@ -197,8 +198,8 @@ fn type_of(rule: &EventRule<'_>, headers: &impl Headers, content: &JsonText) -> 
     event_type_part(&given.unwrap_or_default())
 }
 
-/// The last part of an event's type: lower case, `/` and `:` are dots, and any other character that an
-/// event type cannot have is `_`.
+/// The last part of an event's type: in lower case. `/` and `:` become dots, and any other
+/// character that an event type cannot have becomes `_`.
 fn event_type_part(given: &str) -> String {
     let character = |c: char| match c.to_ascii_lowercase() {
         '/' | ':' | '.' => '.',

@@ -19,13 +19,13 @@ pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SignatureRule<'a> {
     pub(super) header: &'a str,
-    /// What separates several parts of the header.
+    /// Separates the parts of the header.
     pub(super) separator: Option<char>,
-    /// Before each signature.
+    /// The text before each signature.
     pub(super) prefix: &'a str,
     pub(super) encoding: SignatureEncoding,
     pub(super) algorithm: HmacAlgorithm,
-    /// Ends with `{body}`; before it may be `{timestamp}` and `{id}`.
+    /// The signed text. It ends with `{body}`; `{timestamp}` and `{id}` may come before.
     pub(super) signed: &'a str,
     pub(super) timestamp: Option<TimestampPlace<'a>>,
     pub(super) id_header: Option<&'a str>,
@@ -59,7 +59,7 @@ pub(super) enum Scheme<'a> {
     None,
 }
 
-/// A signature in hex over the body alone; the rows of the table change what differs.
+/// A signature in hex over the body alone. Each row of the table changes the fields that differ.
 const BODY_IN_HEX: SignatureRule<'static> = SignatureRule {
     header: "",
     separator: None,
@@ -140,8 +140,8 @@ pub(super) struct ProviderPlaces {
     pub(super) type_paths: &'static [&'static str],
     /// Path of an id in the body, which the signature covers.
     pub(super) id_path: Option<&'static str>,
-    /// A header with an id. Used only if the sender proves its identity with every request and signs
-    /// nothing, so that the id is as good as the body.
+    /// A header with an id. Only for senders that sign nothing, so that the id is as trustworthy as
+    /// the body.
     pub(super) id_header: Option<&'static str>,
     /// Copied into `_source`.
     pub(super) headers: &'static [&'static str],
@@ -205,7 +205,7 @@ pub(super) fn places(kind: VerifyType) -> ProviderPlaces {
     }
 }
 
-/// The key in a secret of Standard Webhooks; `None` if it has fewer than 16 bytes.
+/// The key in a secret of Standard Webhooks; `None` if the key has fewer than 16 bytes.
 pub(super) fn decode_webhook_secret(secret: &str) -> Option<Vec<u8>> {
     let encoded = secret.strip_prefix("whsec_").unwrap_or(secret);
     BASE64.decode(encoded).ok().filter(|key| key.len() >= 16)

@@ -13,11 +13,12 @@ use crate::text_enum::text_enum;
 pub const TOLERANCE_SECONDS: u32 = 300;
 /// The largest tolerance. A longer one would make the signed time pointless.
 pub const TOLERANCE_SECONDS_MAX: u32 = 3_600;
-/// Headers of a request that a setting adds to `_source`.
+/// The maximum number of headers that a setting adds to `_source`.
 pub const HEADERS_MAX: usize = 20;
-/// Bytes of a secret.
+/// The number of bytes of a secret.
 pub const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=512;
-/// Characters of a header's name, of a prefix, of a signed text and of a path.
+/// The maximum number of characters of a header's name, of a prefix, of a signed text and of a
+/// path.
 const TEXT_MAX: usize = 100;
 
 /// Headers that carry credentials. They are never copied into an event.
@@ -30,7 +31,7 @@ const SECRET_HEADERS: [&str; 5] = [
 ];
 
 text_enum! {
-    /// Who sends the requests, and so how they are verified.
+    /// The sender of the requests. It decides how they are verified.
     VerifyType {
         /// `X-Hub-Signature-256`
         Github = "github",
@@ -48,7 +49,7 @@ text_enum! {
         Hmac = "hmac",
         /// User name and password in `Authorization`
         Basic = "basic",
-        /// No verification: whoever knows the URL can send events
+        /// No verification: anyone who knows the URL can send events
         None = "none",
     }
 }
@@ -62,12 +63,13 @@ text_enum! {
 }
 
 /// How a source verifies its requests. All members except `type`, `secret` and `tolerance_seconds` are
-/// for the type `hmac`. Without `Debug` of the secret, so that it is never logged.
+/// for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
     pub r#type: VerifyType,
-    /// Given or generated at creation, and only in requests and answers that set it. Never stored here.
+    /// Present only in a request that sets the secret, and in the answer to a request that sets or
+    /// generates it. Not stored in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// How far the signed time may be from the server's clock; 300 if absent.
@@ -86,8 +88,8 @@ pub struct Verification {
     /// Text before the signature in its header, such as `sha256=`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// The signed text, with `{body}` once and at the end, and before it `{timestamp}` and `{id}` if they
-    /// are signed; `{body}` if absent.
+    /// The signed text; `{body}` if absent. It ends with `{body}`, which occurs once. Before it,
+    /// `{timestamp}` and `{id}` may occur, if they are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed: Option<String>,
     /// The header of `{timestamp}`: seconds since 1970.
@@ -98,8 +100,8 @@ pub struct Verification {
     pub id_header: Option<String>,
 }
 
-/// Where the last part of an event's type comes from. At most one member; without any, the
-/// provider's own place.
+/// Where the last part of an event's type comes from. At most one member may be set. If none is
+/// set, the type is read from where the provider writes it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TypeRule {
@@ -120,7 +122,7 @@ pub enum SettingsError {
     OnlyHmac(&'static str),
     #[error("the type `hmac` needs `verify.header`, the header of the signature")]
     NoHeader,
-    #[error("`{member}` is `{value}`, which is no name of a header")]
+    #[error("`{member}` is `{value}`, which is not the name of a header")]
     Header { member: &'static str, value: String },
     #[error(
         "`verify.signed` is `{0}`; it must end with `{{body}}`, contain it once, and contain `{{timestamp}}` or `{{id}}` exactly if their headers are set"
@@ -203,7 +205,7 @@ impl Verification {
         self.check_signed()
     }
 
-    /// A header that is not signed would be of no use: anyone could change it.
+    /// The headers of the time and of the id must be signed. Otherwise anyone could change them.
     fn check_signed(&self) -> Result<(), SettingsError> {
         let signed = self.signed_text();
         let count = |part| signed.matches(part).count();

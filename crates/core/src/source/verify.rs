@@ -12,9 +12,10 @@ use super::{
 };
 use crate::timestamp::Timestamp;
 
-/// Signatures of one request that are compared. Senders write two while a secret is rotated.
+/// The maximum number of signatures of one request that are compared. Senders write two while a
+/// secret is rotated.
 const SIGNATURES_MAX: usize = 8;
-/// Characters of a delivery id.
+/// The maximum length of a delivery id.
 const ID_MAX: usize = 256;
 
 /// The headers of a request, by lower-case names.
@@ -100,7 +101,8 @@ fn wrong(header: &str) -> Rejection {
     Rejection::WrongCredential(header.to_owned())
 }
 
-/// The signature is checked before the time, so that only the real sender learns about its clock.
+/// The signature is checked before the time, so that only the real sender gets an error about its
+/// clock.
 fn verify_signature(
     rule: &SignatureRule<'_>,
     tolerance: u32,
@@ -146,7 +148,8 @@ fn verify_signature(
     }
     let is_signed_by = |key: &hmac::Key| {
         let tag = sign_parts(key, &head, body);
-        // Every comparison is made, so that the time does not depend on which one matches.
+        // Every comparison is made, so that the duration does not depend on which signature
+        // matches.
         signatures
             .iter()
             .filter(|signature| is_equal(key, tag.as_ref(), signature))
@@ -231,7 +234,8 @@ fn sign_parts(key: &hmac::Key, head: &str, body: &[u8]) -> hmac::Tag {
     context.sign()
 }
 
-/// Compares in constant time: the HMACs of both values are compared, so their order tells nothing.
+/// Compares the HMACs of both values, in constant time, so the duration does not show where the
+/// values differ.
 fn is_equal(key: &hmac::Key, expected: &[u8], presented: &[u8]) -> bool {
     let tag = hmac::sign(key, expected);
     hmac::verify(key, presented, tag.as_ref()).is_ok()
@@ -266,7 +270,7 @@ fn encode(tag: &[u8], encoding: SignatureEncoding) -> String {
     }
 }
 
-/// The headers with which a sender proves a request, for tests of a source.
+/// The headers with which a sender signs a request, for tests of a source.
 pub fn sign(
     verification: &Verification,
     secret: &str,

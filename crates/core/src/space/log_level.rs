@@ -1,9 +1,9 @@
-//! The level of a log line, as far as its text shows one.
+//! The level of a log line, found in its text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes at the beginning of a line in which a level is looked for.
+/// The number of bytes at the beginning of a line that are searched for a level.
 const SEARCHED_BYTES: usize = 160;
 
 #[derive(

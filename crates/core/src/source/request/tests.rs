@@ -202,7 +202,8 @@ fn malformed_json_is_refused_if_it_claims_to_be_json() {
         .append_pair("payload", &nested)
         .append_pair("payload", &nested)
         .finish();
-    // Deeper than an event may be, or not: never a panic.
+    // The form may nest deeper than an event may. The result does not matter, but there is no
+    // panic.
     let _ = read_as(
         VerifyType::None,
         &TypeRule::default(),
@@ -220,7 +221,7 @@ fn malformed_json_is_refused_if_it_claims_to_be_json() {
 }
 
 #[test]
-fn the_source_is_always_ours() {
+fn a_source_member_of_the_sender_is_replaced() {
     let headers = [
         JSON,
         ("x-extra", "7"),
@@ -243,7 +244,7 @@ fn the_source_is_always_ours() {
 }
 
 #[test]
-fn a_delivery_is_known_by_its_signed_id_or_its_body() {
+fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
     let check = |kind, headers: &[(&'static str, &str)], body, expected| {
         assert_eq!(event(kind, headers, body).delivery, expected, "{kind}");
     };
