@@ -1,4 +1,4 @@
-//! The agent's local API, and the file that tells the CLI where the API is.
+//! The agent's local API, and the file in which the CLI finds the address of this API.
 //!
 //! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
 //! `POST /stop`, `POST /event`, and `/api/...`, which the agent forwards to the server as the
@@ -87,13 +87,13 @@ pub struct Status {
     pub methods: Vec<String>,
     /// Why the last re-registration was refused; `None` if it was accepted.
     pub registration_error: Option<String>,
-    /// Whether the agent will not register its own methods file any more. Until then, that file may
-    /// replace a registration that another program makes.
+    /// Whether the agent has finished the registration of its own methods file. Before that, the
+    /// agent may replace a registration of another program with this file.
     #[serde(default = "yes")]
     pub startup_done: bool,
 }
 
-/// Agents before 0.3 do not tell.
+/// Agents before 0.3 do not send `startup_done`.
 fn yes() -> bool {
     true
 }

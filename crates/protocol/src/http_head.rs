@@ -18,8 +18,9 @@ pub fn has_bare_lf(before: u8, bytes: &[u8]) -> bool {
         })
 }
 
-/// Finds the first bare LF in a head. `tail` is what was read before `bytes`. A body and then another head may follow the head. `length` is
-/// the length of the body according to the lines so far; `None` if it is unknown.
+/// Finds the first bare LF in a head. `tail` holds the last bytes before `bytes`. A body and then
+/// another head may follow the head. `length` is the length of the body according to the lines so
+/// far; `None` if it is unknown.
 pub fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Option<usize> {
     let at = |index: usize, back: usize| match index.checked_sub(back) {
         Some(index) => bytes[index],

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0. Params, results and ids are never parsed: they keep their bytes, so that key order,
-//! big integers and `null` survive.
+//! JSON-RPC 2.0. Params, results and ids are never parsed: they keep their bytes, so that key
+//! order, big integers and `null` do not change.
 
 mod depth;
 mod progress;

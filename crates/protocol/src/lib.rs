@@ -1,5 +1,6 @@
 //! The form of the data that crosses a process boundary: JSON-RPC, MCP, HTTP bodies and heads,
-//! the registration file, the frames of script workers. Rules are in `svc-core`, the frames between agent and server in `svc-link`.
+//! the registration file, the frames of script workers. Rules are in `svc-core`. The frames between
+//! agent and server are in `svc-link`.
 
 pub mod agent_api;
 pub mod api;

@@ -1,4 +1,5 @@
-//! Requests of the Model Context Protocol, of both eras, parsed as far as needed: ids and arguments are passed on as the bytes that were sent.
+//! Requests of the Model Context Protocol, of both eras. Only the needed members are parsed; ids
+//! and arguments keep the bytes that the client sent.
 
 use std::borrow::Cow;
 
@@ -46,7 +47,7 @@ pub struct Meta<'a> {
     progress_token: Option<&'a RawValue>,
 }
 
-/// Bytes of a progress token, which every report repeats.
+/// The maximum size of a progress token, in bytes. Every report repeats the token.
 const TOKEN_BYTES_MAX: usize = 1_024;
 
 #[derive(Deserialize, Default)]

@@ -163,7 +163,7 @@ pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
     FileError { faults }
 }
 
-/// Names each violation by its path: for a registration that a script built and that has no text.
+/// Names each violation by its path. For a registration that a script built, which has no text.
 pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
     let faults = violations
         .iter()

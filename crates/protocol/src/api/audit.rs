@@ -19,7 +19,7 @@ pub struct AuditEntry {
     pub detail: Value,
 }
 
-/// Query parameters of `GET /api/audit`. Entries must match all that are given.
+/// Query parameters of `GET /api/audit`. An entry must match all parameters that are given.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AuditQuery {
     pub actor: Option<String>,

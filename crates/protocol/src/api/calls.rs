@@ -56,15 +56,16 @@ pub struct Calls {
     pub calls: Vec<Call>,
     /// A page may have fewer calls than `limit`, or none, and still have a next page.
     pub next_cursor: Option<String>,
-    /// Calls that are missing because this server could not write them in time, since its start: those
-    /// of your methods, or with `view_audit` all.
+    /// Number of calls that are missing since the start of this server, because it could not write
+    /// them in time. With `view_audit` all such calls count, otherwise those of your methods.
     pub dropped: u64,
-    /// Whether too many owners have calls at the same time to read all; add a filter.
+    /// Whether calls are missing here, because too many owners had calls at the same time. If so,
+    /// add a filter.
     #[serde(default)]
     pub incomplete: bool,
 }
 
-/// Query parameters of `GET /api/calls`. A call must match all that are given.
+/// Query parameters of `GET /api/calls`. A call must match all parameters that are given.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CallQuery {
     /// A method's name, with or without `user.<owner>.`.

@@ -11,7 +11,7 @@ pub struct Diagnostics {
     pub svc_version: String,
     /// The time on the server's clock.
     pub time: Timestamp,
-    /// The address that users have: `public_url`, or the address that the server listens on.
+    /// The address for users: `public_url`, or the address that the server listens on.
     pub url: String,
     pub checks: Vec<Check>,
 }
@@ -24,7 +24,7 @@ pub struct Check {
     pub status: CheckStatus,
     /// The measured fact.
     pub detail: String,
-    /// How to solve the problem. Absent if there is none.
+    /// How to solve the problem. Absent if there is no problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }

@@ -37,8 +37,8 @@ pub struct EmittedEvent {
     pub event_type: String,
 }
 
-/// `GET /api/events`, newest first; filters: [`EventQuery`]. With `actor` or `text` a page may have
-/// few events, or none, and still a cursor: one request reads a limited number of events.
+/// `GET /api/events`, newest first; filters: [`EventQuery`]. With `actor` or `text`, a page may
+/// have few or no events and still a cursor, because one request reads a limited number of events.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Events {
     pub events: Vec<EventRecord>,
@@ -138,7 +138,7 @@ pub struct EventQuery {
     /// The name of the user who emitted the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// A text that the payload contains, as JSON is written; upper and lower case are the same.
+    /// A text that the JSON text of the payload contains. Upper and lower case are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = SEARCH_TEXT_MAX))]
     pub text: Option<String>,

@@ -22,7 +22,7 @@ pub struct Exchange {
     /// `None` if no response arrived.
     pub response: Option<ResponseHead>,
     pub timing: ExchangeTiming,
-    /// Where the request was sent, shown to callers with `view_audit`.
+    /// The address that the request was sent to. Only callers with `view_audit` see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_address: Option<String>,
 }

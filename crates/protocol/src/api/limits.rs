@@ -4,7 +4,7 @@
 pub const PAGE_MAX: u32 = 1_000;
 /// Largest number of log lines in one answer.
 pub const LOG_LINES_MAX: u64 = 1_000;
-/// Bytes of a text that is searched in logs.
+/// Largest number of bytes of a text to search for in logs.
 pub const LOG_SEARCH_MAX: usize = 256;
 /// Smallest and largest number of characters of a password.
 pub const PASSWORD_MIN: usize = 8;

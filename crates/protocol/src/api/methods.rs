@@ -85,7 +85,7 @@ pub struct CallResponse {
 /// Query parameters of `GET /api/methods`. Without limit and cursor, the answer is the whole list.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MethodQuery {
-    /// Exactly this visible name.
+    /// Only the method with exactly this visible name.
     pub name: Option<String>,
     /// Words to search for in name, description and keywords.
     pub q: Option<String>,

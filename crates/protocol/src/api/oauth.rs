@@ -1,4 +1,4 @@
-//! Bodies of `/api/oauth`: connected apps, and the questions that apps put to their users.
+//! Bodies of `/api/oauth`: connected apps, and the requests of apps that users approve or reject.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct AppSummary {
     /// The name that the app gives itself. Do not trust it.
     pub name: String,
     pub kind: ClientKind,
-    /// The host that answers for the app, if its kind is `metadata`.
+    /// The host that is responsible for the app, if its kind is `metadata`.
     pub host: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct AppPatch {
     pub blocked: Option<bool>,
 }
 
-/// What an app asks of the user: `GET /api/oauth/requests/{id}`.
+/// The request of an app to a user: `GET /api/oauth/requests/{id}`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Consent {
     pub id: ConsentId,
@@ -95,8 +95,8 @@ pub struct Consent {
     pub scopes: OAuthScopes,
     /// The host to which the browser returns.
     pub redirect_host: String,
-    /// Whether the browser returns to a program on its own machine. Any program there may be the
-    /// receiver.
+    /// Whether the browser returns to a program on its own machine. Any program on that machine may
+    /// receive the answer.
     pub redirect_is_local: bool,
     /// A permission that the user needs and does not have.
     pub missing_permission: Option<String>,

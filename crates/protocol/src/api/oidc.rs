@@ -120,7 +120,7 @@ pub struct OidcProviderPatch {
 /// `GET /api/oidc/providers/{id}/check`: whether the provider can be used, step by step.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OidcCheck {
-    /// Whether no step failed.
+    /// True if no step failed.
     pub ok: bool,
     pub steps: Vec<OidcCheckStep>,
 }
@@ -129,7 +129,7 @@ pub struct OidcCheck {
 pub struct OidcCheckStep {
     pub step: String,
     pub ok: bool,
-    /// What was found.
+    /// The result of the step, in words.
     pub detail: String,
     /// What to do; absent if there is nothing to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]

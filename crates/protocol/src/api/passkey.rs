@@ -48,7 +48,8 @@ pub struct NewPasskey {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedPasskey {
     pub passkey: Passkey,
-    /// New recovery codes, if the caller had none. Each is valid once. Shown once.
+    /// New recovery codes, if the caller had none. Each code is valid once. Only this answer
+    /// contains them.
     pub recovery_codes: Vec<String>,
 }
 
@@ -66,7 +67,8 @@ pub struct PasskeyPatch {
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"token": "svc_lgn_…"}))]
 pub struct PasskeyChallenge {
-    /// From the answer to the password. Without it, the passkey replaces user name and password.
+    /// The token from the answer to `POST /api/auth/login`. Without it, the passkey replaces user
+    /// name and password.
     pub token: Option<String>,
 }
 
@@ -77,7 +79,7 @@ pub struct PasskeyRequest {
     pub rp_id: String,
     /// The passkeys of the user. Empty without a token: the browser lets the user choose.
     pub allow: Vec<String>,
-    /// Whether the passkey must check who uses it: `required` or `preferred`.
+    /// Whether the device must verify its user, such as by a PIN: `required` or `preferred`.
     pub user_verification: String,
     pub expires_at: Timestamp,
 }
@@ -90,13 +92,13 @@ pub struct PasskeyRequest {
     "signature": "MEUCIQ…", "user_handle": "AZpk…",
 }))]
 pub struct PasskeyLogin {
-    /// From the answer to the password, if the challenge was asked for with it.
+    /// The token that was sent to request the challenge, if there was one.
     pub token: Option<String>,
     pub credential_id: String,
     /// `response.clientDataJSON` of the browser.
     pub client_data: String,
     pub authenticator_data: String,
     pub signature: String,
-    /// The user of the passkey, if the passkey says so.
+    /// The user of the passkey, if the passkey reports it.
     pub user_handle: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! Bodies of requests that send past events to a sink again, or try a changed sink on them.
+//! Bodies of requests that send past events to a sink again, or test a changed sink with past
+//! events.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +8,8 @@ use svc_core::{EventId, Timestamp};
 
 use super::{PatternsInput, ScriptConfig};
 
-/// `POST /api/event-sinks/{id}/replay`: queues again the past events that match the sink's
-/// patterns.
+/// `POST /api/event-sinks/{id}/replay`: queues past events that match the sink's patterns once
+/// more.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z"}))]
@@ -116,7 +117,7 @@ pub struct BacktestResult {
     pub events: u32,
     /// False if there are more events, or if the backtest took too long. Continue from `through`.
     pub complete: bool,
-    /// The time of the last event that was looked at.
+    /// The time of the last event that was compared.
     pub through: Option<Timestamp>,
     pub before: BacktestCounts,
     pub after: BacktestCounts,
@@ -147,8 +148,8 @@ pub struct BacktestError {
     pub error: String,
 }
 
-/// The bodies before and after the change, or what happens instead: `not matched`, or the error. Long
-/// bodies are cut.
+/// The results before and after the change: the body, `not matched`, or the error. Long bodies are
+/// cut.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BacktestDifference {
     pub event_id: EventId,

@@ -55,7 +55,7 @@ pub struct NewSchedule {
     #[serde(default = "utc")]
     #[schemars(length(max = TIMEZONE_MAX))]
     pub timezone: String,
-    /// In the data of each event, as `payload`.
+    /// Copied into the data of each event, as `payload`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub payload: Option<Box<RawValue>>,

@@ -7,7 +7,7 @@ use svc_core::Timestamp;
 
 use super::{Passkey, User};
 
-/// The answer to `POST /api/auth/login`: the user, or what is missing.
+/// The answer to `POST /api/auth/login`: the user, or the second factor that is missing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LoginResult {
@@ -60,7 +60,7 @@ pub struct PasswordProof {
 /// `POST /api/auth/totp`: an authenticator app that is being set up.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TotpEnrolment {
-    /// For typing into the app. Shown once.
+    /// The secret to type into the app. Only this answer contains it.
     pub secret: String,
     /// The secret as an address that authenticator apps can read: `otpauth://…`.
     pub uri: String,
@@ -81,7 +81,7 @@ pub struct TotpCode {
 /// New recovery codes. Earlier ones are not valid any more.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RecoveryCodes {
-    /// Each is valid once. Shown once.
+    /// Each code is valid once. Only this answer contains them.
     pub recovery_codes: Vec<String>,
 }
 

@@ -54,10 +54,11 @@ pub struct Sink {
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Dropped events that no replay with `only: "undelivered"` has covered since; absent if none.
+    /// Number of dropped events that no later replay with `only: "undelivered"` covers; absent if
+    /// 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
-    /// Dead deliveries that were not sent again, of the newest 200 deliveries; absent if none.
+    /// Number of dead deliveries, among the newest 200, that were not sent again; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dead: u64,
     /// Failed attempts of the delivery that is being retried.
@@ -203,7 +204,7 @@ pub struct NewSink {
 }
 
 /// A merge patch. Type and owner never change. `webhook`, `json_rpc` and `delivery` are merged member
-/// by member (`null` removes a member), so they stay JSON here.
+/// by member (`null` removes a member), so this type keeps them as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"active": false}))]

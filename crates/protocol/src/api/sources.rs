@@ -30,7 +30,8 @@ pub struct Source {
     /// Headers of requests that are copied into `_source`, in addition to the provider's.
     pub headers: Vec<String>,
     pub active: bool,
-    /// Only in the answer that creates the URL: it contains a secret.
+    /// Present only in the answer to the request that creates the URL, because the URL contains a
+    /// secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Until when requests that are signed with the old secret are accepted too.
@@ -130,7 +131,7 @@ pub struct SourceRotation {
 pub enum RequestOutcome {
     /// The request became an event.
     Accepted,
-    /// The same delivery came before: no new event.
+    /// The same delivery arrived before, so there is no new event.
     Repeated,
     /// The sender asked whether the URL works, and got the answer.
     Challenge,

@@ -115,7 +115,7 @@ pub struct LogQuery {
     /// Only lines of this level or a higher one, and lines that name no level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<LogLevel>,
-    /// Only lines that contain this text. Case does not count.
+    /// Only lines that contain this text. Upper and lower case are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LOG_SEARCH_MAX))]
     pub search: Option<String>,

@@ -285,7 +285,8 @@ impl de::Error for Fault {
     }
 }
 
-/// The value that serde expects, in plain words. Types of this program describe themselves.
+/// The value that serde expects, in plain words. The texts of this program's own types are plain
+/// already.
 fn plain(expected: &str, format: Format) -> String {
     let range = |low: &str, high: String| format!("a whole number from {low} to {high}");
     match expected {

@@ -1,4 +1,4 @@
-//! Text that is not JSON: where it breaks off or goes wrong, and what to write instead.
+//! Text that is not JSON: the position of the fault, and what to write instead.
 
 use crate::jsonrpc::is_too_deep;
 

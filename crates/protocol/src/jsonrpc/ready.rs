@@ -1,4 +1,4 @@
-//! `$/ready`: the notification by which a method server says that its start has succeeded.
+//! `$/ready`: the notification with which a method server reports that its start has succeeded.
 
 use std::borrow::Cow;
 

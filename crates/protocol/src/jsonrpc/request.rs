@@ -109,7 +109,7 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
             id,
         }));
     }
-    // serde skips unknown members without a look at their encoding.
+    // serde does not check the encoding of unknown members.
     let text = str::from_utf8(body).map_err(|_| NotJson)?;
     match serde_json::from_str::<RawMembers<'_>>(text) {
         // serde also accepts an array of the members; JSON-RPC does not.
@@ -134,7 +134,7 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
     }
 }
 
-/// A request with a repeated member. It has an id if `id` occurs once.
+/// A request with a repeated member. `id` is set only if it occurs once in the request.
 struct Repeated<'a> {
     member: &'static str,
     id: Option<&'a str>,
@@ -240,7 +240,7 @@ mod tests {
 
     /// Found by fuzzing.
     #[test]
-    fn text_that_is_not_utf_8_is_no_json_even_in_an_unknown_member() {
+    fn bytes_that_are_not_utf_8_are_rejected_even_in_an_unknown_member() {
         for body in [
             &b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1,\"x\":\"\xb2\"}"[..],
             b"{\"x\":\"\xb2\"}",
