@@ -69,7 +69,8 @@ impl AgentClient {
             .await
     }
 
-    /// The same without retries of the agent: for a client that reports its own.
+    /// Emits an event like [`emit`](Self::emit), but the agent does not retry. For a client that
+    /// retries itself and reports its retries.
     pub async fn emit_once(
         &self,
         emit: &api::Emit,

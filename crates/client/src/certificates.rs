@@ -107,8 +107,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Accepts every certificate of a server whose private key the server has. Only for requests without
-/// a credential to an address of this machine.
+/// Accepts any certificate, if the server has the private key of the certificate. Only for requests
+/// without a credential to an address of this machine.
 #[derive(Debug)]
 pub struct AnyCertificate {
     provider: Arc<CryptoProvider>,

@@ -56,8 +56,8 @@ pub enum Control {
     /// ← The announced servers of the zone have changed. Sent only on the home link, and only to an
     /// agent with [`crate::FEATURE_LINKS`].
     Servers(AnnouncedServers),
-    /// ← Make this server the home, if there is a side link to it: the servers of the zone have
-    /// different numbers of home links. Sent only on the home link, and only to an agent with
+    /// ← Make `server` the home, if the agent has a side link to it. This balances the numbers of
+    /// home links of the servers of the zone. Sent only on the home link, and only to an agent with
     /// [`crate::FEATURE_MOVES`].
     MoveHome { server: ServerId },
     /// ← The space's health check changed.
@@ -81,8 +81,8 @@ pub struct Hello {
     /// an older server ignores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Present if this is a side link. Its `versions` name only [`crate::SIDE_VERSION`], so that a
-    /// server without side links refuses it.
+    /// Present if this is a side link. In this case `versions` contains only
+    /// [`crate::SIDE_VERSION`], so that a server without support for side links refuses the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<SideLink>,
 }
@@ -177,7 +177,7 @@ pub struct AcceptedRegistration {
     pub place: u64,
     pub methods: usize,
     pub warnings: Vec<String>,
-    /// For the agent's side links. A server without a zone issues none.
+    /// For the agent's side links. A server that is not in a zone issues no ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<Ticket>,
 }

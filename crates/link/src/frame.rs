@@ -25,7 +25,7 @@ pub enum FrameKind {
     Result = 4,
     /// Agent to server: the `error` member, byte for byte.
     Error = 5,
-    /// Agent to server: the call was not sent to the method server, and will not be.
+    /// Agent to server: the call was not sent to the method server, and will not be sent.
     Unavailable = 6,
     /// Agent to server: the call was sent, but the method server exited before it answered.
     Interrupted = 7,
@@ -43,11 +43,11 @@ pub enum FrameKind {
     /// Agent to server: the progress of the call. Payload: a JSON object of at most
     /// [`crate::PROGRESS_BYTES_MAX`].
     Progress = 13,
-    /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. As `Call`, with a `u32`
-    /// after the generation that identifies the calling user on this link, so that users can take
-    /// turns. The number is not the user's id, and means nothing on another link.
+    /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. Like `Call`, with a
+    /// `u32` after the generation: a number that identifies the calling user on this link, so that
+    /// users can take turns. The number is not the user's id, and has no meaning on another link.
     UserCall = 14,
-    /// As `Notify`, with the number of the user like `UserCall`.
+    /// Like `Notify`, with the number of the user as in `UserCall`.
     UserNotify = 15,
 }
 

@@ -41,7 +41,7 @@ pub struct Heartbeat {
 impl Heartbeat {
     pub fn new(period: Duration) -> Self {
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-        // Missed ticks are not repeated: each heartbeat without a message lasts a whole period.
+        // Missed ticks are not repeated, so each heartbeat lasts at least a whole period.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { ticks, missed: 0 }
     }

@@ -51,7 +51,8 @@ pub const PATH: &str = "/agent/link";
 pub const SUBPROTOCOL: &str = "svc-link.1";
 /// Version of the control messages, agreed on in hello and welcome.
 pub const VERSION: u32 = 1;
-/// Version of the control messages on a side link. A server without side links refuses it.
+/// Version of the control messages on a side link. A server without support for side links refuses
+/// this version.
 pub const SIDE_VERSION: u32 = 2;
 /// Feature of an agent that accepts `UserCall` and `UserNotify` frames, and lets users take turns. A
 /// server sends `Call` and `Notify` to an agent that does not name the feature in its hello.

@@ -29,8 +29,8 @@ pub struct OutboxLimits {
     pub users: usize,
     /// Limit for all frames together, with and without a user.
     pub total: usize,
-    /// [`Outbox::room`] waits while all frames, including those being written, have this size or
-    /// more.
+    /// [`Outbox::room`] waits while all frames together, including those being written, have this
+    /// size or more.
     pub room: usize,
 }
 

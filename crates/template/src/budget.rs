@@ -1,4 +1,4 @@
-//! The time limit of one rendering. Measured in processor time: with elapsed time, a harmless
+//! The time limit of one rendering. The limit is processor time. With elapsed time, a harmless
 //! template could fail on a busy machine, and its event would be lost.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
-/// Processor time of one rendering.
+/// The maximum processor time of one rendering.
 const TIME_MAX: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Error)]

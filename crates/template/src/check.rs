@@ -1,8 +1,8 @@
 //! The part of the template language that is allowed: values, `for`, `if`, some filters and tests.
 //!
-//! Must reject everything that can create a value larger than its inputs: `set`, calls, arithmetic
-//! (`+`, `~` and `*` join and repeat text), and lists that are not constant. Fuel and the limits of
-//! the filters bound the rest.
+//! This module must reject everything that can create a value larger than its inputs: `set`, calls,
+//! arithmetic (`+`, `~` and `*` join and repeat text), and lists that are not constant. Fuel and
+//! the limits of the filters bound the rest.
 
 use minijinja::{
     machinery::{
@@ -42,7 +42,7 @@ pub(crate) fn expression_error(source: &str, error: &minijinja::Error) -> Templa
     TemplateError::Refused { line, column, why }
 }
 
-/// Characters of the source that an error shows.
+/// The maximum number of characters of the source that an error shows.
 const NEAR_MAX: usize = 20;
 
 /// An error of the parser with its line and column.
@@ -203,7 +203,8 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
     }
 }
 
-/// Only constants: nested lists and maps of values could double in size repeatedly.
+/// Accepts only constants, because nested lists and maps of values could double in size at each
+/// level.
 fn check_constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
     match expr {
         Expr::Const(_) => Ok(()),

@@ -18,7 +18,7 @@ use super::{
 
 /// The variables of an expression; the same as in a template.
 const VARIABLES: [&str; 4] = ["event", "space", "actor", "custom"];
-/// Bytes of a key.
+/// The maximum number of bytes of a key.
 const KEY_BYTES_MAX: usize = 1_024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -43,7 +43,8 @@ pub struct Expression {
 
 impl Expression {
     pub fn parse(source: &str) -> Result<Self, ExpressionError> {
-        // Must be first, because the compiler evaluates constants such as `"x" * 999999999`.
+        // This check must come before the compilation, because the compiler evaluates constants
+        // such as `"x" * 999999999`.
         check::check_expression(source).map_err(refused)?;
         let mut environment = Environment::empty();
         environment.set_debug(false);

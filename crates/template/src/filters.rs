@@ -82,7 +82,8 @@ fn check_size(bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The fallback replaces a value that is missing or null; with `true`, any empty value.
+/// The fallback replaces a value that is missing or null. If `or_empty` is true, it also replaces
+/// any empty value.
 fn default(value: Value, fallback: Option<Value>, or_empty: Option<bool>) -> Value {
     if is_null(&value) || (or_empty == Some(true) && !value.is_true()) {
         fallback.unwrap_or_else(|| Value::from(""))

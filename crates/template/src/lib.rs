@@ -1,9 +1,9 @@
 //! Body templates: render any event as valid JSON.
 //!
-//! Owns the language (the part of minijinja that templates may use), its limits, and the escaping
-//! rule: an expression inside a JSON string is written as part of that string, anywhere else as a
-//! JSON value. Never reads a store, the wall clock or the network, and never returns a body that is
-//! not JSON.
+//! This crate owns the language (the part of minijinja that templates may use), its limits, and the
+//! escaping rule: the value of an expression inside a JSON string becomes part of that string; at
+//! any other position it becomes a JSON value. The crate never reads a store, the wall clock or the
+//! network, and never returns a body that is not JSON.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -32,13 +32,13 @@ use self::{
     output::{BodyWriter, JsonTracker, OutputTooLarge, Root},
 };
 
-/// Bytes of a template.
+/// The maximum number of bytes of a template.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of a rendered body, and of every intermediate value.
+/// The maximum number of bytes of a rendered body, and of every intermediate value.
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
-/// Instructions of one rendering.
+/// The maximum number of instructions of one rendering.
 const FUEL: u64 = 20_000;
-/// Depth of nested evaluation.
+/// The maximum depth of nested evaluation.
 const RECURSION_MAX: usize = 32;
 const NAME: &str = "body template";
 const BEHIND_BACKSLASH: &str = "an expression must not follow a backslash in a JSON string";
@@ -99,7 +99,8 @@ pub fn load(source: &str) -> Result<Template, TemplateError> {
         return Err(TemplateError::TooLong(source.len()));
     }
     let syntax = syntax();
-    // Must be first, because the compiler evaluates constants such as `"x" * 999999999`.
+    // This check must come before the compilation, because the compiler evaluates constants such as
+    // `"x" * 999999999`.
     check::check(source, &syntax)?;
     let mut environment = Environment::empty();
     environment.set_debug(false);

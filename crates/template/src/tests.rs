@@ -189,7 +189,7 @@ fn templates_that_do_not_render_json_are_refused() {
 }
 
 #[test]
-fn bombs_are_stopped() {
+fn templates_that_exceed_a_limit_are_stopped() {
     let big = "x".repeat(200_000);
     let list: Vec<_> = (0..2_000).collect();
     let data = json!({"big": big, "list": list, "texts": [big.clone()]});

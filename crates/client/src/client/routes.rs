@@ -22,7 +22,7 @@ use crate::{error::Error, resource::Resource};
 
 const METHODS: &str = "/api/methods";
 
-/// What a right password leads to.
+/// The result of a login with the right password.
 pub enum LoginStep {
     /// The client uses the session.
     SignedIn(Client),

@@ -74,7 +74,7 @@ pub async fn connect_permitted(
     let mut failure = resolve_error("it has no address".to_owned());
     for address in addresses {
         if !permits(address.ip()) {
-            // A failed connection is the more useful error.
+            // If a connection failed before, keep its error, which is more useful than this one.
             if !matches!(failure, GuardedError::Connect { .. }) {
                 failure = GuardedError::Blocked {
                     host: host.to_owned(),
