@@ -79,7 +79,8 @@ pub struct Manifest {
     pub files: Vec<IncludedFile>,
 }
 
-/// Copies a database, which a server may be using, into an empty file, and adds the manifest.
+/// Copies a database into an empty file, and adds the manifest. A server may use the database
+/// during the copy.
 pub fn write(
     database: &Path,
     out: &Path,
@@ -147,7 +148,7 @@ pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
             known: SCHEMA_VERSION,
         });
     }
-    // Checked first, because the message names the table.
+    // A broken seal is reported last, because the error of a changed table names the table.
     let expected = read_tables(&copy).map_err(damaged)?;
     check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
     check_integrity(&copy)?;
@@ -179,8 +180,8 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
     )
 }
 
-/// Tables whose rows must not come back: a token that was renewed or revoked since the backup would be
-/// valid again.
+/// Tables whose rows are not restored: a token that was renewed or revoked since the backup would
+/// be valid again.
 const NOT_RESTORED: [&str; 10] = [
     "oauth_tokens",
     "oauth_codes",
@@ -194,14 +195,14 @@ const NOT_RESTORED: [&str; 10] = [
     "passkey_challenges",
 ];
 
-/// Turns a copy of a backup back into a plain database. Users connect their apps again.
+/// Turns a copy of a backup back into a plain database. Users must connect their apps again.
 pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
     seal::remove(file).map_err(|source| ArchiveError::Io {
         path: file.to_owned(),
         source,
     })?;
     let mut copy = open(file)?;
-    // The included files must not remain in pages that are free now.
+    // Overwrite deleted data, so that the included files do not remain in free pages.
     copy.pragma_update(None, "secure_delete", "ON")?;
     let tx = copy.transaction()?;
     tx.execute_batch(DROP_MANIFEST_TABLES)?;

@@ -1,9 +1,10 @@
 //! A batch: the commands of one commit.
 //!
-//! Each command runs in a savepoint of its own, so that a failed command leaves the others as they
-//! are. The only command of a batch needs none: the transaction itself is rolled back. Commands that
-//! can run together form a [`Group`]. All groups of a batch share one savepoint, and need none if
-//! the batch has nothing else: if one of them fails, all their commands run again, each by itself.
+//! Each command runs in a savepoint of its own, so that a failed command has no effect on the
+//! others. If a batch has only one command, there is no savepoint: the transaction itself is rolled
+//! back. Commands that can run together form a [`Group`]. All groups of a batch share one
+//! savepoint; if the batch has nothing but groups, there is none. If a group fails, the commands of
+//! all groups run again, each by itself.
 
 use std::collections::VecDeque;
 
@@ -39,7 +40,7 @@ impl Batch {
         }
     }
 
-    /// The same, but commands of a type that can run together do so.
+    /// Like [`of`](Self::of), but commands of one type that can run together form a group.
     pub(super) fn grouped(commands: Commands) -> Self {
         let mut batch = Self::default();
         let mut kinds = Vec::new();
@@ -78,7 +79,7 @@ impl Batch {
         connection.commit()
     }
 
-    /// Whether the batch consists of groups, whose commands can run again.
+    /// Whether the batch has only groups. Their commands can run again.
     pub(super) fn is_repeatable(&self) -> bool {
         !self.groups.is_empty() && self.commands.is_empty() && self.outcomes.is_empty()
     }
@@ -136,7 +137,7 @@ impl Batch {
     fn run_protected_groups(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
         connection.control(SAVEPOINT)?;
         let ran = self.run_groups(connection);
-        // Reads the outcomes of all statements, also after a failure.
+        // Read the outcomes of all statements, even after a failure.
         let ran = ran.and(connection.settle());
         connection.check_transaction()?;
         end_savepoint(connection, ran.is_ok())?;
@@ -148,7 +149,7 @@ impl Batch {
         Ok(())
     }
 
-    /// The same groups again, if COMMIT was not sent.
+    /// A batch that runs the same groups again. `None` if COMMIT was sent.
     pub(super) fn repeat_unsent(&mut self) -> Option<Self> {
         let is_unsent = !self.is_committing;
         is_unsent
@@ -157,8 +158,8 @@ impl Batch {
             .map(Self::grouped)
     }
 
-    /// The commands of groups that an error of a statement prevented, each by itself. `None` if the
-    /// commands may have had an effect.
+    /// After an error of a statement: a batch that runs each command of the groups by itself.
+    /// `None` if the commands may have had an effect.
     pub(super) fn split(&mut self, error: &StoreError) -> Option<Self> {
         let is_certain = !error.is_outage() && !matches!(error, StoreError::Commit(_));
         is_certain
@@ -167,7 +168,8 @@ impl Batch {
             .map(Self::of)
     }
 
-    /// The commands of the groups, unless commands ran by themselves.
+    /// Takes the commands of the groups. `None` if there are no groups, or if a command has run by
+    /// itself.
     fn take_groups(&mut self) -> Option<Commands> {
         if self.groups.is_empty() || !self.outcomes.is_empty() {
             return None;

@@ -22,7 +22,7 @@ use crate::{
 
 /// The maximum number of callers that are listed for a block.
 const CALLERS_MAX: usize = 32;
-/// The entry of a block with more callers.
+/// The only entry of a block that has more callers.
 const MANY_CALLERS: UserId = UserId::NIL;
 
 /// A block without its rows.

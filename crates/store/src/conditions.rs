@@ -10,7 +10,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// The first condition.
+    /// Begins with one condition.
     pub(super) fn new(condition: &str, value: impl Into<Value>) -> Self {
         let mut conditions = Self::default();
         conditions.add(condition, value);
@@ -43,8 +43,8 @@ impl Conditions {
         self.and(&format!("{column} IN ({})", placeholders.join(", ")));
     }
 
-    /// The same for any number of values. Values are repeated up to a power of two, so that there are
-    /// few different statements to prepare.
+    /// Like [`add_in`](Self::add_in), for lists of many different lengths. Values are repeated up
+    /// to a power of two, so that there are few different statements to prepare.
     pub(super) fn add_in_padded<T: Clone + Into<Value>>(&mut self, column: &str, values: &[T]) {
         self.add_in(column, &padded(values));
     }

@@ -28,7 +28,7 @@ pub(super) enum Database {
     Sqlite {
         file: sqlite::DatabaseFile,
         clock: Clock,
-        /// Keeps the data folder locked while any thread lives.
+        /// Keeps the data folder locked while a thread of the store runs.
         _lock: Arc<FolderLock>,
     },
     Postgres(Arc<postgres::Server>),
@@ -46,7 +46,7 @@ impl Database {
 }
 
 /// One connection. It stays on the thread that opened it. The default methods are for an engine
-/// that waits for every statement and that one server uses alone.
+/// that waits for every statement and that only one server uses.
 pub(super) trait Connection: Send {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
 
@@ -76,8 +76,8 @@ pub(super) trait Connection: Send {
     /// data that such a transaction reads does not change until it commits.
     fn begin(&self) -> Result<(), StoreError>;
 
-    /// The same without waiting for the outcome: the first statement waits for it. That statement
-    /// fails if the connection was lost meanwhile.
+    /// Begins a transaction without waiting for the outcome: the first statement waits for it. That
+    /// statement fails if the connection was lost meanwhile.
     fn begin_lazily(&self) -> Result<(), StoreError> {
         self.begin()
     }
@@ -87,8 +87,8 @@ pub(super) trait Connection: Send {
         self.begin()
     }
 
-    /// If COMMIT itself fails, it is not certain that the transaction had no effect:
-    /// [`StoreError::Commit`] or [`StoreError::Unavailable`].
+    /// Commits the transaction. If COMMIT itself fails, the transaction may still have had an
+    /// effect. The error is then [`StoreError::Commit`] or [`StoreError::Unavailable`].
     fn commit(&self) -> Result<(), StoreError> {
         self.control("COMMIT").map_err(StoreError::of_commit)
     }

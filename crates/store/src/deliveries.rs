@@ -216,8 +216,8 @@ pub fn insert_attempt(
     )
 }
 
-/// A delivery that failed waits for its own retry in a lane that is ordered by a key. In other lanes
-/// only the first waiting delivery is tried, so the retry of the lane is its retry.
+/// In a lane that is ordered by a key, each failed delivery has its own time of the next attempt.
+/// In other lanes only the first waiting delivery is tried, so the time of the lane applies to it.
 const SELECT: &str = "SELECT n, event_id, event_type, state, resent_as, resend_of,
         CASE WHEN state <> 'pending' THEN NULL WHEN failures > 0 THEN retry_at
             ELSE (SELECT l.next_at FROM lanes l WHERE l.id = deliveries.lane_id
@@ -251,7 +251,7 @@ pub fn list(
     conditions.add("n < ?", before);
     conditions.add_some("state = ?", state);
     if only_tried {
-        // At most a queue of deliveries waits, so few rows are skipped.
+        // Only the deliveries in the queue wait, and the queue is limited, so few rows are skipped.
         conditions.and(
             "(state <> 'pending' OR EXISTS (SELECT 1 FROM attempts a
                  WHERE a.lane_id = deliveries.lane_id AND a.n = deliveries.n))",

@@ -1,5 +1,5 @@
-//! What dispatch reads before it chooses the lanes of events, and what it writes afterwards: a few
-//! round trips for any number of events.
+//! The reads of dispatch before it chooses the lanes of events, and its writes afterwards. They
+//! need a few round trips, for any number of events.
 //!
 //! Transactions that write run one at a time, so nothing that is read here changes before the
 //! transaction writes.
@@ -23,14 +23,14 @@ use crate::{
 /// An idempotency key of a user.
 pub type UserKey = (UserId, String);
 
-/// The lanes that see the events of some users, and their counters.
+/// The lanes that may receive the events of some users, and the counters of these users.
 #[derive(Debug, Default)]
 pub struct DispatchState {
-    /// By owner, in the order of their ids.
+    /// In the order of the ids of the lanes.
     pub lanes: Vec<DispatchLane>,
     /// The number of the newest event.
     pub newest: u64,
-    /// Bytes of the stored events of the users who have any.
+    /// Bytes of stored events, for each user who has events.
     pub bytes: HashMap<UserId, u64>,
     /// The keys that were used and have not expired.
     pub used: HashMap<UserKey, Use>,

@@ -206,7 +206,8 @@ impl Writer {
 }
 
 /// Begins a transaction on the open connection. If that fails, opens a new connection: the database
-/// may have restarted since the last transaction. With `lazily`, a failure may show only later.
+/// may have restarted since the last transaction. With `lazily`, the failure may be reported only
+/// by a later statement.
 fn begin<'c>(
     connection: &'c mut Option<Box<dyn Connection>>,
     database: &Database,

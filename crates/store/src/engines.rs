@@ -16,7 +16,7 @@ impl TestEngine {
         Self::Embedded(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// `None` if PostgreSQL is not installed; a message then says so.
+    /// `None`, with a message, if PostgreSQL is not installed.
     pub(crate) fn postgres() -> Option<Self> {
         Some(Self::Postgres(TestPostgres::find()?.database()))
     }

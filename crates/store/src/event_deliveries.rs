@@ -22,7 +22,8 @@ const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 /// The receivers of an event that a user manages, and whether the user also sees the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// Whether the user manages the methods that received the event. All belong to its owner.
+    /// Whether the user manages the methods that received the event. All these methods belong to
+    /// the owner of the event.
     pub methods: bool,
     /// Owners of the sinks that the user manages: values of
     /// [`sinks::owner_key`](super::sinks::owner_key).
@@ -57,8 +58,8 @@ impl Reach {
         format!("({})", alternatives.join(" OR "))
     }
 
-    /// The SQL condition for listed receivers. It applies before any limit, so that receivers that are
-    /// not listed do not count.
+    /// The SQL condition for listed receivers. The condition applies before any limit, so that only
+    /// listed receivers count towards the limit.
     fn shown(&self, is_method: &str, values: &mut Vec<Value>) -> String {
         if self.sees_all {
             return "1 = 1".to_owned();
@@ -160,8 +161,8 @@ fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreErro
     Ok((receiver, is_managed))
 }
 
-/// Drops at full queues. Their only record is an audit entry, written with the event and its time.
-/// Deleted sinks are left out.
+/// Lists the drops of an event at full queues. The only record of a drop is an audit entry, which
+/// has the time of the event. Deleted sinks are left out.
 fn list_dropped(
     tx: &mut Tx<'_>,
     event: &Event,

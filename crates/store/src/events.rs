@@ -36,18 +36,19 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Inclusive.
     pub until: Option<Timestamp>,
-    /// Only events that this lane neither delivered nor is going to deliver.
+    /// Only events that this lane has not delivered and that do not wait for it.
     pub undelivered_by: Option<LaneId>,
 }
 
-/// The maximum time from the `ts` of an event to its id: longer than any write waits.
+/// The maximum time from the `ts` of an event to the time in its id. It is longer than any write
+/// waits.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 record! {
     Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
 }
 
-/// Stores an event. The caller counts the number and the bytes.
+/// Stores an event. The caller updates the newest number and the bytes of the owner.
 pub(super) fn insert_numbered(tx: &mut Tx<'_>, event: &Event, seq: u64) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
@@ -73,8 +74,8 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
-/// Ids and types of the events after an event, oldest first: for replays, which do not need the
-/// payload to choose. The nil id starts from the beginning.
+/// Ids and types of the events after an event, oldest first. Replays choose events by them and do
+/// not need the payload. The nil id starts from the beginning.
 pub fn list_after(
     tx: &mut Tx<'_>,
     filter: &Filter,
@@ -158,7 +159,7 @@ impl Filter {
 
 /// The least id of this time: a UUIDv7 begins with its milliseconds.
 pub(super) fn first_id_at(at: Timestamp) -> EventId {
-    // A UUIDv7 has 48 bits for them, enough for every year of RFC 3339.
+    // A UUIDv7 has 48 bits for the milliseconds, enough for every year of RFC 3339.
     let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
     EventId(Uuid::from_u128(millis << 80))
 }

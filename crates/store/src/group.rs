@@ -1,5 +1,5 @@
-//! Groups: commands of one type that run together, so that a batch of them costs a few round trips
-//! to the database instead of a few for each.
+//! Groups: commands of one type that run together, so that all of them together need only a few
+//! round trips to the database.
 //!
 //! A group runs as one part of a transaction. If the group fails, none of its commands has an
 //! effect, and each of them runs again by itself: one command that cannot be written does not fail
@@ -23,9 +23,9 @@ pub trait Grouped: Send + Sized + 'static {
     type Answer: Send + 'static;
     type Error: From<StoreError> + Send + 'static;
 
-    /// Runs the commands together, as if one after the other. The result has one item for each
-    /// command; `None` for a command that must run by itself. A command with an error of its own must
-    /// have written nothing.
+    /// Runs the commands together, with the same effect as one after the other. The result has one
+    /// item for each command; `None` for a command that must run by itself. A command with an error
+    /// of its own must have written nothing.
     fn run_together(
         tx: &mut Tx<'_>,
         commands: &[&Self],
@@ -75,7 +75,7 @@ pub(super) trait Group {
     /// Adds a command of the group's type.
     fn add(&mut self, command: Box<dyn Any>);
 
-    /// Runs all commands together. After an error the group is as before.
+    /// Runs all commands together. An error leaves the group unchanged.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
 
     /// Removes the commands without a result. They must run by themselves.

@@ -27,7 +27,7 @@ use super::{
 };
 use svc_clock::Clock;
 
-/// Reads of long lists at the same time: of one user, and of all users.
+/// The maximum numbers of concurrent reads of long lists: of one user, and of all users.
 const LISTS_PER_USER_MAX: usize = 2;
 const LISTS_MAX: usize = 8;
 
@@ -236,7 +236,7 @@ impl Store {
         })
     }
 
-    /// The same store, reading on the threads for the delivery of events.
+    /// A handle of the same store that reads on the threads for the delivery of events.
     pub fn for_delivery(&self) -> Self {
         self.reading_in(ReadPool::Delivery)
     }
@@ -253,8 +253,8 @@ impl Store {
         self.inner.is_shared
     }
 
-    /// Waits until a notification reports a commit of another server. For one waiter; notifications
-    /// may get lost.
+    /// Waits until a notification reports a commit of another server. Only one task may wait.
+    /// Notifications may get lost.
     pub async fn wait_for_hint(&self) {
         self.inner.hints.notified().await;
     }
@@ -362,7 +362,7 @@ impl Store {
         if !joined.await.unwrap_or(false) {
             tracing::error!(target: crate::LOG_TARGET, "a thread of the store panicked");
         }
-        // Last: the threads must notice an outage.
+        // The heartbeat ends last, because the threads need it to notice an outage.
         self.inner.heartbeat.lock().take();
     }
 }

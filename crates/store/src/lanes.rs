@@ -71,8 +71,8 @@ pub struct LaneRow {
     pub lost: u64,
     /// Dead deliveries that were not sent again, of the newest `HEALTH_WINDOW` deliveries.
     pub dead: u32,
-    /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the most of any
-    /// waiting delivery.
+    /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the largest
+    /// number of any waiting delivery.
     pub failures: u32,
     /// Whether there are stored events that the lane has not checked yet.
     pub is_behind: bool,
@@ -117,8 +117,8 @@ pub struct Backlog {
 
 row! { Backlog: lane as "id", name, owner, depth, oldest }
 
-/// Deliveries that the health of a sink counts. A list of sinks counts them for every sink, so the
-/// number is small.
+/// The number of newest deliveries that are counted for the health of a sink. The number is small,
+/// because a list of sinks counts them for every sink.
 const HEALTH_WINDOW: u32 = 200;
 
 /// The lane of a sink. `None` for a json-rpc sink, which has no lane.
@@ -137,7 +137,7 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// Notes that all dropped events were replayed, as far as they were not delivered.
+/// Records that all dropped events that were not delivered have been replayed.
 pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET recovered = dropped WHERE id = ?1",

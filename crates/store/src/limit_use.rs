@@ -1,4 +1,5 @@
-//! What the users of each server use of the limits of the zone. The text of a report is opaque here.
+//! Reports of the servers of a zone: how much of the limits of the zone the users of each server
+//! use. This module does not interpret the text of a report.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The schema, step by step. Forward only: a step that has been released is never edited.
 //!
 //! Servers of the previous version use the new schema during an upgrade. So each step records the
-//! oldest schema version whose servers may use the database after it, and a server uses a newer
-//! schema only if every step that it does not know permits that.
+//! oldest schema version whose servers may still use the database. A server uses a newer schema
+//! only if every step that it does not know permits its version.
 
 use super::{
     connection::Connection,
@@ -50,8 +50,9 @@ const STEPS: &[(&str, &str)] = steps![
     "0029_recovered_drops",
 ];
 
-/// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. Steps that only
-/// add keep it. Raise it with a step that breaks older servers: they stop when the step has run.
+/// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that
+/// only adds tables or columns does not change this number. A step that breaks older servers must
+/// raise it; these servers stop when the step has run.
 const COMPATIBLE_SINCE: i64 = 16;
 /// The first step that records [`COMPATIBLE_SINCE`].
 const COMPATIBILITY_STEP: i64 = 20;
@@ -91,12 +92,13 @@ pub(super) fn migrate(connection: &dyn Connection) -> Result<(), OpenError> {
     }
 }
 
-/// [`migrate`], but refuses every newer schema: for a copy of the data, which must be complete.
+/// Like [`migrate`], but refuses every newer schema. For a copy of the data, which must be
+/// complete.
 pub(super) fn migrate_exactly(connection: &dyn Connection) -> Result<(), OpenError> {
     refuse_newer(run_steps(connection)?)
 }
 
-/// [`migrate_exactly`] within an open transaction.
+/// Like [`migrate_exactly`], within an open transaction.
 pub(super) fn migrate_within(tx: &mut Tx<'_>) -> Result<(), OpenError> {
     begin(tx)?;
     for (version, step) in (1..).zip(STEPS) {

@@ -1,4 +1,4 @@
-//! OAuth: apps, what they ask, the permissions that users gave them, and their tokens.
+//! OAuth: apps, the requests of apps to users, the permissions that users gave to apps, and tokens.
 
 pub mod clients;
 pub mod codes;

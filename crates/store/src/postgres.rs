@@ -53,8 +53,8 @@ use super::{
 
 /// The maximum time to open a connection to one address.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// The maximum time for an answer while the database answers on other connections. After it the
-/// connection counts as lost. Longer than any statement may run.
+/// The maximum time for an answer while the database answers on other connections. After this time
+/// the connection counts as lost. No statement may run so long.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The same in a long transaction, whose commit may take long. The operating system detects a dead
 /// network.
@@ -88,7 +88,8 @@ pub(super) struct Connection {
     runtime: Runtime,
     client: Arc<Client>,
     presence: Arc<Presence>,
-    /// The number of outages when the connection was opened. After another one it is not used.
+    /// The number of outages when the connection was opened. After another outage the connection is
+    /// not used.
     outages: u64,
     access: Access,
     begin_write: String,
@@ -175,7 +176,7 @@ impl Connection {
             return Err(timeout_error());
         }
         let answer_max = self.answer_max.get();
-        // A long transaction survives a short outage.
+        // A short outage does not end a long transaction.
         let ends_at_outage = answer_max != LONG_ANSWER_MAX;
         // The timeout is created inside the runtime, because it needs the runtime's timer.
         let answered = self.runtime.block_on(async {
@@ -285,7 +286,7 @@ impl connection::Connection for Connection {
         self.send_begin(begin, ANSWER_MAX)
     }
 
-    /// Without time limits of the database.
+    /// The transaction has no time limits of the database.
     fn begin_long(&self) -> Result<(), StoreError> {
         self.send_begin(&self.begin_long, LONG_ANSWER_MAX)?;
         self.settle()

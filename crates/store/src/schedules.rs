@@ -93,7 +93,7 @@ pub fn first_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
     )
 }
 
-/// Schedules that are due after a place in the order of their next runs, at most `limit`.
+/// At most `limit` schedules that are due, in the order of their next runs.
 pub fn list_due(
     tx: &mut Tx<'_>,
     now: Timestamp,
@@ -113,8 +113,8 @@ pub struct Advance {
     pub next: Option<Timestamp>,
 }
 
-/// Moves a schedule to its next run. Returns whether the schedule was still at the due run: otherwise
-/// another server made it, or a user changed the schedule.
+/// Moves a schedule to its next run. Returns whether the schedule was still at the due run:
+/// otherwise another server made the run, or a user changed the schedule.
 pub fn advance(tx: &mut Tx<'_>, advance: &Advance) -> Result<bool, StoreError> {
     tx.changes(
         "UPDATE schedules SET next_at = ?3 WHERE id = ?1 AND next_at = ?2",

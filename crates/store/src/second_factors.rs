@@ -14,7 +14,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// The users between two ids who have a second factor. Recovery codes alone are none.
+/// The users between two ids who have a second factor. Recovery codes alone do not count.
 pub(super) fn list_users(
     tx: &mut Tx<'_>,
     first: UserId,
@@ -28,12 +28,12 @@ pub(super) fn list_users(
     Ok(users.into_iter().collect())
 }
 
-/// Whether a user has a second factor. Recovery codes alone are none.
+/// Whether a user has a second factor. Recovery codes alone do not count.
 pub fn exists(tx: &mut Tx<'_>, user: UserId) -> Result<bool, StoreError> {
     Ok(list_users(tx, user, user)?.contains(&user))
 }
 
-/// Whether anything is encrypted with the key of secrets.
+/// Whether an encrypted secret of an authenticator app is stored.
 pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     tx.exists("SELECT user_id FROM totp LIMIT 1", &[])
 }
@@ -54,7 +54,7 @@ pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes logins and enrolments that nobody completed.
+/// Removes expired logins, enrolments and challenges.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
     for table in ["totp_enrolments", "pending_logins", "passkey_challenges"] {
         let sql = format!("DELETE FROM {table} WHERE expires_at <= ?1");

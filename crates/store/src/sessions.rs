@@ -100,7 +100,7 @@ pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, St
     Ok(users)
 }
 
-/// Ends the limits of a session once its user has a second factor.
+/// Removes the restriction of a session after its user has set up a second factor.
 pub fn complete_enrolment(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE sessions SET must_enrol = 0 WHERE id = ?1",

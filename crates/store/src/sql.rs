@@ -21,7 +21,8 @@ pub(super) use values;
 /// An open transaction. The engine commits it or rolls it back.
 ///
 /// After a failed statement every further statement fails, and the transaction is rolled back even
-/// if its closure returns `Ok`. PostgreSQL works like this, and SQLite is made to behave the same.
+/// if its closure returns `Ok`. PostgreSQL works in this way. For SQLite, [`Tx`] enforces the same
+/// behaviour.
 pub struct Tx<'c> {
     connection: &'c dyn Connection,
     failed: Option<StoreError>,
@@ -133,7 +134,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Runs work that may fail, and rolls back that work alone.
+    /// Runs work. If the work fails, only this work is rolled back.
     #[cfg(test)]
     pub(super) fn attempt<T>(
         &mut self,

@@ -33,8 +33,8 @@ impl UserPermits {
         }
     }
 
-    /// Waits for a permit: first within the limit of the user, then within that of all users. So the
-    /// requests of one user that wait for the limit of all users are never more than `per_user`.
+    /// Waits for a permit of the user, and then for a permit of all users. So at most `per_user`
+    /// requests of one user wait for the limit of all users.
     pub async fn enter(&self, user: UserId) -> Result<UserPermit, StoreError> {
         let of_user = acquire(self.semaphore_of(user)).await?;
         let total = acquire(self.total.clone()).await?;

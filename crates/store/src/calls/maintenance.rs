@@ -11,13 +11,13 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// Blocks that one call removes.
+/// The maximum number of blocks that one call removes.
 const REMOVED_MAX: usize = 100;
 
 /// Which rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepRule {
-    /// Rows of an owner. Whole blocks are removed, so up to one block more is kept.
+    /// The number of rows of an owner. Whole blocks are removed, so up to one block more is kept.
     pub rows: u64,
     /// Blocks whose newest row is older are removed.
     pub since: Timestamp,
@@ -40,8 +40,8 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
     merge(tx, owner, &heads[expired..])
 }
 
-/// Removes blocks of any owner that are older than this. Returns the number of removed blocks; there
-/// may be more if it is not 0.
+/// Removes blocks of any owner that are older than this. Returns the number of removed blocks. If
+/// the number is not 0, more old blocks may be left.
 pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     tx.count_changes(
         "DELETE FROM call_blocks WHERE id IN
@@ -75,7 +75,7 @@ fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[BlockHead]) -> Result<bool, St
     for (id, data) in read_blocks(tx, &ids)? {
         match decode(&data) {
             Ok(mut decoded) => rows.append(&mut decoded),
-            // A newer server of the zone wrote the block, and merges it.
+            // A newer server of the zone wrote the block. That server will merge it.
             Err(BlockError::Version(_)) => return Ok(false),
             Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %id,
                 "removed a damaged block of the call journal: {error}"

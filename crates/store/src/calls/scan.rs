@@ -15,14 +15,14 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// Blocks that one page may read.
+/// The maximum number of blocks that one page reads.
 const BLOCKS_MAX: usize = 1_000;
-/// Rows that one page may read.
+/// The maximum number of rows that one page reads.
 const ROWS_MAX: usize = 200_000;
-/// Blocks that are read at a time.
+/// The maximum number of blocks that are read at a time.
 const STEP_MAX: usize = 16;
 
-/// Whose calls a reader may find.
+/// The calls that a reader may find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     All,
@@ -30,7 +30,7 @@ pub enum Reach {
     Of(UserId),
 }
 
-/// A call must match every value.
+/// A call must match every value that is set.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct CallFilter {
     pub id: Option<Id>,
@@ -199,7 +199,8 @@ impl Scan<'_> {
         }
     }
 
-    /// The page of the calls found. `cursor` continues after them if they are not more than a page.
+    /// The page of the calls that were found. If there are more of them than fit on a page, the
+    /// next page begins after the last call on this page; otherwise it begins at `cursor`.
     fn page(mut self, cursor: Option<Id>) -> CallPage {
         let is_more = self.found.len() > self.limit;
         self.found.truncate(self.limit);

@@ -1,5 +1,5 @@
-//! Stored requests and responses of attempts. Their bytes count in the owner's usage of event bytes,
-//! and are subtracted in the transaction that removes them.
+//! Stored requests and responses of attempts. Their bytes are added to the owner's event bytes, and
+//! are subtracted in the transaction that removes them.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub(super) fn count_removed(
 
 /// Removes the deliveries that have exchanges, of a lane that is about to be deleted.
 pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    // Waits for a worker that is recording an attempt.
+    // This update waits for a worker that is recording an attempt.
     tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;
     count_removed(
         tx,

@@ -71,7 +71,7 @@ pub fn newest(tx: &mut Tx<'_>, lane: LaneId) -> Result<u64, StoreError> {
     Ok(tail.unwrap_or(0))
 }
 
-/// Links a delivery to the delivery that sends its event again, and the other way round.
+/// Links a delivery and the delivery that sends its event again, in both directions.
 pub fn link_resend(
     tx: &mut Tx<'_>,
     lane: LaneId,

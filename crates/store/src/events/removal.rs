@@ -81,9 +81,9 @@ pub struct Pruned {
     pub next: Option<EventId>,
 }
 
-/// Looks at no more than `limit` events that are newer than `after` and older than `before`.
-/// Removes those that no delivery and no lane needs. Events before `held_since` are removed even if
-/// a lane still has to check them.
+/// Checks at most `limit` events that are newer than `after` and older than `before`. Removes
+/// events that no delivery and no lane needs. Events before `held_since` are removed even if a lane
+/// still has to check them.
 pub fn prune(
     tx: &mut Tx<'_>,
     after: EventId,

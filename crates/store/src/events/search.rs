@@ -1,4 +1,4 @@
-//! Search in the history for what no index finds: the actor and the payload.
+//! Searches the history by actor and by payload. There is no index for them.
 //!
 //! One request reads a limited number of events and bytes. Its cursor is the last event that it read,
 //! whether or not that event matches, so that the next request goes on from there.
@@ -17,11 +17,11 @@ use crate::{
     sql::{FromRow, Tx},
 };
 
-/// Events that one request looks at.
+/// The maximum number of events that one request reads.
 const EVENTS_MAX: u32 = 5_000;
-/// Bytes of payload that one request reads. A payload is at most 256 KiB.
+/// The maximum number of bytes of payloads that one request reads. One payload has at most 256 KiB.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Events whose payloads are in memory at the same time.
+/// The maximum number of events whose payloads are in memory at the same time.
 const STEP: usize = 32;
 
 /// What an event must contain. A field that is `None` matches all.

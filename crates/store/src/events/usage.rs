@@ -48,12 +48,12 @@ fn key(owner: Option<UserId>) -> String {
     owner.map_or_else(|| GLOBAL.to_owned(), |owner| owner.to_string())
 }
 
-/// The bytes that an event counts.
+/// The number of bytes that an event adds to its counter.
 pub fn size_of(event: &Event) -> u64 {
     event.data.as_str().len() as u64 + OVERHEAD.unsigned_abs()
 }
 
-/// Counts new events of an owner.
+/// Adds new events to the counter of their owner.
 pub(crate) fn add(tx: &mut Tx<'_>, owner: UserId, bytes: u64) -> Result<(), StoreError> {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     change(tx, &key(Some(owner)), bytes)

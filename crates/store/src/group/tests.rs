@@ -54,7 +54,7 @@ struct SetOnce {
 impl SetOnce {
     fn set(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         if self.mode == Mistyped {
-            // The failure must not be ignored, although this function ignores it.
+            // This function ignores the failure, but the store must not.
             let _ = tx.send("UPDATE event_numbers SET newest = ?1", values![&self.key]);
         }
         let value = (self.mode != Invalid).then(|| "set".to_owned());
@@ -91,8 +91,8 @@ impl Grouped for SetOnce {
     }
 }
 
-/// Runs commands in one batch. With a closure in the same batch, they are not its only part.
-/// Returns whether each succeeded, and how often they ran.
+/// Runs commands in one batch. `with_closure` adds a closure to the same batch. Returns whether
+/// each command succeeded, and how often they ran.
 async fn run(engine: &TestEngine, modes: &[Mode], with_closure: bool) -> (Vec<bool>, Arc<Runs>) {
     let store = engine.open().await;
     let runs = Arc::<Runs>::default();

@@ -39,7 +39,8 @@ fn claim_condition(kind: DeliveryKind) -> &'static str {
     }
 }
 
-/// The first lane of an owner in each of the two ranges of the index.
+/// Selects the time at which the first lane of an owner is due. Reads one lane from each of the two
+/// ranges of the index: free lanes, and lanes whose lease has expired.
 fn first_due_of_owner(kind: DeliveryKind, owner: &str) -> String {
     let first = |held: &str, order: &str| {
         format!(
@@ -123,7 +124,7 @@ impl Claim<'_> {
     }
 }
 
-/// When the first free lane of each owner that this server may claim is due.
+/// For each claim, the time at which the first lane that this server may claim is due.
 pub fn first_due(
     tx: &mut Tx<'_>,
     server: ServerId,
@@ -166,8 +167,8 @@ pub struct Claimed {
     pub next_due: Option<Timestamp>,
 }
 
-/// Claims due and free lanes that this server may claim, in the order of their times. `span` is the
-/// current time and the end of the leases.
+/// Claims due lanes that this server may claim: first lanes whose lease has expired, then free
+/// lanes, the longest due first. `span` is the current time and the end of the leases.
 pub fn claim(
     tx: &mut Tx<'_>,
     server: ServerId,

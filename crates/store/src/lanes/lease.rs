@@ -92,9 +92,9 @@ pub struct DueLane {
 
 row! { DueLane: kind as "delivery_kind", owner_key, holder }
 
-/// Makes a lane due that was paused when the delivery at its head had failed `failures` times.
-/// `None` if the lane was removed or is empty, or if the delivery has failed again since and waits
-/// for its retry.
+/// Makes a paused lane due. `failures` is the number of failed attempts of the delivery at its head
+/// when the lane was paused. `None` if the lane was removed or is empty, or if the delivery has
+/// failed again since and waits for its retry.
 pub fn make_due(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -51,7 +51,7 @@ const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filte
     depth, refill_from, feeds";
 
 /// Lanes that can check stored events now: those with a half empty queue, and those that drop
-/// what does not fit. A lane that drops is ready even while it is inactive. Otherwise it would
+/// events that do not fit. A lane that drops is ready even while it is inactive. Otherwise it would
 /// later check events that were emitted while it was inactive.
 fn ready() -> String {
     format!(
@@ -102,7 +102,7 @@ pub fn find_refill(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<RefillLane>, 
     )
 }
 
-/// Records that a lane has looked at every event before `next`. If that is every stored event, the
+/// Records that a lane has checked every event before `next`. If these are all stored events, the
 /// lane is up to date.
 pub fn move_refill(tx: &mut Tx<'_>, lane: LaneId, next: u64) -> Result<(), StoreError> {
     let newest = events::NEWEST;
@@ -116,8 +116,8 @@ pub fn move_refill(tx: &mut Tx<'_>, lane: LaneId, next: u64) -> Result<(), Store
     )
 }
 
-/// Adds events to the tail of a lane. Returns the number of the first delivery; `None`, without
-/// adding any event, if the lane has no room for all of them.
+/// Adds events to the tail of a lane. Returns the number of the first delivery. If the lane has no
+/// room for all events, adds none of them and returns `None`.
 pub fn append(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -145,7 +145,7 @@ pub fn append(
     Ok(Some(first))
 }
 
-/// Counts events that the filter could not decide, and keeps the newest error.
+/// Counts events for which the filter failed, and keeps the newest error.
 pub fn count_filter_errors(
     tx: &mut Tx<'_>,
     lane: LaneId,

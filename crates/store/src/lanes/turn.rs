@@ -17,7 +17,7 @@ use crate::{
     sql::{FromRow, Query, Row, Tx, values},
 };
 
-/// What to read of a lane.
+/// The data of a lane that a turn reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TurnRequest {
     pub held: LaneLease,
@@ -28,7 +28,7 @@ pub struct TurnRequest {
     pub limit: u32,
 }
 
-/// A held lane and what was read of it.
+/// A held lane, and the data that was read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TurnReading {
     pub lane: LeasedLane,
@@ -179,7 +179,7 @@ pub fn end(
     Ok(())
 }
 
-/// Renews leases, until a time that all of them get. Returns for each lane whether it is still held.
+/// Renews leases until a time. Returns for each lane whether it is still held.
 pub fn renew(
     tx: &mut Tx<'_>,
     leases: &[LaneLease],

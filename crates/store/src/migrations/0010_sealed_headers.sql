@@ -2,5 +2,6 @@
 -- each with a masked value. A plain value was written by an earlier version.
 ALTER TABLE event_sinks ADD COLUMN sealed_headers BLOB;
 
--- Whether a server of the zone reads `sealed_headers`. Values stay plain while one server does not.
+-- Whether the server reads `sealed_headers`. Values stay plain as long as one server of the zone
+-- does not read this column.
 ALTER TABLE servers ADD COLUMN reads_sealed_headers BIGINT NOT NULL DEFAULT 0;

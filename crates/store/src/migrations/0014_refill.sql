@@ -1,5 +1,5 @@
 -- The number of an event in the order of commits. Ids are not in this order if servers of a zone have
--- different clocks. A number is never used again, also after its event was removed.
+-- different clocks. A number is never used again, even after its event was removed.
 CREATE TABLE event_numbers (
     id BIGINT PRIMARY KEY,
     newest BIGINT NOT NULL

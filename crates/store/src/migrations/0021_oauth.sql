@@ -15,8 +15,8 @@ CREATE TABLE oauth_clients (
     last_used_at BIGINT
 );
 
--- What apps ask, until the user answers. `session_id`: the session that saw the question first; no
--- other may answer.
+-- Requests of apps that the user has not answered yet. `session_id`: the session that opened the
+-- request first; no other session may answer it.
 CREATE TABLE oauth_consents (
     id TEXT PRIMARY KEY,
     client_id TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
@@ -47,8 +47,8 @@ CREATE INDEX oauth_grants_by_user ON oauth_grants (user_id, id);
 CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);
 CREATE INDEX oauth_grants_by_expiry ON oauth_grants (expires_at);
 
--- `grant_id`, `token_id`: what the code was exchanged for, a grant or the API token of a login. A
--- second exchange ends it.
+-- `grant_id`, `token_id`: the grant, or the API token of a login, that the code was exchanged for.
+-- A second exchange of the code ends this grant or token.
 CREATE TABLE oauth_codes (
     hash BLOB PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -83,7 +83,7 @@ CREATE INDEX oauth_tokens_by_grant ON oauth_tokens (grant_id, id);
 CREATE INDEX oauth_tokens_by_user ON oauth_tokens (user_id, id);
 CREATE INDEX oauth_tokens_by_expiry ON oauth_tokens (expires_at);
 
--- Logins of machines without a browser. `user_id`: who approved it.
+-- Logins of machines without a browser. `user_id`: the user who approved the login.
 CREATE TABLE oauth_devices (
     hash BLOB PRIMARY KEY,
     user_code TEXT NOT NULL UNIQUE,

@@ -19,7 +19,7 @@ CREATE TABLE oidc_providers (
     created_at BIGINT NOT NULL
 );
 
--- Accounts at providers, and the users here. `email` and `display_name` are shown and decide nothing.
+-- Accounts at providers, and the users here. `email` and `display_name` are only shown.
 CREATE TABLE oidc_identities (
     id TEXT PRIMARY KEY,
     provider_id TEXT NOT NULL REFERENCES oidc_providers (id) ON DELETE CASCADE,
@@ -35,8 +35,9 @@ CREATE TABLE oidc_identities (
 CREATE INDEX oidc_identities_by_user ON oidc_identities (user_id, id);
 CREATE INDEX oidc_identities_by_provider ON oidc_identities (provider_id);
 
--- Sign-ins that the provider has not answered yet. `browser_hash`: the cookie of the browser that began.
--- `link_session_id`: the session of the user who links the account, instead of signing in.
+-- Sign-ins that the provider has not answered yet. `browser_hash`: the cookie of the browser that
+-- began the sign-in. `link_session_id`: the session of the user who links the account, instead of
+-- signing in.
 CREATE TABLE oidc_logins (
     state_hash BLOB PRIMARY KEY,
     browser_hash BLOB NOT NULL,
@@ -51,7 +52,7 @@ CREATE TABLE oidc_logins (
 CREATE INDEX oidc_logins_by_expiry ON oidc_logins (expires_at);
 CREATE INDEX oidc_logins_by_provider ON oidc_logins (provider_id);
 
--- Groups and roles that users have because their provider says so. `kind`: `group` or `role`.
+-- Groups and roles that users got from their provider. `kind`: `group` or `role`.
 CREATE TABLE oidc_memberships (
     identity_id TEXT NOT NULL REFERENCES oidc_identities (id) ON DELETE CASCADE,
     kind TEXT NOT NULL,

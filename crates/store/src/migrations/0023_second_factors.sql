@@ -3,7 +3,7 @@
 ALTER TABLE roles ADD COLUMN require_second_factor BIGINT NOT NULL DEFAULT 0;
 
 -- Authenticator apps. `secret` is encrypted. A code of `last_step` or an earlier step is not accepted
--- again. `wrong_codes`: since the last accepted code.
+-- again. `wrong_codes`: the number of wrong codes since the last accepted code.
 CREATE TABLE totp (
     user_id TEXT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
     secret BLOB NOT NULL,

@@ -1,4 +1,5 @@
--- What users got in sessions that a provider opened. `sid`: the session at the provider.
+-- Grants and tokens that users got in sessions that a provider opened. `sid`: the session at the
+-- provider.
 
 -- Grants and API tokens, by their ids. Not a foreign key: `target_id` names a row of one of two tables.
 CREATE TABLE oidc_grants (

@@ -1,4 +1,4 @@
-//! What apps ask, until the user answers.
+//! Requests of apps that the user has not answered yet.
 
 use svc_core::{ConsentId, OAuthClientId, SessionId, Timestamp, oauth::OAuthScopes};
 
@@ -18,7 +18,7 @@ pub struct ConsentRow {
     pub scopes: OAuthScopes,
     pub resource: String,
     pub issuer: String,
-    /// The session that saw the question first. No other may answer.
+    /// The session that opened the request first. No other session may answer it.
     pub session_id: Option<SessionId>,
     pub expires_at: Timestamp,
 }
@@ -36,7 +36,7 @@ pub fn find(tx: &mut Tx<'_>, id: ConsentId) -> Result<Option<ConsentRow>, StoreE
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-/// Binds the question to a session, unless it is bound to another that has not ended.
+/// Binds the request to a session, unless it is bound to another session that has not ended.
 pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE oauth_consents SET session_id = ?2 WHERE id = ?1 AND (session_id IS NULL
@@ -45,7 +45,7 @@ pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), St
     )
 }
 
-/// Deletes the oldest questions, so that at most `keep` are left.
+/// Deletes the oldest requests, so that at most `keep` are left.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_consents WHERE expires_at <
@@ -54,7 +54,7 @@ pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     )
 }
 
-/// Returns whether it existed.
+/// Returns whether the request existed.
 pub fn delete(tx: &mut Tx<'_>, id: ConsentId) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_consents WHERE id = ?1", values![id])
 }

@@ -20,17 +20,17 @@ pub enum DeviceState {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceRow {
-    /// Of the code that only the machine knows.
+    /// The hash of the code that only the machine has.
     pub hash: Hash,
     /// The code that the user types.
     pub user_code: String,
     pub client_id: OAuthClientId,
     /// The name of the machine, for the token.
     pub name: String,
-    /// The address that asked.
+    /// The IP address from which the login was requested.
     pub address: String,
     pub state: DeviceState,
-    /// Who approved it.
+    /// The user who approved the login.
     pub user_id: Option<UserId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -56,7 +56,7 @@ pub fn find_by_user_code(tx: &mut Tx<'_>, code: &str) -> Result<Option<DeviceRow
     tx.find_record("WHERE user_code = ?1", values![code])
 }
 
-/// Records the user's answer. Returns whether there was none before.
+/// Records the user's answer. Returns false if the login was answered before.
 pub fn decide(
     tx: &mut Tx<'_>,
     hash: &Hash,
@@ -81,7 +81,7 @@ pub fn note_poll(
     )
 }
 
-/// Returns whether it existed.
+/// Returns whether the login existed.
 pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
 }

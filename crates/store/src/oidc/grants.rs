@@ -1,5 +1,5 @@
-//! Grants and API tokens that users got in sessions that a provider opened, and the codes and devices
-//! that become one.
+//! Grants and API tokens that users got in sessions that a provider opened, and the codes and
+//! devices that are not exchanged for one yet.
 
 use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
 
@@ -38,7 +38,7 @@ struct PendingRow {
 
 record! { PendingRow in "oidc_pending_grants": hash, identity_id, sid, expires_at }
 
-/// The sign-in that opened a session; `None` if no provider did.
+/// The sign-in that opened a session; `None` if the user did not sign in with a provider.
 pub fn find_login(
     tx: &mut Tx<'_>,
     session: SessionId,
@@ -49,7 +49,7 @@ pub fn find_login(
     )
 }
 
-/// Remembers where a code or a device comes from.
+/// Records the sign-in that a code or a device comes from.
 pub fn insert_pending(
     tx: &mut Tx<'_>,
     hash: &Hash,
@@ -64,7 +64,7 @@ pub fn insert_pending(
     })
 }
 
-/// Where a code or a device comes from. It is exchanged now.
+/// Removes and returns the sign-in that a code or a device comes from. Called when it is exchanged.
 pub fn take_pending(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<ProviderLogin>, StoreError> {
     tx.find(
         "DELETE FROM oidc_pending_grants WHERE hash = ?1 RETURNING identity_id, sid",
@@ -72,7 +72,7 @@ pub fn take_pending(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<ProviderLogin
     )
 }
 
-/// Remembers where a grant or a token comes from.
+/// Records the sign-in that a grant or a token comes from.
 pub fn insert(tx: &mut Tx<'_>, target_id: String, login: ProviderLogin) -> Result<(), StoreError> {
     tx.insert(&GrantRow {
         target_id,
@@ -103,8 +103,8 @@ pub fn find_identity(
     )
 }
 
-/// Ends what came from an account: all of it, or what came from one session at the provider. Returns
-/// the number of grants and tokens.
+/// Ends the grants, tokens, codes and devices that come from an account: all of them, or those of
+/// one session at the provider. Returns the number of grants and tokens.
 pub fn end(
     tx: &mut Tx<'_>,
     identity: OidcIdentityId,
@@ -138,7 +138,7 @@ pub fn end(
     Ok(ended)
 }
 
-/// Removes rows about what has ended.
+/// Removes rows of expired codes and devices, and of grants and tokens that no longer exist.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oidc_pending_grants WHERE expires_at <= ?1",

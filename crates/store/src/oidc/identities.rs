@@ -34,7 +34,7 @@ pub fn find(tx: &mut Tx<'_>, id: OidcIdentityId) -> Result<Option<IdentityRow>, 
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-/// The identity of an account. Nothing else identifies it.
+/// The identity of an account. Only issuer and subject together identify an account.
 pub fn find_subject(
     tx: &mut Tx<'_>,
     issuer: &str,
@@ -62,7 +62,7 @@ pub fn count_of_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<u6
     )
 }
 
-/// Records a sign-in, with what the provider says about the user.
+/// Records a sign-in, with the address and the name that the provider sent.
 pub fn set_login(tx: &mut Tx<'_>, identity: &IdentityRow) -> Result<(), StoreError> {
     tx.update(identity, "email, display_name, last_login_at")
         .map(drop)

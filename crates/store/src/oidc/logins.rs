@@ -12,14 +12,14 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoginRow {
     pub state_hash: Hash,
-    /// The cookie of the browser that began.
+    /// The hash of the cookie of the browser that began the sign-in.
     pub browser_hash: Hash,
     pub provider_id: OidcProviderId,
     pub nonce: String,
     pub verifier: String,
     pub redirect_uri: String,
     pub return_to: String,
-    /// The session of the user who links the account, instead of signing in.
+    /// The session of a user who links an account; `None` for a sign-in.
     pub link_session_id: Option<SessionId>,
     pub expires_at: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! Groups and roles that users have because their provider says so.
+//! Groups and roles that users got from their provider.
 
 use svc_core::{GroupId, OidcIdentityId, RoleId, UserId};
 
@@ -23,7 +23,8 @@ pub fn list_roles(tx: &mut Tx<'_>, id: OidcIdentityId) -> Result<Vec<RoleId>, St
     )
 }
 
-/// Adds a user to a group, for the provider. A membership that the user has already stays theirs.
+/// Adds a user to a group because of the provider. If the user is already a member, the provider
+/// does not take over the membership.
 pub fn join_group(
     tx: &mut Tx<'_>,
     (id, user): (OidcIdentityId, UserId),

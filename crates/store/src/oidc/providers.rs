@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProviderRow {
     pub id: OidcProviderId,
-    /// A part of addresses.
+    /// A part of the URLs for this provider.
     pub name: String,
     /// The text of the button.
     pub label: String,

@@ -40,7 +40,8 @@ pub fn end(
     }
 }
 
-/// The identities with a session `sid` at an issuer, or with something that came from it.
+/// The identities with a session `sid` at an issuer, or with grants, tokens, codes or devices that
+/// come from this session.
 pub fn list_identities(
     tx: &mut Tx<'_>,
     issuer: &str,

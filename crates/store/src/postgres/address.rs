@@ -119,8 +119,8 @@ fn check_counts(config: &Config) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// The same options with one of the hosts. The driver cannot limit the time for each host, and after a
-/// host that accepts a connection but does not answer, the next host must still be tried.
+/// The same options, with only one of the hosts. If a host accepts a connection but does not
+/// answer, the next host must be tried, and the driver cannot limit the time for each host.
 fn with_one_host(all: &Config, index: usize) -> Config {
     let mut one = Config::new();
     match &all.get_hosts()[index] {

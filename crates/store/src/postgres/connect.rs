@@ -21,7 +21,7 @@ use super::{
     error,
 };
 
-/// Addresses of one host name that are tried.
+/// The maximum number of addresses of one host name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
 /// The messages that the database sends by itself. Reading them drives the connection.

@@ -1,9 +1,9 @@
 //! The heartbeat: a statement on a connection of its own, every 400 ms. It notices within two seconds
 //! that the database does not answer, and notices when the database is back.
 //!
-//! A slow answer alone is no outage: as long as any other connection gets answers, the database is
-//! present. The time is counted in short waits, so that a server that was itself suspended does not
-//! take its own pause for an outage.
+//! A slow answer alone is not an outage: as long as any other connection gets answers, the database
+//! is present. The time is counted in short waits, so that a server that was suspended does not
+//! treat its own pause as an outage.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ pub(crate) struct Heartbeat(
 );
 
 impl Heartbeat {
-    /// On a thread of its own: a busy server must not delay heartbeats.
+    /// Starts a thread of its own, so that a busy server does not delay heartbeats.
     pub(crate) fn start(server: Arc<Server>) -> Result<Self, OpenError> {
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -109,8 +109,8 @@ async fn beat(server: &Server, session: &mut Option<Session>) {
         Err(error) if server.presence.silence() >= SILENCE_MAX => {
             server.declare_away(&error.to_string());
         }
-        // Another connection got an answer lately, so the database is not away. Requests notice by
-        // themselves if their connections fail.
+        // Another connection got an answer recently, so the database is not away. Requests notice
+        // by themselves if their connections fail.
         Err(_) => {}
     }
 }

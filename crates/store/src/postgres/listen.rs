@@ -94,7 +94,7 @@ async fn forward(
         ended = &mut driving => return ended,
         listening = client.batch_execute(&listen) => listening?,
     }
-    // Commits before this moment were not reported.
+    // Commits before this moment were not reported, so notify once.
     hints.notify_one();
     driving.await
 }

@@ -1,8 +1,8 @@
 //! [`Presence`]: whether the database answers.
 //!
-//! A database that refuses connections is noticed by every request. A database that neither answers
-//! nor refuses is noticed by the heartbeat (`heartbeat`), which then declares it away: every wait for
-//! an answer ends, and no connection is opened until a heartbeat is answered again. A connection from
+//! If the database refuses connections, every request notices it. If the database does not react at
+//! all, the heartbeat (`heartbeat`) notices it and declares the database away: every wait for an
+//! answer ends, and no connection is opened until a heartbeat is answered again. A connection from
 //! before an outage is never used again: it may lead to a server that is no longer the primary.
 
 use std::{
@@ -44,7 +44,7 @@ impl Presence {
         self.state.borrow().away.clone().map_or(Ok(()), Err)
     }
 
-    /// The number of outages so far: a connection remembers it.
+    /// The number of outages so far. A connection stores this number when it is opened.
     pub(super) fn outages(&self) -> u64 {
         self.state.borrow().outages
     }
@@ -78,7 +78,7 @@ impl Presence {
         let mut was_away = false;
         self.state.send_if_modified(|state| {
             was_away = state.away.take().is_some();
-            // No task waits for the end of an outage.
+            // No task is notified, because none waits for the end of an outage.
             false
         });
         was_away

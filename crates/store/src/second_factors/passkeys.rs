@@ -1,4 +1,4 @@
-//! Passkeys, and the challenges that none of them has answered yet.
+//! Passkeys, and the challenges that no passkey has answered yet.
 
 use svc_core::{PasskeyId, Timestamp, UserId};
 
@@ -32,7 +32,7 @@ record! {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChallengeRow {
     pub hash: Hash,
-    /// What the answer is for.
+    /// The purpose of the answer, such as a login.
     pub purpose: String,
     /// The only user who may answer. `None` for logins without a password: the passkey names the user.
     pub user_id: Option<UserId>,
@@ -71,7 +71,8 @@ pub fn delete(tx: &mut Tx<'_>, id: PasskeyId) -> Result<(), StoreError> {
     tx.execute("DELETE FROM passkeys WHERE id = ?1", values![id])
 }
 
-/// Records a use. Returns whether the counter went forward, or the authenticator does not count.
+/// Records a use. Returns false if the counter did not increase, unless the authenticator does not
+/// count.
 pub fn use_counter(
     tx: &mut Tx<'_>,
     id: PasskeyId,
@@ -85,8 +86,8 @@ pub fn use_counter(
     )
 }
 
-/// Stores a challenge. The oldest ones are deleted, so that at most `keep` of the same user are left,
-/// or of all logins without a password.
+/// Stores a challenge. Deletes the oldest challenges of the same user, so that at most `keep` are
+/// left. All logins without a password share one such limit.
 pub fn insert_challenge(
     tx: &mut Tx<'_>,
     challenge: &ChallengeRow,

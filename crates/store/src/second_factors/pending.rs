@@ -11,7 +11,7 @@ use crate::{
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PendingLoginRow {
-    /// Of the secret that the client presents.
+    /// The hash of the secret that the client presents.
     pub hash: Hash,
     pub user_id: UserId,
     /// A hash of the secret and of the user's password hash.
@@ -31,7 +31,7 @@ pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<PendingLoginRow>, Sto
     tx.find_record("WHERE hash = ?1", values![hash])
 }
 
-/// Counts a try. Returns whether fewer than `max` were made before.
+/// Counts a try. Returns false if `max` tries were made before.
 pub fn count_try(tx: &mut Tx<'_>, hash: &Hash, max: u32) -> Result<bool, StoreError> {
     tx.changes(
         "UPDATE pending_logins SET tries = tries + 1 WHERE hash = ?1 AND tries < ?2",

@@ -46,7 +46,8 @@ pub fn delete(tx: &mut Tx<'_>, user: UserId) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM totp WHERE user_id = ?1", values![user])
 }
 
-/// Marks the code of a step as used. Returns whether neither it nor a later one was used before.
+/// Marks the code of a step as used. Returns false if the code of this step or of a later step was
+/// used before.
 pub fn use_step(tx: &mut Tx<'_>, user: UserId, step: i64) -> Result<bool, StoreError> {
     tx.changes(
         "UPDATE totp SET last_step = ?2, wrong_codes = 0 WHERE user_id = ?1 AND last_step < ?2",

@@ -136,8 +136,8 @@ pub fn update_startup_script(
     set(tx, id, "startup_script_id", script.into())
 }
 
-/// Removes the records of deleted spaces, except the newest `keep`, of the user who owns the space
-/// `of`.
+/// For the user who owns the space `of`: removes the records of all deleted spaces except the
+/// newest `keep`.
 pub fn prune_deleted(tx: &mut Tx<'_>, of: SpaceId, keep: NonZeroU32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM spaces

@@ -255,7 +255,7 @@ async fn the_oldest_blocks_of_an_owner_are_removed(engine: &TestEngine) {
     let kept = list(&store, Reach::Of(ann), &CallFilter::default(), 100).await;
     assert_eq!(kept.len(), 100);
     assert_eq!(kept.last(), Some(&row(ann, 20, 300).id()));
-    // By age, of any owner.
+    // Old blocks of any owner are removed.
     let pruned = store.write(|tx| calls::prune(tx, Timestamp(2))).await;
     assert_eq!(pruned.expect("pruned"), 1);
     assert!(

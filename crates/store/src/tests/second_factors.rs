@@ -1,4 +1,4 @@
-//! Codes are used up once, tries are bounded, and everything ends with the user.
+//! Codes are valid once, tries are limited, and everything is deleted with the user.
 
 use svc_core::{PasskeyId, QuotaOverrides, Timestamp, UserId, UserName};
 use uuid::Uuid;
@@ -117,7 +117,7 @@ async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEng
             let profile = users::find_profile(tx, user)?.expect("inserted");
             Ok::<_, StoreError>((profile.has_second_factor, profile.requires_second_factor))
         };
-        assert_eq!(flags(tx)?, (false, false), "an enrolment is no factor");
+        assert_eq!(flags(tx)?, (false, false), "an enrolment is not a factor");
         let role = roles::find_by_name(tx, "user")?.expect("built in");
         roles::set_of_user(tx, user, &[role.id])?;
         roles::set_require_second_factor(tx, role.id, true)?;

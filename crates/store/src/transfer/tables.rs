@@ -57,8 +57,8 @@ pub(super) const COPIED: &[&str] = &[
     "call_block_callers",
 ];
 
-/// Tables about the servers of a zone, and questions and sign-ins that are not answered yet. They start
-/// empty.
+/// Tables about the servers of a zone, and requests of apps and sign-ins that are not answered yet.
+/// These tables start empty.
 pub(super) const NOT_COPIED: &[&str] = &[
     "servers",
     "zone_changes",

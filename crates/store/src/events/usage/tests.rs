@@ -141,7 +141,7 @@ async fn events_that_only_global_sinks_need_count_for_the_server(engine: &TestEn
     assert_eq!(counted(&store).await.1, 0);
 }
 
-async fn retention_counts_down(engine: &TestEngine) {
+async fn removed_events_are_subtracted_from_the_counter(engine: &TestEngine) {
     let store = engine.open().await;
     insert_some(&store, 0..5).await;
     let before = Timestamp(1_700_000_000_003);
@@ -154,5 +154,5 @@ on_each_engine!(
     the_oldest_events_that_no_lane_needs_make_room,
     events_that_lanes_of_the_owner_need_are_not_removed,
     events_that_only_global_sinks_need_count_for_the_server,
-    retention_counts_down,
+    removed_events_are_subtracted_from_the_counter,
 );

@@ -38,7 +38,7 @@ async fn declare(store: &Store, method: &str, holds: bool) -> LaneId {
     write(store, declaring).await.lanes[0]
 }
 
-/// An event whose id says that it is from the `at`th millisecond.
+/// An event whose id contains the time `at`, in milliseconds.
 fn event(at: i64, owner: UserId) -> Event {
     Event {
         id: events::first_id_at(Timestamp(1_700_000_000_000 + at)),
