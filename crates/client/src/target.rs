@@ -79,8 +79,8 @@ impl Target {
         Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))
     }
 
-    /// Parses the address of another server of the same zone. It gets the same TLS settings as this
-    /// one, or new ones if this address has none.
+    /// Parses the address of another server of the same zone. The new target uses the TLS settings
+    /// of this target. If this target has none, they are created.
     pub fn parse_beside(&self, url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         Self::parse_with(url, || match &self.address {
             Address::Tls { config, .. } => Ok(Arc::clone(config)),

@@ -49,7 +49,8 @@ pub struct Policy {
     pub connect_timeout: Duration,
     /// Time for a request, from the connection to the last byte of the answer.
     pub answer_timeout: Duration,
-    /// The same for a method call: the timeout of a method may be an hour (spec 8).
+    /// Time for a method call. It is longer, because the timeout of a method may be an hour (spec
+    /// 8).
     pub call_timeout: Duration,
     /// The maximum size of an answer.
     pub answer_bytes_max: usize,

@@ -33,7 +33,7 @@ impl Share {
         held_max: usize::MAX,
     };
 
-    /// A single owner gets every slot but the last one. For few slots.
+    /// A single owner gets all slots except one. For a small number of slots.
     pub fn all_but_one(capacity: usize) -> Self {
         Self {
             held: capacity.saturating_sub(1),
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Owners that take as many slots as they may still leave slots for owners that hold none.
+    /// Even if every owner takes as many slots as it may, slots are left for owners that hold none.
     #[test]
     fn only_as_many_owners_as_reserved_slots_can_occupy_all_slots() {
         let mut slots = FairSlots::new(64, Share::QUARTER);

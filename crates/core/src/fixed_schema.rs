@@ -1,7 +1,7 @@
 //! JSON Schemas that do not depend on other schemas.
 
-/// Implements `JsonSchema` for a type. `inline` says whether the schema is repeated wherever the
-/// type is used, or defined once under its name.
+/// Implements `JsonSchema` for a type. If `inline` is true, the schema is repeated wherever the
+/// type is used; otherwise it is defined once under its name.
 macro_rules! fixed_schema {
     ($type:ident as $name:expr, inline: $inline:literal, $schema:tt) => {
         impl schemars::JsonSchema for $type {

@@ -1,5 +1,5 @@
-//! Lanes: one durable queue per sink and per method subscription. Unless the sink's policy says
-//! otherwise, a lane is first in, first out, with one delivery at a time (spec 6.5).
+//! Lanes: one durable queue per sink and per method subscription. A lane is first in, first out,
+//! with one delivery at a time (spec 6.5), unless the policy of its sink sets another order.
 
 use std::time::Duration;
 

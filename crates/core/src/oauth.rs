@@ -13,7 +13,7 @@ pub use scopes::{OAuthScope, OAuthScopes};
 use crate::text_enum::text_enum;
 
 text_enum! {
-    /// How this server knows an app.
+    /// How an app became known to this server.
     ClientKind {
         /// A part of svc.
         Builtin = "builtin",

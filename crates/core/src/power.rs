@@ -44,8 +44,8 @@ pub fn check(actor: Permissions, subject: Permissions) -> Result<(), ExceedsOwnP
 
 /// The permissions of the user who last saved a global script or a template, at that time.
 ///
-/// Shared code runs as each user who uses it. So it takes effect only for users whose permissions
-/// are among those of the user who saved it.
+/// Shared code runs with the permissions of each user who uses it. So it takes effect only for
+/// users whose permissions are among those of the user who saved it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SavedPower {
     /// Saved by a user who held every permission. Not stored as a list: a permission that a later

@@ -56,7 +56,7 @@ macro_rules! quotas {
             }
         }
 
-        /// The value of every quota. 0 allows none.
+        /// The value of every quota. A quota of 0 allows nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
         pub struct Quotas {
             $($(#[$doc])* pub $field: u64,)*

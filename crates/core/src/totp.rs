@@ -41,8 +41,8 @@ pub fn code_of(secret: &[u8], step: i64) -> String {
     format!("{:06}", (number & 0x7fff_ffff) % 1_000_000)
 }
 
-/// The step whose code was typed, if it is the current step or a neighbour and later than
-/// `last_step`: a code is accepted once.
+/// Finds the step of a typed code: the current step, the step before it or the step after it. The
+/// step must be later than `last_step`, so that a code is accepted only once.
 pub fn find_step(secret: &[u8], typed: &str, now: Timestamp, last_step: i64) -> Option<i64> {
     let current = step_at(now);
     let mut found = None;
@@ -152,7 +152,8 @@ mod tests {
         Timestamp(seconds * 1_000)
     }
 
-    /// The table of RFC 6238, appendix B, for SHA-1. It has 8 digits; these are the last 6.
+    /// The table of RFC 6238, appendix B, for SHA-1. The codes in the table have 8 digits; the test
+    /// uses the last 6.
     #[test]
     fn codes_are_those_of_rfc_6238() {
         for (at, code) in [

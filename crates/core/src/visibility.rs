@@ -1,4 +1,4 @@
-//! Who sees which method, and under what name (spec 4.1, V1-V6).
+//! Which users see a method, and under which name (spec 4.1, V1-V6).
 
 use std::borrow::Cow;
 

@@ -17,8 +17,8 @@ pub use setting::{Abilities, Flavour, Limits, Setting};
 
 /// The maximum size of a frame of a worker for the user's own handlers. A snapshot is one frame.
 pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same for a sandboxed worker. Smaller, because the server holds a whole frame of each worker
-/// in memory.
+/// The maximum size of a frame of a sandboxed worker. It is smaller, because the server holds a
+/// whole frame of each worker in memory.
 pub const SANDBOX_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the length in front of a frame.
 pub const LENGTH_BYTES: usize = 4;

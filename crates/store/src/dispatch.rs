@@ -60,8 +60,8 @@ pub struct LaneChange {
     pub refill_from: Option<u64>,
 }
 
-/// Reads what dispatch needs for events of `owners`, in one round trip. The lanes include the global
-/// ones.
+/// Reads the data that dispatch needs for events of `owners`, in one round trip. Global lanes are
+/// included.
 pub fn read(
     tx: &mut Tx<'_>,
     owners: &[UserId],

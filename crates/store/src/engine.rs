@@ -139,7 +139,7 @@ pub(super) struct Counters {
 
 pub(super) struct Writer {
     pub(super) database: Database,
-    /// `None` after a failed commit, until it is reopened.
+    /// `None` after a failed commit, until the connection is reopened.
     pub(super) connection: Option<Box<dyn Connection>>,
     pub(super) batch_max: usize,
     pub(super) counters: Arc<Counters>,

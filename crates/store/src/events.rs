@@ -25,7 +25,7 @@ use super::{
     sql::{Tx, values},
 };
 
-/// A filter of events. A field that is `None` matches all.
+/// A filter of events. A field that is `None` matches all events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     pub owner: Option<UserId>,

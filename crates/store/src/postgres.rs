@@ -56,8 +56,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// The maximum time for an answer while the database answers on other connections. After this time
 /// the connection counts as lost. No statement may run so long.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The same in a long transaction, whose commit may take long. The operating system detects a dead
-/// network.
+/// The maximum time for an answer in a long transaction, whose commit may take long. The operating
+/// system detects a dead network earlier.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
 /// The maximum number of statements that were sent without waiting, and of the bytes of their values.
 /// At these limits the outcomes are read.

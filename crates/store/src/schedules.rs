@@ -105,7 +105,7 @@ pub fn list_due(
     )
 }
 
-/// The move of a schedule from a due run to the next run. Only one transaction makes it.
+/// The move of a schedule from a due run to the next run. Only one transaction succeeds in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advance {
     pub schedule: ScheduleId,

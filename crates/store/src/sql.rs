@@ -107,7 +107,8 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.now())
     }
 
-    /// Notifies other servers once this transaction is committed. Only a hint: they also poll.
+    /// Notifies other servers once this transaction is committed. This is only a hint: the servers
+    /// also poll.
     pub(crate) fn hint(&mut self) {
         self.connection.hint();
     }

@@ -65,7 +65,7 @@ pub fn read_document(client_id: &str, body: &[u8]) -> Result<(String, Vec<String
     Ok((name, usable_uris(&fields.redirect_uris)?))
 }
 
-/// A name that is safe to show; `None` if nothing is left of it.
+/// A name that is safe to show; `None` if no character is left.
 pub fn clean_name(name: Option<&str>) -> Option<String> {
     let words: Vec<_> = name?
         .split(|character: char| character.is_whitespace() || is_unsafe(character))

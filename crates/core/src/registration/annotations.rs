@@ -53,7 +53,7 @@ impl fmt::Display for Annotations {
     }
 }
 
-/// Checks a title; the error says why it is rejected.
+/// Checks a title. The error is the reason why the title is rejected.
 pub fn check_title(title: &str) -> Result<(), String> {
     let length = title.chars().count();
     if title.trim().is_empty() {

@@ -18,7 +18,7 @@ const CHANGES_MAX: usize = 50;
 /// time.
 const PAIRS_MAX: usize = 10_000;
 
-/// The schemas of a method; `None` accepts or promises any value.
+/// The schemas of a method; `None` means any value.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct MethodSchemas<'a> {
     pub params: Option<&'a Value>,
@@ -34,7 +34,7 @@ pub enum BreakingChange {
     RemovedParam(String),
     /// Values of some types or of an `enum` are not accepted any more.
     NarrowerParam(String),
-    /// A value that callers may read is gone.
+    /// A value that callers may read was removed.
     RemovedResult(String),
     /// A value that was always there may be missing.
     OptionalResult(String),

@@ -24,7 +24,7 @@ use crate::{
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 /// Bytes that `_source` and the wrapping of a body may add to the data of an event.
 pub const ADDED_BYTES_MAX: usize = 16 * 1024;
-/// The member of the data that says where the event comes from.
+/// The member of the data that describes where the event comes from.
 pub const SOURCE_MEMBER: &str = "_source";
 /// The maximum length of the last part of an event's type. With this limit, the whole type fits
 /// into a pattern.

@@ -9,9 +9,9 @@ use thiserror::Error;
 use super::rules::decode_webhook_secret;
 use crate::text_enum::text_enum;
 
-/// How far the signed time may be from the server's clock, unless a setting says otherwise.
+/// The default of `tolerance_seconds`: how far the signed time may be from the server's clock.
 pub const TOLERANCE_SECONDS: u32 = 300;
-/// The largest tolerance. A longer one would make the signed time pointless.
+/// The largest tolerance. With a longer tolerance, the signed time would be useless.
 pub const TOLERANCE_SECONDS_MAX: u32 = 3_600;
 /// The maximum number of headers that a setting adds to `_source`.
 pub const HEADERS_MAX: usize = 20;

@@ -86,7 +86,7 @@ pub struct EventDelivery {
     /// Number of the delivery, counted per receiver; `None` for an event that was dropped.
     pub n: Option<u64>,
     pub state: EventDeliveryState,
-    /// `None` unless the caller manages the receiver.
+    /// Null if the caller does not manage the receiver.
     pub attempts: Option<Vec<Attempt>>,
 }
 

@@ -55,7 +55,7 @@ pub struct Method {
     pub deleted_groups: usize,
     pub events: Vec<String>,
     pub event_sinks: Vec<String>,
-    /// Absent unless it is `hold`.
+    /// Absent if it is `drop`.
     #[serde(default, skip_serializing_if = "Overflow::is_drop")]
     pub event_overflow: Overflow,
     pub providers: Vec<Provider>,

@@ -145,8 +145,8 @@ pub struct RunScript {
     pub params: Option<Box<RawValue>>,
     /// For sink scripts: the type of the sample event.
     pub event_type: Option<String>,
-    /// Run this text instead of the stored source, which stays unchanged. Needs the right to change
-    /// the script.
+    /// Run this text instead of the stored source, which stays unchanged. The caller must be
+    /// allowed to change the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }

@@ -293,7 +293,7 @@ pub struct Delivery {
     /// The delivery whose event this delivery sends again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resend_of: Option<u64>,
-    /// When the delivery is tried again; absent unless it waits after a failed attempt.
+    /// When the delivery is tried again. Present only while it waits after a failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
     pub attempts: Vec<Attempt>,

@@ -15,14 +15,14 @@ pub struct Stats {
     pub scope: String,
     /// The minutes of the last hour, oldest first. The last minute is not complete.
     pub minutes: Vec<CallMinute>,
-    /// `None` unless the scope is `server`.
+    /// Null if the scope is not `server`.
     pub calls_in_flight: Option<u64>,
-    /// `None` unless the caller may use spaces.
+    /// Null if the caller may not use spaces.
     pub spaces: Option<SpaceCounts>,
     pub methods: usize,
     /// Spaces that can take calls of these methods now.
     pub providers: usize,
-    /// `None` unless the caller may manage sinks.
+    /// Null if the caller may not manage sinks.
     pub sinks: Option<SinkCounts>,
     /// Counted up to 10,000.
     pub events_last_hour: u64,

@@ -19,7 +19,7 @@ const REMOVED_MAX: usize = 100;
 pub struct KeepRule {
     /// The number of rows of an owner. Whole blocks are removed, so up to one block more is kept.
     pub rows: u64,
-    /// Blocks whose newest row is older are removed.
+    /// Blocks whose newest row is older than this time are removed.
     pub since: Timestamp,
 }
 

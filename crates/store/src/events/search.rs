@@ -24,7 +24,7 @@ const BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// The maximum number of events whose payloads are in memory at the same time.
 const STEP: usize = 32;
 
-/// What an event must contain. A field that is `None` matches all.
+/// The values that an event must have. A field that is `None` matches all events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Search {
     /// The name of the user who emitted the event.

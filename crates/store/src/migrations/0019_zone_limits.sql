@@ -1,6 +1,6 @@
 -- Limits that hold for the whole zone, and logs that any server can read.
 
--- What the users of each server use of the limits: a JSON object. One row for each server.
+-- How much of the limits the users of each server use: a JSON object. One row for each server.
 CREATE TABLE limit_use (
     server_id TEXT PRIMARY KEY,
     at BIGINT NOT NULL,

@@ -1,7 +1,7 @@
 -- OAuth: apps that users connect to their accounts, and logins of machines without a browser.
 
--- `client_id` is what the app presents. `fresh_until`: when the document of an app of the kind
--- `metadata` is read again.
+-- `client_id` is the id that the app presents. `fresh_until`: when the document of an app of the
+-- kind `metadata` is read again.
 CREATE TABLE oauth_clients (
     id TEXT PRIMARY KEY,
     client_id TEXT NOT NULL UNIQUE,

@@ -39,7 +39,7 @@ pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<CodeRow>, StoreError>
     tx.find_record("WHERE hash = ?1", values![hash])
 }
 
-/// Marks a code as used, and records what it was exchanged for.
+/// Marks a code as used, and records the grant or the token that it was exchanged for.
 pub fn redeem(
     tx: &mut Tx<'_>,
     hash: &Hash,

@@ -26,8 +26,8 @@ const INTERVAL: Duration = Duration::from_millis(400);
 /// the database is away. With [`INTERVAL`], an outage is noticed after 1.6 s.
 const SILENCE_MAX: Duration = Duration::from_millis(1_200);
 const TICK: Duration = Duration::from_millis(100);
-/// The maximum time for an answer while other connections get answers. After it the connection of
-/// the heartbeat is opened again.
+/// The maximum time for an answer while other connections get answers. After this time the
+/// connection of the heartbeat is opened again.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Sends heartbeats until dropped.
