@@ -202,7 +202,7 @@ mod tests {
 
     /// Even if every owner takes as many slots as it may, slots are left for owners that hold none.
     #[test]
-    fn only_as_many_owners_as_reserved_slots_can_occupy_all_slots() {
+    fn a_few_owners_cannot_occupy_all_slots() {
         let mut slots = FairSlots::new(64, Share::QUARTER);
         let mut owners = 0;
         while slots.free() > 0 {

@@ -1,4 +1,4 @@
-//! The wait before a login after failed logins.
+//! How long a login must wait after failed logins.
 //!
 //! Failures delay logins and never lock an account: a user with the right password waits only a
 //! short time. The wait applies to one account at one address, so that failures at other addresses
@@ -16,7 +16,7 @@ pub struct LoginDelay {
     pub free: u32,
     /// The longest wait between two attempts for one account at one address.
     pub wait_max: Duration,
-    /// Number of failures at one address, or for one account, from which only one attempt is free.
+    /// After this many failures at one address, or for one account, only one attempt is free.
     pub suspicious: u32,
     /// Time after the last failure at which the count returns to zero.
     pub forget_after: Duration,
@@ -46,7 +46,7 @@ impl LoginDelay {
         }
     }
 
-    /// The failures after one more.
+    /// Counts one more failure.
     pub fn count(&self, failures: Failures, now: Timestamp) -> Failures {
         Failures {
             count: self.current(failures, now).count.saturating_add(1),

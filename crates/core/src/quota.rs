@@ -1,4 +1,5 @@
-//! Quotas: how much one user may have on a server, and the error for a request that exceeds it.
+//! Quotas: how much one user may have on a server, and the error for a request that exceeds a
+//! quota.
 //!
 //! The server's configuration sets the values for all users ([`Quotas`]). An administrator may set
 //! other values for one user ([`QuotaOverrides`]).
@@ -42,7 +43,7 @@ macro_rules! quotas {
                 }
             }
 
-            /// The counted things, as messages call them.
+            /// The name of the counted things in messages.
             fn counted(self) -> &'static str {
                 match self {
                     $(Self::$variant => $counted,)*
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn overrides_replace_the_servers_values_and_other_quotas_keep_them() {
+    fn overrides_replace_only_the_quotas_that_they_name() {
         let overrides = QuotaOverrides::from([(Quota::Sinks, 500), (Quota::Streams, 0)]);
         let quotas = Quotas::default().with(&overrides);
         assert_eq!((quotas.sinks, quotas.streams, quotas.spaces), (500, 0, 500));

@@ -69,8 +69,8 @@ pub struct ServerDefinition {
     /// How svc talks to the method server: over stdin and stdout.
     #[serde(default)]
     pub r#type: ServerType,
-    /// Program that starts the method server: a name on PATH, or with a `/` a path relative to
-    /// this file.
+    /// Program that starts the method server: a name on PATH or, if it contains a `/`, a path
+    /// relative to this file.
     #[schemars(length(min = 1))]
     pub command: String,
     /// Arguments of the command.
@@ -143,7 +143,7 @@ pub struct MethodDefinition {
     #[serde(default)]
     #[schemars(length(max = WORDS_MAX), inner(regex(pattern = r"\S"), length(max = WORD_MAX)))]
     pub keywords: Vec<String>,
-    /// Who sees the method: you, or also other users.
+    /// Who sees the method: only you, or also other users.
     #[serde(default)]
     pub scope: MethodScope,
     /// Names or ids of groups. Only their members see a shared method. Without groups, every user
@@ -165,7 +165,7 @@ pub struct MethodDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AnySchema>")]
     pub result_schema: Option<Value>,
-    /// Patterns of the events with which the method is called, such as `custom.deploy.*`.
+    /// Patterns of the events for which the method is called, such as `custom.deploy.*`.
     #[serde(default)]
     #[schemars(length(max = WORDS_MAX), inner(regex(pattern = PATTERN_PATTERN)))]
     pub events: Vec<String>,

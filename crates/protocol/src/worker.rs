@@ -79,7 +79,7 @@ pub enum FromWorker {
     },
     /// A progress report of an `Invoke`. Not answered.
     Progress(Progress),
-    /// JSON text of the result; `None` without a function.
+    /// JSON text of the result; `None` if no function was called.
     Done(Result<Option<String>, ScriptError>),
 }
 
@@ -160,7 +160,8 @@ pub fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Vec<u8>>
     Ok(frame)
 }
 
-/// Stops at the limit of a frame, so that a message that is too long is not serialised completely.
+/// A frame that is being written. Writing fails at the limit, so a message that is too long is not
+/// serialised completely.
 struct Body {
     frame: Vec<u8>,
     bytes_max: usize,

@@ -159,8 +159,8 @@ impl Client {
 
     // spaces
 
-    /// Finds a space by id, by `name`, or by `owner/name`. Of several spaces with the same name it
-    /// returns the caller's own.
+    /// Finds a space by id, by `name`, or by `owner/name`. If several spaces have the name, returns
+    /// the caller's own space.
     pub async fn find_space(&self, reference: &str) -> Result<api::Space, Error> {
         if let Ok(id) = Uuid::parse_str(reference) {
             return self.read_one(id).await;

@@ -8,7 +8,7 @@ use super::Client;
 use crate::error::Error;
 
 impl Client {
-    /// Runs a tool or a sink's script once, as the caller.
+    /// Runs a tool or a sink's script once, with the permissions of the caller.
     pub async fn run_script(
         &self,
         id: ScriptId,

@@ -13,8 +13,8 @@ use crate::error::Error;
 const GLOBAL: &str = "global/";
 
 impl Client {
-    /// Finds a sink by id, by `name`, or by `global/name`. Of several sinks with the same name it
-    /// returns the caller's own.
+    /// Finds a sink by id, by `name`, or by `global/name`. If several sinks have the name, returns
+    /// the caller's own sink.
     pub async fn find_sink(&self, reference: &str) -> Result<api::Sink, Error> {
         if let Ok(id) = Uuid::parse_str(reference) {
             return self.read_one(id).await;

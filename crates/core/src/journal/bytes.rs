@@ -56,8 +56,9 @@ impl<'a> Reader<'a> {
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    /// Reads a number of entries, each of at least `bytes` bytes. It is an error if the rest of the
-    /// block is too short for them, so damaged bytes never cause a large allocation.
+    /// Reads the count of the entries that follow. An entry has at least `bytes` bytes. If the rest
+    /// of the block is too short for the count, this is an error, so damaged bytes never cause a
+    /// large allocation.
     pub(super) fn count(&mut self, bytes: usize) -> Result<usize, BlockError> {
         let count = usize::try_from(self.number()?).map_err(|_| BlockError::Number)?;
         match count <= self.0.len() / bytes {

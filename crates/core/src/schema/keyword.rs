@@ -29,7 +29,7 @@ pub(super) enum Form {
     Dependencies,
 }
 
-/// The keywords whose values must have a form. All other keywords allow any value.
+/// The keywords whose values must have a certain form. All other keywords allow any value.
 const KEYWORDS: [(Form, &[&str]); 14] = [
     (
         Form::Text,
@@ -207,7 +207,7 @@ impl Form {
             Self::Names => "an array of different strings",
             Self::Values => "an array of different values",
             Self::Types => {
-                "one or an array of object, array, string, integer, number, boolean and null"
+                "one of object, array, string, integer, number, boolean and null, or an array of them"
             }
             Self::Schema => "a schema: an object, true or false",
             Self::SchemaOrList => "a schema: an object, true or false",

@@ -24,7 +24,8 @@ pub struct Methods {
     pub next_cursor: Option<Option<String>>,
 }
 
-/// A method as one caller sees it. The fields from `local_name` on are filled only for its owner.
+/// A method as one caller sees it. `local_name` and the fields after it are filled only for the
+/// owner.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
     pub name: String,

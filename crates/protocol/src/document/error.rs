@@ -15,7 +15,7 @@ pub struct ReadError {
     pub path: Vec<Step>,
     /// Whether the last key of the path is wrong, rather than its value.
     pub(super) is_about_key: bool,
-    /// Does not repeat the path.
+    /// The message, without the path.
     pub message: String,
     /// Whether the document is nested too deeply to be read.
     pub is_too_deep: bool,

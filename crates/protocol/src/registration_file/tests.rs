@@ -88,7 +88,7 @@ fn every_fault_has_its_line_and_column() {
 }
 
 #[test]
-fn a_fault_without_a_text_is_named_by_its_path() {
+fn a_fault_in_a_registration_without_a_file_is_named_by_its_path() {
     let space = SpaceName::parse("lab").expect("valid");
     let owner = UserName::parse("ann").expect("valid");
     let bad = GOOD.replace("{{space}}.search", "a b");

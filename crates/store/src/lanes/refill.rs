@@ -79,7 +79,7 @@ pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     )
 }
 
-/// The first lane of an owner after an id that can check stored events now.
+/// The first lane of an owner that has an id after `after` and can check stored events now.
 pub fn find_ready(
     tx: &mut Tx<'_>,
     owner_key: &str,

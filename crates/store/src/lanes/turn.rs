@@ -1,4 +1,5 @@
-//! A turn at a lane: reads the lane and its next deliveries, and writes the lane once at the end.
+//! One turn of work on a lane: reads the lane and its next deliveries, and writes the lane once at
+//! the end.
 //!
 //! [`read`] is one round trip for any number of lanes. Transactions that write run one at a time, so
 //! nothing that is read here changes before the transaction writes.

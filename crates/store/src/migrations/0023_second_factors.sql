@@ -27,7 +27,8 @@ CREATE TABLE recovery_codes (
     PRIMARY KEY (user_id, hash)
 );
 
--- Logins whose password was right. `proof` depends on the password: a new password ends them.
+-- Logins whose password was right. `proof` depends on the password, so a new password ends these
+-- logins.
 CREATE TABLE pending_logins (
     hash BLOB PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
