@@ -89,7 +89,7 @@ impl AgentClient {
             .map(drop)
     }
 
-    /// The server's API as the space's owner, through the agent's proxy.
+    /// The server's API through the agent's proxy, which acts as the space's owner.
     pub fn api(&self) -> &Client {
         &self.client
     }

@@ -103,8 +103,8 @@ impl Client {
         self.transport.send(request, within).await
     }
 
-    /// Sends any request whose answer may be a stream. `within` limits the time to the whole answer,
-    /// or to the start of the stream.
+    /// Sends any request whose answer may be a stream. `within` limits the time until the whole
+    /// answer, or the start of the stream, has arrived.
     pub async fn send_for_reply(
         &self,
         method: Method,

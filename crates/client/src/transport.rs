@@ -208,8 +208,8 @@ impl Transport {
         self.finish_within(within, opening).await
     }
 
-    /// Sends a request whose answer may be a stream. `within` limits the time to the whole answer,
-    /// or to the start of the stream.
+    /// Sends a request whose answer may be a stream. `within` limits the time until the whole
+    /// answer, or the start of the stream, has arrived.
     pub(crate) async fn send_for_reply(
         &self,
         mut request: Request<Full<Bytes>>,

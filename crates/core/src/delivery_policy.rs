@@ -48,9 +48,9 @@ pub struct DeliveryPolicy {
     pub on_exhausted: OnExhausted,
     /// What happens to an event that does not fit into the queue.
     pub overflow: Overflow,
-    /// Deliveries of a webhook that a crash of the server may repeat. The next delivery starts
-    /// while fewer than this many results are not yet on disk. With 1, each delivery waits until
-    /// the result of the previous one is on disk.
+    /// Deliveries of a webhook that a crash of the server may repeat. The next delivery starts if
+    /// fewer than this many results still have to be written to disk. With 1, each delivery waits
+    /// until the result of the previous one is on disk.
     #[schemars(range(min = 1, max = WINDOW_LIMIT))]
     pub max_repeats: u32,
     /// Deliveries a minute; no limit if absent.

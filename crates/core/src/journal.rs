@@ -23,8 +23,8 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// The maximum bytes of a method's name in a row. Names of existing methods are shorter, but a
-/// caller may send any name.
+/// The maximum number of bytes of a method's name in a row. Names of existing methods are shorter,
+/// but a caller may send any name.
 pub const METHOD_BYTES_MAX: usize = 256;
 
 text_enum! {

@@ -19,7 +19,7 @@ pub const STARTS_MAX: u32 = 10;
 /// of this time.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// The maximum bytes of payloads that a lane reads ahead. At least one event is read.
+/// The maximum number of bytes of payloads that a lane reads ahead. At least one event is read.
 pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
 
 /// How many deliveries the rate of a sink allows now. Deliveries that were allowed in the last

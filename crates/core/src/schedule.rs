@@ -24,7 +24,7 @@ pub const SCHEDULE_EVENTS: &str = "schedule.";
 pub const CRON_MAX: usize = 128;
 /// The maximum number of characters of the name of a time zone.
 pub const TIMEZONE_MAX: usize = 64;
-/// The most runs that a preview shows.
+/// The maximum number of runs that a preview shows.
 pub const PREVIEW_MAX: usize = 50;
 /// A run that is later than this was missed: the server was down, or its clock jumped.
 pub const ON_TIME: Duration = Duration::from_secs(60);
@@ -35,11 +35,11 @@ pub const MISSED_MAX: usize = 100;
 text_enum! {
     /// What happens to runs that were missed while the server was down.
     MissedPolicy {
-        /// They never run.
+        /// Missed runs are skipped.
         Skip = "skip",
-        /// The latest of them runs.
+        /// Only the latest missed run is made.
         Once = "once",
-        /// Each of them runs, at most the 100 latest.
+        /// Every missed run is made, at most the 100 latest.
         All = "all",
     }
 }

@@ -16,7 +16,7 @@ text_enum! {
     /// created -> deployed <-> stopped -> deleted. A space can be deleted in any state.
     State {
         Created = "created",
-        /// The agent's link is up, or was within the grace period.
+        /// The agent's link is up, or was up within the grace period.
         Deployed = "deployed",
         Stopped = "stopped",
         Deleted = "deleted",

@@ -48,7 +48,7 @@ pub fn find_step(secret: &[u8], typed: &str, now: Timestamp, last_step: i64) -> 
     let mut found = None;
     for step in current - TOLERANCE..=current + TOLERANCE {
         let code = code_of(secret, step);
-        // All steps and digits are compared, so that the time does not depend on the digits.
+        // All steps and digits are compared, so that the duration does not depend on the digits.
         let difference = code
             .bytes()
             .zip(typed.bytes())

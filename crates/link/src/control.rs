@@ -65,7 +65,7 @@ pub enum Control {
     /// → Lines for the space's log. `dropped` is the number of lines that the agent has dropped,
     /// because there were too many.
     Log { lines: Vec<LogLine>, dropped: u64 },
-    /// Either way: the sender ends the link for this reason.
+    /// Both directions: the sender ends the link for this reason.
     Goodbye { reason: Goodbye },
 }
 

@@ -35,9 +35,9 @@ pub enum FrameKind {
     /// mode the call still counts as in flight until its `Result`, `Error` or `Interrupted`
     /// follows.
     CancelledSent = 9,
-    /// Either way: a [`crate::Control`] message in JSON.
+    /// Both directions: a [`crate::Control`] message in JSON.
     Control = 10,
-    /// Either way, id 0: a heartbeat. Answered by `Pong`.
+    /// Both directions, id 0: a heartbeat. Answered by `Pong`.
     Ping = 11,
     Pong = 12,
     /// Agent to server: the progress of the call. Payload: a JSON object of at most

@@ -93,7 +93,7 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
 pub struct TomlError {
     pub span: Option<Range<usize>>,
     pub path: Vec<Step>,
-    /// Names the value, not the path.
+    /// The message names the value, not the path.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
 //! The head of an HTTP/1 request, as bytes: finds lines that end with a bare LF. The server's guard
-//! rejects such heads, because a proxy in front may see other headers in them.
+//! rejects such heads, because a proxy in front of the server may read other headers from them.
 
 /// The last bytes that were read before the current ones.
 pub type Tail = [u8; 3];

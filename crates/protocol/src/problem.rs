@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use svc_core::quota::{Quota, QuotaExceeded};
 
 pub const CONTENT_TYPE: &str = "application/problem+json";
-/// The code of a server that cannot reach its database at the moment. Clients may repeat the
+/// The error code of a server that cannot reach its database at the moment. Clients may repeat the
 /// request. A repeated emit needs the same idempotency key.
 pub const DATABASE_UNAVAILABLE: &str = "database_unavailable";
 

@@ -3,8 +3,8 @@
 //! Each command runs in a savepoint of its own, so that a failed command has no effect on the
 //! others. If a batch has only one command, there is no savepoint: the transaction itself is rolled
 //! back. Commands that can run together form a [`Group`]. All groups of a batch share one
-//! savepoint; if the batch has nothing but groups, there is none. If a group fails, the commands of
-//! all groups run again, each by itself.
+//! savepoint; if the batch has only groups, there is no savepoint. If a group fails, the commands
+//! of all groups run again, each by itself.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ pub(super) type Commands = VecDeque<Box<dyn Command>>;
 pub(super) struct Batch {
     /// Commands that did not run yet.
     commands: Commands,
-    /// They run after the commands.
+    /// The groups run after `commands`.
     groups: Vec<Box<dyn Group>>,
     /// Outcomes of the commands that ran.
     outcomes: Vec<Outcome>,

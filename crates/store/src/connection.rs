@@ -1,4 +1,4 @@
-//! The port to the database: the trait that both engines implement, and the address that opens
+//! The port to the database: the trait that both engines implement, and [`Database`], which opens
 //! connections.
 
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use super::{
 /// The maximum number of listed deliveries of one event, and of listed drops.
 const DELIVERIES_MAX: u32 = 500;
 
-/// The maximum bytes of receivers' answers that are listed with an event. Further attempts are
-/// listed without output.
+/// The maximum number of bytes of receivers' answers that are listed with an event. Further
+/// attempts are listed without output.
 const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 
 /// The receivers of an event that a user manages, and whether the user also sees the others.

@@ -74,8 +74,8 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
-/// Ids and types of the events after an event, oldest first. Replays choose events by them and do
-/// not need the payload. The nil id starts from the beginning.
+/// Ids and types of the events after an event, oldest first. Replays choose events by id and type,
+/// without the payload. The nil id starts from the beginning.
 pub fn list_after(
     tx: &mut Tx<'_>,
     filter: &Filter,

@@ -1,9 +1,9 @@
-//! Groups: commands of one type that run together, so that all of them together need only a few
-//! round trips to the database.
+//! Groups: commands of one type that run together, so that all of them need only a few round trips
+//! to the database.
 //!
 //! A group runs as one part of a transaction. If the group fails, none of its commands has an
-//! effect, and each of them runs again by itself: one command that cannot be written does not fail
-//! the others.
+//! effect, and each of them runs again by itself. So a command that cannot be written has no effect
+//! on the others.
 
 use std::{
     any::{Any, TypeId},

@@ -80,7 +80,8 @@ pub use sql::Tx;
 pub use user_permits::{UserPermit, UserPermits};
 pub use value::Hash;
 
-/// The target of log records. Kept from before this crate existed, because operators filter by it.
+/// The target of log records. The name is older than this crate. It is kept, because operators
+/// filter by it.
 const LOG_TARGET: &str = "svc_server::store";
 
 /// The database in the data folder.

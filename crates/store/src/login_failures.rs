@@ -11,7 +11,7 @@ use super::{
     value::Value,
 };
 
-/// The counters in some slots. A slot without a counter is missing.
+/// The counters in some slots. A slot without a counter is missing in the result.
 pub fn find(tx: &mut Tx<'_>, slots: &[i64]) -> Result<HashMap<i64, Failures>, StoreError> {
     let sql = format!(
         "SELECT slot, count, last FROM login_failures WHERE slot IN ({})",

@@ -177,7 +177,8 @@ fn ensure_applied(
     )
 }
 
-/// Returns a newer schema, or inserts the built-in roles. A newer svc may have other built-in roles.
+/// If a newer svc has migrated the database, returns its schema. Otherwise inserts the built-in
+/// roles: a newer svc may have other ones.
 fn finish(tx: &mut Tx<'_>) -> Result<Option<NewerSchema>, StoreError> {
     let newer = find_newer_schema(tx)?;
     if newer.is_none() {

@@ -109,7 +109,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Sends the begin of a transaction. [`settle`](Self::settle) waits for it.
+    /// Sends the statement that begins a transaction. [`settle`](Self::settle) waits for it.
     fn send_begin(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
         if self.presence.outages() != self.outages {
             return Err(presence::lost_error());

@@ -105,7 +105,8 @@ pub fn list_due(
     )
 }
 
-/// The move of a schedule from a due run to the next run. Only one transaction succeeds in it.
+/// The move of a schedule from a due run to the next run. If several transactions try the same
+/// move, only one succeeds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advance {
     pub schedule: ScheduleId,

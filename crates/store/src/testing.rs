@@ -17,7 +17,8 @@ pub fn edit_file(file: &Path, sql: &str) {
         .expect("the statements fit the schema");
 }
 
-/// Holds the write lock of a database, so that its server cannot write, until it is dropped.
+/// Holds the write lock of a database until dropped. Meanwhile the server of the database cannot
+/// write.
 pub struct WriteLock(#[expect(dead_code, reason = "held")] rusqlite::Connection);
 
 /// Takes the write lock of the database in a file that a server uses.

@@ -135,7 +135,8 @@ fn act() -> impl Strategy<Value = Act> {
 /// The expected content of the queue: one plain queue per flow.
 struct Model {
     flows: HashMap<u32, VecDeque<(u64, usize)>>,
-    /// For each waiting flow: flow and size of the items popped since it was last served.
+    /// For each waiting flow: the flow and the size of every item that was popped since the waiting
+    /// flow was last served.
     passed_over: HashMap<u32, Vec<(u32, usize)>>,
 }
 

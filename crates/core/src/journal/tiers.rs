@@ -1,6 +1,6 @@
 //! Which blocks of an owner are merged, so that a page reads few blocks.
 
-/// The maximum rows of a block that is written or merged.
+/// The maximum number of rows of a block that is written or merged.
 pub const BLOCK_ROWS_MAX: usize = 4_096;
 /// The number of blocks that are merged at a time. With 8 blocks, a row is rewritten at most four
 /// times.

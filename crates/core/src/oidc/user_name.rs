@@ -35,7 +35,7 @@ mod tests {
                 Some("an-extremely-long-na"),
             ),
             ("aaaaaaaaaaaaaaaaaaa-b", Some("aaaaaaaaaaaaaaaaaaa")),
-            // The first letter is a Cyrillic letter, and then a full-width letter.
+            // In the first text the `a` is a Cyrillic letter, in the second a full-width letter.
             ("аdmin", None),
             ("ａdmin", None),
             ("ünal", None),

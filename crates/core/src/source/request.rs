@@ -198,8 +198,8 @@ fn type_of(rule: &EventRule<'_>, headers: &impl Headers, content: &JsonText) -> 
     event_type_part(&given.unwrap_or_default())
 }
 
-/// The last part of an event's type: in lower case. `/` and `:` become dots, and any other
-/// character that an event type cannot have becomes `_`.
+/// The last part of an event's type. Letters become lower case, `/` and `:` become dots, and any
+/// other character that an event type cannot have becomes `_`.
 fn event_type_part(given: &str) -> String {
     let character = |c: char| match c.to_ascii_lowercase() {
         '/' | ':' | '.' => '.',

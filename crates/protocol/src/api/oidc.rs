@@ -153,7 +153,7 @@ pub struct SignInOption {
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"password": "correct horse battery"}))]
 pub struct LinkIdentity {
-    /// The user's password, given again.
+    /// The user's password, entered again.
     pub password: String,
 }
 

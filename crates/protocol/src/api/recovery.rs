@@ -8,8 +8,8 @@ use svc_core::{EventId, Timestamp};
 
 use super::{PatternsInput, ScriptConfig};
 
-/// `POST /api/event-sinks/{id}/replay`: queues past events that match the sink's patterns once
-/// more.
+/// `POST /api/event-sinks/{id}/replay`: queues past events again, if they match the sink's
+/// patterns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z"}))]

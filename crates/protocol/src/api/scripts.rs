@@ -135,7 +135,7 @@ impl AnnotationsPatch {
     }
 }
 
-/// `POST /api/scripts/{id}/run`: runs a script once, as the caller.
+/// `POST /api/scripts/{id}/run`: runs a script once, with the permissions of the caller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"params": {"name": "Ann"}}))]

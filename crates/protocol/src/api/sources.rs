@@ -139,7 +139,7 @@ pub enum RequestOutcome {
     Rejected,
 }
 
-/// A request that a source received lately.
+/// A request that a source received recently.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRequest {
     pub at: Timestamp,

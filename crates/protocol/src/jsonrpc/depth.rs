@@ -9,8 +9,8 @@ pub fn is_too_deep(error: &serde_json::Error) -> bool {
     error.is_syntax() && error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// Whether JSON nests more than `levels` levels: `1` has none, `{}` has one. The text must have been
-/// checked to be JSON.
+/// Whether JSON nests more than `levels` levels: `1` has none, `{}` has one. The text must be valid
+/// JSON.
 pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
     let bytes = json.as_bytes();
     // Every level needs two brackets.

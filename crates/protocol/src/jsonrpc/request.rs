@@ -20,7 +20,7 @@ pub struct Request<'a> {
     pub id: Option<&'a str>,
 }
 
-/// A malformed request: the error to return, and its id (`None` means null).
+/// A malformed request: the error to return, and the id of the request (`None` means null).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Invalid<'a> {
     pub error: RpcError,

@@ -145,7 +145,7 @@ struct Response<'a> {
     id: &'a str,
     result: Option<&'a str>,
     error: Option<&'a str>,
-    /// Whether the line is certainly meant as a response. Only then is a fault reported.
+    /// Whether the line is certainly meant as a response. Otherwise no fault is reported.
     is_certain: bool,
 }
 

@@ -38,8 +38,8 @@ pub enum Abilities {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limits {
-    /// Wall-clock time, sleep included. With full abilities, time waiting for the host does not
-    /// count.
+    /// Wall-clock time, sleep included. With full abilities, the time of waits for the host does
+    /// not count.
     pub time: Option<Duration>,
     /// Memory in addition to what the process used before the run.
     pub memory_bytes: Option<usize>,

@@ -142,7 +142,7 @@ pub(super) fn settle(
     owner_keys.insert(GLOBAL.to_owned());
     let mut lost = Vec::new();
     for owner_key in owner_keys {
-        // Reads only the lanes that see these events, so that the lanes of other users cost
+        // Reads only the lanes that may receive these events, so that the lanes of other users cost
         // nothing.
         let held: Vec<HeldLane> = tx.list(
             "SELECT id, owner_key, sink_id, method, patterns, refill_from FROM lanes

@@ -71,8 +71,8 @@ pub fn enqueue_again(
     enqueue(tx, lane, (event.id, &event.r#type), at)?.ok_or(EnqueueError::Full)
 }
 
-/// Counts an event that was dropped because the lane is full. Returns whether it is the first since
-/// the queue was empty.
+/// Counts an event that was dropped because the lane is full. Returns whether it is the first
+/// dropped event since the queue was last empty.
 pub fn count_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<bool, StoreError> {
     let is_first = tx.changes(
         "UPDATE lanes SET dropped = dropped + 1, dropping = 1 WHERE id = ?1 AND dropping = 0",

@@ -50,9 +50,9 @@ impl RefillLane {
 const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filter, active, holds,
     depth, refill_from, feeds";
 
-/// Lanes that can check stored events now: those with a half empty queue, and those that drop
-/// events that do not fit. A lane that drops is ready even while it is inactive. Otherwise it would
-/// later check events that were emitted while it was inactive.
+/// Lanes that can check stored events now: those whose queue is at least half empty, and those that
+/// drop events that do not fit. A lane that drops is ready even while it is inactive. Otherwise it
+/// would later check events that were emitted while it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})

@@ -59,7 +59,8 @@ CREATE INDEX lanes_due ON lanes (next_at) WHERE depth > 0 AND active = 1;
 CREATE UNIQUE INDEX lanes_by_sink ON lanes (sink_id);
 CREATE UNIQUE INDEX lanes_by_method ON lanes (owner_id, method);
 
--- The spaces whose registrations declare a method's subscription. The lane is removed with the last.
+-- The spaces whose registrations declare a method's subscription. The lane is removed with the last
+-- declaration.
 CREATE TABLE lane_declarations (
     lane_id TEXT NOT NULL REFERENCES lanes (id) ON DELETE CASCADE,
     space_id TEXT NOT NULL,

@@ -11,8 +11,8 @@ ALTER TABLE lanes ADD COLUMN reported TEXT;
 -- For a sink with a rate: when the next delivery would be due if deliveries came at exactly that rate.
 ALTER TABLE lanes ADD COLUMN rate_until BIGINT NOT NULL DEFAULT 0;
 
--- Whether the lane delivers several events at a time, ordered by a key. Then each delivery has its own
--- failed attempts, and the time of its next one.
+-- Whether the lane delivers several events at a time, ordered by a key. Then each delivery has its
+-- own failed attempts and its own time of the next attempt.
 ALTER TABLE lanes ADD COLUMN keyed BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE deliveries ADD COLUMN failures BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE deliveries ADD COLUMN retry_at BIGINT NOT NULL DEFAULT 0;

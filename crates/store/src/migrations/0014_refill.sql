@@ -15,8 +15,9 @@ CREATE INDEX events_by_owner_and_seq ON events (owner_id, seq);
 
 -- `holds`: events that do not fit into the queue, or that match while the lane is inactive, are read
 -- from the stored events later. `filter`: the expression of the sink's policy. `refill_from`: the
--- number of the first event that the lane has not looked at; NULL if it has looked at all. `feeds`:
--- rows in `lane_feeds`. `refilling` is 1 if the lane has a number in `refill_from` or feeds.
+-- number of the first event that the lane has not checked; NULL if it has checked all events.
+-- `feeds`: rows in `lane_feeds`. `refilling` is 1 if the lane has a number in `refill_from` or
+-- feeds.
 ALTER TABLE lanes ADD COLUMN holds BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lanes ADD COLUMN filter TEXT;
 ALTER TABLE lanes ADD COLUMN refill_from BIGINT;
@@ -27,7 +28,7 @@ ALTER TABLE lanes ADD COLUMN filter_error TEXT;
 CREATE INDEX lanes_refilling ON lanes (owner_key, id) WHERE refilling = 1;
 
 -- Past events that a user sends again and that are queued as the lane drains. `selection` is JSON,
--- `position` is the last event or delivery that was looked at.
+-- `position` is the last event or delivery that was handled.
 CREATE TABLE lane_feeds (
     lane_id TEXT NOT NULL REFERENCES lanes (id) ON DELETE CASCADE,
     n BIGINT NOT NULL,

@@ -1,3 +1,4 @@
--- Sessions of users whose role requires a second factor and who have none: they may only set one up.
+-- Sessions of users who have no second factor although a role requires one. Such a session may only
+-- set up a second factor.
 
 ALTER TABLE sessions ADD COLUMN must_enrol BIGINT NOT NULL DEFAULT 0;

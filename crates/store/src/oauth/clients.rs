@@ -88,7 +88,8 @@ pub fn delete(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<bool, StoreError> {
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
-/// Deletes the unused apps that registered or were read longest ago, so that at most `keep` are left.
+/// Deletes the oldest unused apps, so that at most `keep` are left. The age counts from the
+/// registration, or from the last read of the document.
 pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         &format!(

@@ -41,7 +41,7 @@ pub fn join_group(
     }
 }
 
-/// [`join_group`] for a role.
+/// Like [`join_group`], for a role.
 pub fn give_role(
     tx: &mut Tx<'_>,
     (id, user): (OidcIdentityId, UserId),

@@ -47,7 +47,7 @@ pub fn insert(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), StoreError>
     tx.insert(provider)
 }
 
-/// Writes everything that can be changed: not the id, the name and the issuer.
+/// Writes everything except the id, the name and the issuer, which never change.
 pub fn update(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), StoreError> {
     tx.update(
         provider,

@@ -69,7 +69,7 @@ async fn send_heartbeats(server: &Server) {
     }
 }
 
-/// The connection of the heartbeat. Its task ends with it.
+/// The connection of the heartbeat. Its task ends when this value is dropped.
 struct Session {
     client: Client,
     driving: AbortHandle,

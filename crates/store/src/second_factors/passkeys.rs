@@ -110,7 +110,7 @@ pub fn insert_challenge(
     }
 }
 
-/// Uses a challenge up. Returns whether it was valid for this purpose and user.
+/// Uses up a challenge. Returns whether it was valid for this purpose and user.
 pub fn take_challenge(
     tx: &mut Tx<'_>,
     hash: &Hash,

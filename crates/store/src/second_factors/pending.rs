@@ -39,7 +39,7 @@ pub fn count_try(tx: &mut Tx<'_>, hash: &Hash, max: u32) -> Result<bool, StoreEr
     )
 }
 
-/// Uses a login up. Returns whether it existed.
+/// Removes a login, so that it cannot be used again. Returns whether it existed.
 pub fn take(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM pending_logins WHERE hash = ?1", values![hash])
 }

@@ -42,7 +42,7 @@ pub fn exists(tx: &mut Tx<'_>, user: UserId, hash: &Hash) -> Result<bool, StoreE
     )
 }
 
-/// Uses a code up. Returns whether it was valid.
+/// Removes a code, so that it cannot be used again. Returns whether it was valid.
 pub fn take(tx: &mut Tx<'_>, user: UserId, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes(
         "DELETE FROM recovery_codes WHERE user_id = ?1 AND hash = ?2",

@@ -1,5 +1,5 @@
-//! Compares the fast parser with serde: it may leave a text to serde, but must never read a text
-//! differently.
+//! Compares the fast parser with serde. The fast parser may leave a text to serde, but must never
+//! read a text differently.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::Deserialize;
