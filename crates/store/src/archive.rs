@@ -153,7 +153,7 @@ pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
     check_integrity(&copy)?;
     if seal == Seal::Broken {
-        let why = "the file was changed, but no table was";
+        let why = "the file was changed, but not its tables";
         return Err(ArchiveError::Damaged(why.to_owned()));
     }
     Ok(manifest)

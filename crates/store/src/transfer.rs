@@ -73,7 +73,7 @@ pub enum TransferError {
         #[source]
         source: StoreError,
     },
-    #[error("table `{table}` arrived differently: {what}; the target is unchanged")]
+    #[error("table `{table}` could not be copied exactly: {what}; the target is unchanged")]
     Different { table: &'static str, what: String },
     #[error(
         "the target did not confirm the commit, so the outcome is unknown; run the migration again: \"not empty\" means that the copy succeeded"
@@ -296,7 +296,7 @@ fn read_table(
         table, rows, of, ..
     } = progress;
     if rows != of {
-        let what = format!("{of} rows are there, {rows} were read");
+        let what = format!("it has {of} rows, but {rows} were read");
         return Err(TransferError::Different { table, what });
     }
     Ok(TableCopy {

@@ -63,7 +63,7 @@ pub enum TemplateError {
     /// The message does not show the body, which only its receiver may see.
     #[error(
         "the rendered body is not JSON: it {} line {line}, column {column}",
-        if *.is_cut_off { "ends too early, at" } else { "goes wrong at" }
+        if *.is_cut_off { "ends too early, at" } else { "has an error at" }
     )]
     NotJson {
         line: usize,
