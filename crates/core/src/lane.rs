@@ -12,8 +12,8 @@ pub const QUEUE_CAPACITY: u32 = 100;
 pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The number of attempts of one delivery, unless the sink's policy sets another (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
-/// A delivery is given up after this many attempts that a crash of the server interrupted, so that
-/// a delivery that crashes the server cannot crash it again and again.
+/// A delivery is given up after this many attempts that a crash of the server interrupted.
+/// Otherwise a delivery that crashes the server could crash it again and again.
 pub const STARTS_MAX: u32 = 10;
 /// How long a server holds a lane without renewing the lease. Servers renew the lease after a third
 /// of this time.

@@ -1,8 +1,8 @@
 //! Which users may act on or for which other users.
 //!
-//! A user who resets another user's password, rotates an agent token or chooses the code that runs
-//! for another user can do everything that the other user can do. So each such action requires
-//! every permission that the other user holds. This rule is implemented only here.
+//! If a user resets another user's password, rotates an agent token or chooses the code that runs
+//! for another user, the first user can do everything that the other user can do. So each such
+//! action requires every permission that the other user holds. This rule is implemented only here.
 
 use std::fmt;
 

@@ -2,8 +2,8 @@
 //! readers.
 //!
 //! Callers get their answer after COMMIT has returned, never before. This includes the callers of
-//! failed commands: a command may have failed because of changes of the same batch, which are
-//! rolled back if the COMMIT fails.
+//! failed commands: a command may have failed because of changes of the same batch. If the COMMIT
+//! fails, these changes are rolled back.
 
 use std::{
     any::{Any, TypeId},

@@ -197,7 +197,7 @@ fn list_dropped(
     Ok(dropped)
 }
 
-/// `action || ''` prevents the use of the index of actions, so that the index of times is used: few
+/// `action || ''` prevents the use of the index of actions, so that the index of times is used. Few
 /// entries have the same time, but most may have the same action.
 const DROPPED: &str = "SELECT a.detail AS detail, COALESCE(s.owner_id, ?3) AS owner_id,
             CASE WHEN a.target_type <> 'event_sink' THEN a.target_id END AS method,

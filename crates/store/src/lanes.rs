@@ -1,9 +1,9 @@
 //! Lanes: the queues of sinks and method subscriptions, and their leases.
 //!
-//! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] ensures
-//! that one server at a time works on a lane, [`refill`] queues stored events in lanes that have
-//! fallen behind, [`turn`] reads and writes a lane for the worker that
-//! delivers from it, [`declarations`] creates and removes the lanes of methods.
+//! [`queue`] adds deliveries. [`due`] finds and claims lanes with due deliveries. [`lease`] ensures
+//! that one server at a time works on a lane. [`refill`] queues stored events in lanes that have
+//! fallen behind. [`turn`] reads and writes a lane for the worker that delivers from it.
+//! [`declarations`] creates and removes the lanes of methods.
 
 mod declarations;
 mod due;

@@ -21,8 +21,8 @@ use super::{
 pub const PAGE_DEFAULT: u32 = 100;
 
 /// The maximum number of bytes of the records on one page. A page of large records has fewer
-/// records: only rows that fit are read, so that an answer takes at most this much memory, or the
-/// size of one record if that is larger.
+/// records, because only rows that fit are read. So an answer takes at most this much memory, or
+/// the size of one record if that is larger.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;

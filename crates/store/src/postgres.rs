@@ -1,14 +1,15 @@
 //! PostgreSQL behind the port, for a zone of several servers.
 //!
-//! Parts: [`Server`] opens connections; [`Connection`] is one of them, used by one thread; `address`
-//! parses the URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a
-//! database that does not answer, `types` converts values, `listen` receives the notifications of
-//! other servers.
+//! Parts: [`Server`] opens connections. One thread uses each [`Connection`]. `address` parses the
+//! URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a database
+//! that does not answer, `types` converts values, `listen` receives the notifications of other
+//! servers.
 //!
-//! Transactions that write first take one advisory lock of the zone, so that they run one after the
-//! other, as in SQLite: rules that read before they write need no other lock. The database
-//! disconnects a server that stays idle in a transaction longer than `open::IDLE_MAX`. Round trips
-//! dominate the cost, so statements whose outcome is not needed at once are sent without waiting.
+//! A transaction that writes begins with the advisory lock of the zone. So such transactions run
+//! one after the other, as in SQLite, and rules that read before they write need no other lock. The
+//! database disconnects a server that stays idle in a transaction longer than `open::IDLE_MAX`.
+//! Round trips dominate the cost, so statements whose outcome is not needed at once are sent
+//! without waiting.
 
 mod address;
 mod check;

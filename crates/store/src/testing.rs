@@ -35,7 +35,7 @@ pub fn lock_writes(file: &Path) -> WriteLock {
     WriteLock(connection)
 }
 
-/// Creates a database in a file as the svc with this schema version left it, without rows.
+/// Creates a database in a file with the schema of an older svc, without rows.
 ///
 /// # Panics
 ///

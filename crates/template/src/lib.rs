@@ -1,7 +1,7 @@
 //! Body templates: render any event as valid JSON.
 //!
 //! This crate owns the language (the part of minijinja that templates may use), its limits, and the
-//! escaping rule: the value of an expression inside a JSON string becomes part of that string; at
+//! escaping rule. The value of an expression inside a JSON string becomes part of that string. At
 //! any other position it becomes a JSON value. The crate never reads a store, the wall clock or the
 //! network, and never returns a body that is not JSON.
 

@@ -26,8 +26,8 @@ const FREE: &str = "lease_until = 0";
 /// Lanes whose lease has expired. `?2` is the current time.
 const EXPIRED: &str = "lease_until > 0 AND lease_until <= ?2";
 
-/// The condition for lanes of a kind that this server (`?1`) may claim: the lane of a method only if
-/// a space that declares it is linked to this server.
+/// The condition for lanes of a kind that this server (`?1`) may claim. The server may claim the
+/// lane of a method only if a space that declares the method is linked to this server.
 fn claim_condition(kind: DeliveryKind) -> &'static str {
     match kind {
         // Always true: PostgreSQL requires that every parameter is used.

@@ -1,9 +1,10 @@
 //! [`Presence`]: whether the database answers.
 //!
 //! If the database refuses connections, every request notices it. If the database does not react at
-//! all, the heartbeat (`heartbeat`) notices it and declares the database away: every wait for an
-//! answer ends, and no connection is opened until a heartbeat is answered again. A connection from
-//! before an outage is never used again: it may lead to a server that is no longer the primary.
+//! all, the heartbeat (`heartbeat`) notices it and declares the database away. Then every wait for
+//! an answer ends, and no connection is opened until a heartbeat is answered again. A connection
+//! from before an outage is never used again: it may lead to a server that is no longer the
+//! primary.
 
 use std::{
     future::pending,
