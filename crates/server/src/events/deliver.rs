@@ -51,7 +51,7 @@ pub struct Deliverers {
     pub server_event_bytes: u64,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
-    /// Reported reasons why sinks do not deliver.
+    /// The last reported reason why the deliveries of each sink are withheld.
     pub withheld: script::WithheldNotices,
     /// Threads that render templates.
     pub compute: FairPool,
@@ -245,9 +245,9 @@ impl Deliverers {
         Ok(self.webhook.send(request).await)
     }
 
-    /// Whether the exchange of an attempt is kept. It is kept if the sink's policy says so and its
-    /// owner's quota of event bytes is not used up. For a global sink, the limit is half of the
-    /// server's event bytes.
+    /// Whether the exchange of an attempt is kept. The sink's policy must have `keep_exchanges`,
+    /// and the owner's quota of event bytes must not be used up. For a global sink, the limit is
+    /// half of the server's event bytes.
     async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
         if !sink.policy.keep_exchanges {
             return false;

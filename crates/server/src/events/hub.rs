@@ -142,7 +142,8 @@ impl Hub {
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
-    /// Whether the hub records which events were streamed: not before the first look.
+    /// Whether the hub records which events were streamed. The first call of
+    /// [`list_unshown`](Self::list_unshown) starts this.
     pub fn has_shown(&self) -> bool {
         self.0.shown.lock().is_some()
     }

@@ -53,7 +53,7 @@ struct FailedProviders<P> {
     kept: usize,
 }
 
-/// `kept` counts as at least this number, because small maps are not worth a clean-up.
+/// The minimum of `kept` when the map is checked for a clean-up: a small map is not cleaned up.
 const KEPT_MIN: usize = 64;
 
 impl<P> FailedProviders<P> {
@@ -73,8 +73,9 @@ impl<P> FailedProviders<P> {
         }
     }
 
-    /// Each time the number of entries has doubled, this also removes the entries without a live
-    /// provider. Nothing else removes the entry of a method that ends after a failed delivery.
+    /// Inserts an entry. If the number of entries has doubled since the last clean-up, also removes
+    /// the entries without a live provider. Nothing else removes the entry of a method that ends
+    /// after a failed delivery.
     fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
         let failed = failed.iter().map(Arc::downgrade).collect();
         self.by_method.insert(key, (event, failed));

@@ -34,7 +34,7 @@ mod step;
 
 pub(super) use self::step::RefillError;
 
-/// Limit of the steps in progress. Each is for another owner.
+/// Limit of the steps in progress. Each step is for a different owner.
 const STEPS_MAX: usize = 8;
 /// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE_FACTOR: u32 = 4;
@@ -70,8 +70,8 @@ struct Refiller<D> {
 }
 
 impl<D: Deliver> Refiller<D> {
-    /// Waits for a wake-up, for the end of a step, or for the next scan. A scan follows no earlier
-    /// than `earliest`.
+    /// Waits for a wake-up, for the end of a step, or for the next scan. No scan begins before
+    /// `earliest`.
     async fn wait(&mut self, earliest: Instant) {
         let next_rest = self.resting.values().min().copied();
         let poll = Instant::now() + self.shared.policy.poll;
@@ -112,7 +112,7 @@ impl<D: Deliver> Refiller<D> {
             let shared = self.shared.clone();
             self.steps.spawn(async move {
                 let progress = match step::run(&shared, lane).await {
-                    // The lane is up to date, so it may check past events.
+                    // The lane is up to date, so its feed may continue.
                     Ok(false) => feed::run(&shared, lane).await,
                     done => done,
                 };
@@ -123,7 +123,7 @@ impl<D: Deliver> Refiller<D> {
         now + (now - began) * SCAN_PAUSE_FACTOR
     }
 
-    /// At most `count` lanes that have room, each of another owner.
+    /// At most `count` lanes that have room, each of a different owner.
     async fn find_lanes(&mut self, count: usize) -> Result<Vec<(OwnerKey, LaneId)>, StoreError> {
         let excluded: HashSet<OwnerKey> = self
             .working

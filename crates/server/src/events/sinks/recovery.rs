@@ -25,7 +25,7 @@ use crate::{
     identity::Caller,
 };
 
-/// How far a replay reaches back, unless the request says otherwise.
+/// How far a replay reaches back if the request has no `since`.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Events that one query reads.
 const REPLAY_STEP: u32 = 500;
@@ -77,8 +77,8 @@ impl SinksService {
         Ok(result)
     }
 
-    /// Queues past events that match the sink, oldest first: until the queue is full, or with a feed
-    /// all of them.
+    /// Queues past events that match the sink, oldest first. Stops when the queue is full; with a
+    /// feed, queues all of them.
     pub async fn replay(
         &self,
         caller: &Caller,
@@ -282,8 +282,8 @@ fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
     }
 }
 
-/// The selected deliveries that can be sent again: the selection for a feed, and the answer to the
-/// request.
+/// Finds the selected deliveries that can be sent again. Returns the selection for a feed, and the
+/// answer to the request.
 fn select_deliveries(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -106,7 +106,7 @@ const CLOSED_V6: [Ipv6Net; 3] = [
     v6([0x3fff, 0, 0], 20),
 ];
 
-// IPv6 addresses that contain an IPv4 address, which is checked instead.
+// IPv6 networks whose addresses contain an IPv4 address. The guard checks the IPv4 address.
 const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96);
 const COMPATIBLE: Ipv6Net = v6([0, 0, 0], 96);
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
