@@ -323,7 +323,8 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
     }
 }
 
-/// An endpoint of OAuth, which its standards describe, or of sources, whose senders decide its form.
+/// An endpoint of OAuth or of sources. It is not described here: standards define the endpoints of
+/// OAuth, and senders define the requests to sources.
 fn any_site<H: Handler<T, App>, T: 'static>(
     method: Method,
     path: &'static str,

@@ -20,7 +20,7 @@ use crate::{
 /// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
-/// The client on whose account a password is hashed.
+/// The client that is charged for the hashing of a password.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Payer {
     /// A client that is not authenticated yet.

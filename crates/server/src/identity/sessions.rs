@@ -103,7 +103,7 @@ impl Identity {
         permitted.map(|()| user)
     }
 
-    /// Counts an attempt at a second factor, as failed until
+    /// Counts an attempt at a second factor. The attempt counts as failed until
     /// [`forgive_login`](Self::forgive_login).
     pub async fn begin_second_factor(
         &self,
@@ -365,11 +365,11 @@ impl Identity {
     }
 }
 
-/// Whether a user who presented only the password may do no more than set up a second factor.
+/// Whether a user who presented only the password must set up a second factor first.
 fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, IdentityError> {
     let profile = users::find_profile(tx, user)?.ok_or_else(invalid_credentials)?;
     if profile.has_second_factor {
-        // Set up since the password was checked.
+        // The second factor was set up after the password was checked.
         return Err(IdentityError::conflict(
             "second_factor_added",
             "a second factor was set up meanwhile; log in again",

@@ -63,8 +63,8 @@ impl Identity {
         .await
     }
 
-    /// Creates the user `admin` with this password if the server has no users. Returns whether it
-    /// did.
+    /// Creates the user `admin` with this password if the server has no users. Returns whether the
+    /// user was created.
     pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
         if self.store.read(users::count).await? > 0 {
             return Ok(false);

@@ -158,8 +158,8 @@ impl Links {
         self.conclude(live, link, id, registered).await;
     }
 
-    /// Withdraws the methods that a registration displaced, or tells the agent that the registration
-    /// is refused.
+    /// Withdraws the methods that a registration displaced, or reports to the agent that the
+    /// registration is refused.
     pub(super) async fn conclude(
         &self,
         live: &Arc<LiveSpace>,

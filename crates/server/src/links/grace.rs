@@ -87,8 +87,8 @@ impl Links {
         });
     }
 
-    /// Removes the methods of the previous link unless the new one registers within the grace
-    /// period. A different agent may never register.
+    /// Removes the methods of the previous link unless the agent registers on the new link within
+    /// the grace period. The new link may be of another agent, which may never register.
     pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
         if self.registry.count_of(live.id) == 0 && !self.declares(live.id) {
             return;

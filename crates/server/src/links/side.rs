@@ -51,7 +51,7 @@ impl Links {
         let (live, _transition) = self.enter_locked(identity, space).await;
         let checked = self.check_side(hello, &caller, space).await;
         if let Err(refusal) = checked {
-            // A space that never had a link here was entered for this link only.
+            // A space that never had a link here was added to memory for this link only.
             if live.link_number() == 0 && refusal.code != RefusalCode::HomeHere {
                 self.forget(space);
             }

@@ -28,7 +28,7 @@ pub struct AcceptedClaim<'a> {
 }
 
 impl AcceptedClaim<'_> {
-    /// Parts of fixed length, except the last: no two claims have the same bytes.
+    /// All parts except the last have a fixed length, so no two claims have the same bytes.
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
         bytes.extend_from_slice(self.space.0.as_bytes());

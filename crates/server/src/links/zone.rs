@@ -12,7 +12,7 @@ use svc_store::{StoreError, spaces::SpaceRow};
 use super::{Links, side::side_goodbye};
 use crate::live::{Link, LiveSpace};
 
-/// How long the home link of an agent that has moved stays without a side link in its place.
+/// How long the home link of an agent that has moved its home stays if no side link replaces it.
 const MOVE_MAX: Duration = Duration::from_secs(10);
 
 /// Links per second that agents make to a server that joins.
@@ -124,10 +124,11 @@ impl Links {
         })
     }
 
-    /// Tells agents about a changed list of announced servers.
+    /// Sends a changed list of announced servers to the agents.
     pub fn announce(&self, servers: Vec<AnnouncedServer>) {
         let (homes, sides) = self.count();
-        // Held until every link was told: a link that is attached later reads the new list.
+        // Held until the list was sent on every link: a link that is attached later reads the new
+        // list.
         let mut announced = self.announced.write();
         if announced
             .as_ref()

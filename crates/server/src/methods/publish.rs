@@ -37,7 +37,7 @@ pub struct CheckedPublication {
     digest: RegistrationDigest,
 }
 
-/// SHA-256 of a registration as JSON. Every server of a version computes the same.
+/// SHA-256 of a registration as JSON. All servers of the same version compute the same digest.
 pub type RegistrationDigest = [u8; 32];
 
 #[derive(Debug, Error)]

@@ -43,7 +43,7 @@ impl LogRequests {
             match answer(handles, id).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
-                // The server that asked tries again when its caller does.
+                // The server that made the request repeats it when its caller tries again.
                 Err(error) => super::log_failure("cannot answer a request for a log", &error),
             }
         }

@@ -154,7 +154,7 @@ fn s5_permissions_scopes_and_agent_rules_agree_with_the_route_table() {
     assert!(text.contains("`manage_users`"), "{text}");
 }
 
-/// The document agrees with what serde accepts and writes.
+/// The schemas agree with the JSON that serde accepts and writes.
 #[test]
 fn schemas_agree_with_the_types_of_the_handlers() {
     let document = document();

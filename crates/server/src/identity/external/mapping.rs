@@ -23,7 +23,8 @@ use crate::identity::{
     power::Actor,
 };
 
-/// Brings the groups and roles of a user into line with the provider. Returns what changed.
+/// Gives a user the groups and roles that the provider's claims select, and takes away those that
+/// the claims no longer select. Returns the changes.
 pub(super) fn apply(
     tx: &mut Tx<'_>,
     account: &ExternalAccount,
@@ -133,8 +134,8 @@ fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, I
     Ok(change.into_detail())
 }
 
-/// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the provider
-/// would lock everybody out.
+/// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the
+/// provider would lock out all users.
 fn take_role(
     tx: &mut Tx<'_>,
     holder: Holder,
