@@ -124,7 +124,7 @@ struct LaneInDispatch {
 }
 
 impl Dispatch {
-    /// `state` is what [`dispatch::read`] returned for these owners.
+    /// `state` is the result of [`dispatch::read`] for these owners.
     pub(super) fn new(state: DispatchState, owners: impl IntoIterator<Item = UserId>) -> Self {
         let bytes = owners.into_iter().map(|owner| {
             let stored = state.bytes.get(&owner).copied();

@@ -68,7 +68,7 @@ pub enum EmitServiceError {
 pub struct StorageLimits {
     /// Limit of each user: `event_bytes`.
     pub quotas: Quotas,
-    /// Limit of the events that only global sinks still need.
+    /// Limit of the bytes of events that only global sinks still need.
     pub server_bytes: u64,
 }
 

@@ -96,10 +96,10 @@ pub enum AttemptResult {
     Failed(AttemptDetail),
     /// A retry cannot succeed, for example because the template does not render.
     Dead(AttemptDetail),
-    /// The receiver is not available now. No attempt is spent. The next try follows a wake-up or
-    /// [`LanePolicy::pause`].
+    /// The receiver is not available now. No attempt is spent. The next try comes after a wake-up
+    /// or after [`LanePolicy::pause`].
     Paused,
-    /// Delivery is not allowed, for this reason. No attempt is spent. The next try follows
+    /// Delivery is not allowed, for this reason. No attempt is spent. The next try comes after
     /// [`LanePolicy::withhold`].
     Withheld(String),
 }

@@ -105,8 +105,8 @@ impl<'a> From<&'a Parts> for Head<'a> {
     }
 }
 
-/// Repeats the access check of a request. The middleware adds it to the extensions of every request
-/// that it admits.
+/// Repeats the access check of a request. The middleware adds this value to the extensions of every
+/// request that it admits.
 #[derive(Clone)]
 pub struct Admission {
     gate: Gate,
@@ -374,7 +374,7 @@ fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiE
     ))
 }
 
-/// A session without the second factor that a role requires may only set one up.
+/// If a role requires a second factor and the session has none, the session may only set one up.
 fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
     let is_enrolling = matches!(caller.credential, Credential::Enrolment { .. });
     if !is_enrolling

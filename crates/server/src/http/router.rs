@@ -57,7 +57,8 @@ pub struct Route {
     pub path: &'static str,
     pub needs: Needs,
     pub agents: Agents,
-    /// Describes the inputs and answers of the handler; `None` for pages of the web interface.
+    /// Describes the inputs and answers of the handler. `None` for the routes of `page` and
+    /// `any_site`.
     pub describe: Option<fn(&mut Operation)>,
     handler: MethodRouter<App>,
 }

@@ -53,8 +53,8 @@ const HEADERS: [(HeaderName, &str); 8] = [
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",
     ),
-    // Browsers revalidate each time (mostly 304), so that a new version is used at once. Files with
-    // their version in the address are immutable.
+    // Browsers revalidate each time and mostly get 304, so that a new version is used at once.
+    // Files with their version in the address are immutable.
     (header::CACHE_CONTROL, "no-cache"),
     (header::VARY, "accept-encoding"),
 ];

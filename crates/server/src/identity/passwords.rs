@@ -75,8 +75,8 @@ impl Passwords {
         hashing.await.map_err(refusal)?
     }
 
-    /// Whether a password matches the stored hash. Without a hash the answer is `false`, after the
-    /// same time.
+    /// Whether a password matches the stored hash. Without a hash, the answer is `false` and takes
+    /// the same time.
     pub(super) async fn verify(
         &self,
         payer: Payer,

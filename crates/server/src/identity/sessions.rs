@@ -49,11 +49,11 @@ pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Sen
 pub enum Proof {
     /// The password alone.
     Password,
-    /// The one-click link of `svc up`, which only this machine gets.
+    /// The one-click link that `svc up` shows on this machine only.
     SignInLink(PresentedLink),
     /// The password and a second factor, or a passkey that checked its user.
     SecondFactor {
-        /// Its name in the audit log.
+        /// The name of the factor in the audit log.
         kind: &'static str,
         /// Uses up the pending login and the code.
         redeem: Redeem,
@@ -158,7 +158,7 @@ impl Identity {
             .await?)
     }
 
-    /// Opens a session of a user. The only place that decides whether a second factor is missing.
+    /// Opens a session of a user. Only this function decides whether a second factor is missing.
     pub async fn open_session(
         &self,
         user: users::UserRow,

@@ -50,7 +50,8 @@ impl Identity {
     pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, IdentityError> {
         let name = UserName::parse(&setup.username)?;
         let presented = hex(&hash_secret(&setup.setup_token));
-        // Checked before the password is hashed, so that strangers cannot cause that work.
+        // Checked before the password is hashed, so that only a client with the token can cause
+        // this work.
         let expected = self
             .store
             .read(|tx| meta::find(tx, SETUP_TOKEN_HASH))

@@ -153,7 +153,7 @@ mod tests {
         // A small surplus moves after a random time.
         assert_eq!(moves(3, &[0, 0]), (0, 1));
         assert_eq!(moves(2, &[1, 0]), (0, 1));
-        // Nothing would be gained.
+        // A move would not make the numbers more even.
         assert_eq!(moves(2, &[1, 1]), (0, 0));
         assert_eq!(moves(0, &[5]), (0, 0));
         assert_eq!(moves(5, &[]), (0, 0));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_homes_of_a_zone_become_even_and_stay_so() {
-        // Each step, every server decides by the numbers of the step before.
+        // In each step, every server decides with the numbers of the previous step.
         let mut homes = [40_u32, 41, 0];
         let mut moved_late = 0;
         for step in 0..300 {

@@ -68,7 +68,8 @@ impl Links {
     fn withdraw_subscriptions_later(self: &Arc<Self>, space: SpaceId) {
         let links = Arc::clone(self);
         self.tasks.spawn(async move {
-            // This wait belongs to this stop. A space that starts and stops again has another wait.
+            // Identifies this stop: if the space starts and stops again, that stop has a wait of
+            // its own.
             let stopped_at = links
                 .retry_outage(|| links.lifecycle.stopped_at(space))
                 .await;

@@ -1,7 +1,7 @@
 //! Side links: links of agents whose home link is at another server of the zone.
 //!
 //! A side link carries calls, and the registration that the home server has accepted. It must never
-//! change the state of the space, its health, its log, its subscriptions or the audit.
+//! change the state of the space, its health, its log, its subscriptions or the audit log.
 
 use std::{sync::Arc, time::Duration};
 

@@ -15,7 +15,7 @@ pub struct ZoneKeys {
     users: hmac::Key,
 }
 
-/// What a ticket covers. A registration with any other value needs another ticket.
+/// The values that a ticket covers. If one of them differs, the registration needs another ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct AcceptedClaim<'a> {
     pub space: SpaceId,

@@ -66,8 +66,8 @@ impl Links {
         Ok(())
     }
 
-    /// Whether the agent of a home link has just made another server its home: it will replace the
-    /// link by a side link.
+    /// Whether the agent of a home link has just made another server its home. The agent will then
+    /// replace the link by a side link.
     fn is_moving(&self, link: &Link, row: Option<&SpaceRow>, is_same_agent: bool) -> bool {
         let is_home = !link.is_side() && link.moves_home();
         let is_elsewhere = row.is_some_and(|row| {

@@ -10,7 +10,7 @@ use svc_core::{Timestamp, space::Health};
 
 /// Changes that a space may announce at once.
 const BURST: u32 = 10;
-/// After the burst, one per interval.
+/// After the burst, one change per interval.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The result of an agent's health check.

@@ -395,7 +395,7 @@ pub async fn attempt(
         Ok(answer) => answer,
         Err(_) => {
             pending.cancel();
-            // Boxed because it is rare.
+            // Boxed, so that this rare case does not enlarge the future of a call.
             match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
                 Ok(answer) => answer,
                 // No report from the agent: assume that the call was sent.

@@ -253,8 +253,8 @@ impl Registry {
         state.find_visible(viewer, owner, canonical).cloned()
     }
 
-    /// Places grow with time, also across restarts. So a place that an agent keeps from an earlier
-    /// registration is still in the order of registration.
+    /// Places grow with time, also across restarts. So the place that an agent keeps after a lost
+    /// link is still before all places that are given later.
     fn next_place(&self, now_micros: u64) -> u64 {
         let advance = |last: u64| Some(now_micros.max(last + 1));
         let previous = self

@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use super::ZoneHandles;
 use crate::live::SpaceLogs;
 
-/// Requests that wait; more are dropped, and their servers report that this one does not answer.
+/// Limit of the waiting requests. Further requests are dropped, and the servers that made them
+/// report that this server does not answer.
 const WAITING_MAX: usize = 1_000;
 
 /// Requests in the order of their arrival.

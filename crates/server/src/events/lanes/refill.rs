@@ -1,5 +1,5 @@
-//! The refiller: lets lanes that have fallen behind check the stored events again, in the order in
-//! which they were committed.
+//! The refiller: lets lanes that have fallen behind check the stored events, in the order in which
+//! the events were committed.
 //!
 //! With `overflow = "hold"`, a lane falls behind if an event does not fit into its queue, or if an
 //! event matches while the lane is inactive. A lane whose sink has a filter falls behind with every
@@ -41,7 +41,7 @@ const SCAN_PAUSE_FACTOR: u32 = 4;
 /// How long an owner waits after a step that failed or changed nothing.
 const REST: Duration = Duration::from_millis(250);
 
-/// Runs until the engine drops it.
+/// Runs until the engine drops this future.
 pub(super) async fn run<D: Deliver>(shared: Arc<EngineState<D>>) {
     let mut refiller = Refiller {
         shared,

@@ -21,7 +21,7 @@ const BATCH: u32 = 200;
 const KEYS_BATCH: u32 = 2_000;
 /// Key of the stored time when a server of the zone last began to remove rows.
 const BEGAN: &str = "retention_began";
-/// Events that a lane has not checked yet are kept this many times longer than other events.
+/// Events that a lane has not checked yet are kept this many times as long as other events.
 const HELD_FACTOR: u32 = 4;
 /// Limit of the idempotency keys kept for one user.
 const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");
@@ -141,7 +141,7 @@ async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError
     Ok(pruned)
 }
 
-/// Begins a run, unless a server of the zone began one in the last `every`.
+/// Begins a run, unless a server of the zone has begun one within the time `every`.
 async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
     let beginning = store.write(move |tx| {
         let now = tx.now()?;

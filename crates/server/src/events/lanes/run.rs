@@ -91,7 +91,7 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     unrecorded: usize,
     /// After a crash: how many deliveries must still be sent and recorded one by one.
     one_by_one: usize,
-    /// Nothing further is sent.
+    /// If set, no further delivery is sent.
     is_draining: bool,
     /// The hub's count of changed sinks when `ready` was read.
     changes: u64,

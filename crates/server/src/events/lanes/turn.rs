@@ -82,7 +82,7 @@ pub(super) struct RunState {
 }
 
 impl RunState {
-    /// A lane of which nothing is read yet.
+    /// The state of a lane from which nothing was read yet.
     pub(super) fn new(held: LaneLease) -> Self {
         Self {
             held,

@@ -102,8 +102,8 @@ impl SinksService {
         });
         let (lane, row) = found.await??;
         if row.policy.filter.is_some() {
-            // Takes as long as a backtest, because the filter is evaluated for the whole history.
-            // So the same limit applies.
+            // With a filter, a replay takes as long as a backtest, because the filter is evaluated
+            // for the whole history. So the same limit applies.
             self.tests
                 .take(caller.user.id, Instant::now())
                 .map_err(SinkError::TooManyTests)?;

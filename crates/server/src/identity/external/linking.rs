@@ -30,7 +30,7 @@ use crate::identity::{
 const IDENTITIES_MAX: usize = 10;
 
 impl Identity {
-    /// Links an account with the caller. `session` is the session in which the linking began. It must
+    /// Links an account to the caller. `session` is the session in which the linking began. It must
     /// be the caller's session.
     pub async fn link_external(
         &self,
@@ -84,7 +84,8 @@ impl Identity {
         .await
     }
 
-    /// Checks the password of a caller who links an account. A wrong one counts as a failed login.
+    /// Checks the password of a caller who links an account. A wrong password counts as a failed
+    /// login.
     pub async fn confirm_password(
         &self,
         caller: &Caller,
@@ -109,7 +110,7 @@ impl Identity {
         ))
     }
 
-    /// The accounts of the caller or, for administrators of users, of anyone.
+    /// The accounts of the caller or, for administrators of users, of any user.
     pub async fn list_identities(
         &self,
         caller: &Caller,

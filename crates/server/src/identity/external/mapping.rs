@@ -74,7 +74,7 @@ fn sync_groups(
 ) -> Result<(), IdentityError> {
     let mut wanted: Vec<GroupId> = Vec::new();
     for name in meant.iter().filter_map(|mapping| mapping.group.as_ref()) {
-        // A group that was deleted since is left out.
+        // A group that no longer exists is left out.
         if let Some(group) = groups::find_by_name(tx, name)? {
             if !groups::is_member(tx, group.id, holder.1)? {
                 change.added.push(format!("group {}", group.name));

@@ -20,9 +20,9 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// Concurrent look-ups, if not configured.
+/// The number of concurrent look-ups, if none is configured.
 pub const LOOKUPS_DEFAULT: usize = 32;
-/// One owner may use the number of threads divided by this number, but at least one thread.
+/// One owner may use one eighth of the threads, but at least one thread.
 const OWNER_SHARE: usize = 8;
 /// Number of entries at which the entries of finished look-ups are removed.
 const KEPT_MAX: usize = 256;
