@@ -1,7 +1,7 @@
 //! Retention: removes old events, finished deliveries and idempotency keys, in small steps with
 //! pauses, so that other writers do not wait. Events that wait for delivery are never removed.
 //! Events that a lane has not checked yet are kept longer, and their removal is audited. In a zone,
-//! one server at a time runs the retention.
+//! a server begins a run only if no other server has begun one shortly before.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::events::audit::audit_lost;
 
 /// Rows that one statement removes.
 const BATCH: u32 = 200;
-/// Idempotency keys that one statement removes; they are small.
+/// Idempotency keys of one user that one statement removes; they are small.
 const KEYS_BATCH: u32 = 2_000;
 /// Key of the stored time when a server of the zone last began to remove rows.
 const BEGAN: &str = "retention_began";

@@ -114,7 +114,7 @@ pub(super) struct LaneProgress {
     pub(super) held: LaneLease,
     pub(super) now: Timestamp,
     pub(super) next: LaneNext,
-    /// Whether the server crashed while the delivery at the head was in flight.
+    /// Whether a server crashed while the delivery at the head was in flight.
     pub(super) is_after_crash: bool,
     pub(super) dead: Vec<DeadDelivery>,
     /// Events about the sink that this transaction created.

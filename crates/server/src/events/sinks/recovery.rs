@@ -271,7 +271,7 @@ fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
             invalid("`deliveries` is empty; name at least one delivery".to_owned())
         }
         (Some(numbers), None) if numbers.len() > RESEND_MAX => invalid(format!(
-            "`deliveries` has {} numbers; at most {RESEND_MAX} are allowed, `dead_since` selects more",
+            "`deliveries` has {} numbers; at most {RESEND_MAX} are allowed; use `dead_since` to select more",
             numbers.len()
         )),
         (Some(numbers), None) => Ok(DeliverySelection::Numbers(numbers.clone())),
