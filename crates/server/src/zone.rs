@@ -1,8 +1,8 @@
 //! The zone: the servers that share a database.
 //!
 //! Each server records heartbeats, follows changes that other servers made to records it holds in
-//! memory, and stops the spaces of dead servers. Registrations stay with the server that has the
-//! link. Servers never contact each other: they share only the database.
+//! memory, and stops the spaces of dead servers. Each server holds the registrations of the agents
+//! that are linked to it. Servers never contact each other: they share only the database.
 
 mod announce;
 mod catch_up;
