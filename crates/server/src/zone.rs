@@ -272,7 +272,7 @@ impl Zone {
     fn stop_superseded(&self, handles: &ZoneHandles, url: &str) {
         if !handles.shutdown.is_cancelled() {
             error!(
-                "another server, {url}, has started with the id of this server, {}; this server stops. If its data folder was copied, remove `{}` from one of the two folders and start that server again",
+                "another server, {url}, has started with the id of this server, {}; this server stops. If the data folder of this server was copied, remove `{}` from one of the two folders and start that server again",
                 self.id,
                 identity::FILE
             );

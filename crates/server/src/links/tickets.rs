@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_users_have_the_same_key_at_every_server_and_another_for_each_space() {
+    fn the_numbers_of_users_have_one_key_per_space_which_all_servers_share() {
         let [one, two] = [1, 2].map(|n| SpaceId(Uuid::from_u128(n)));
         assert_eq!(keys("1").users_of(one), keys("1").users_of(one));
         assert_ne!(keys("1").users_of(one), keys("1").users_of(two));

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_and_then_one_per_interval() {
+    fn after_a_burst_one_change_passes_per_interval() {
         let (mut pace, start) = (HealthPace::default(), Instant::now() + 100 * INTERVAL);
         for n in 0..BURST {
             assert_eq!(pace.take(start), Ok(()), "{n}");

@@ -23,7 +23,7 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
 }
 
 #[test]
-fn every_route_has_a_summary_and_every_summary_a_route() {
+fn every_route_has_a_summary_and_every_summary_has_a_route() {
     let routes: Vec<_> = routes()
         .into_iter()
         .filter(|route| route.describe.is_some())

@@ -39,7 +39,7 @@ pub(super) fn apply(
     let ClaimValues::Known(values) = values else {
         tracing::warn!(
             provider = %provider.name,
-            "the provider sent no complete groups claim; groups stay, roles beyond `user` are taken away"
+            "the provider sent no complete groups claim: the groups of the user stay, and roles with more permissions than `user` are taken away"
         );
         return withdraw_powerful(tx, holder);
     };

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn concurrent_look_ups_are_shared_and_addresses_need_none() {
+    async fn concurrent_look_ups_are_shared_and_addresses_need_no_look_up() {
         let (release, lookup_count, resolve_fn) = slow_resolver();
         let lookups = Lookups::with(8, resolve_fn);
         let look_up = || lookups.resolve(owner(1), "slow.example.org", 80);
