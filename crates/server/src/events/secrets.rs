@@ -155,7 +155,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// A new webhook secret in the form that its owner sees once.
+/// A new webhook secret, as the text that its owner sees once.
 pub fn new_webhook_secret() -> String {
     let bytes = random::<NEW_WEBHOOK_SECRET_BYTES>()
         .expect("the system provided random bytes when the key was loaded");

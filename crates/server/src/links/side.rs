@@ -72,7 +72,7 @@ impl Links {
             Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
             // The agent has made another server its home. Calls in flight on the home link finish.
             Some(old) if !old.is_side() => self.retire(old),
-            // The agent has given up the old link.
+            // The agent does not use the old link any more.
             Some(old) => old.closing().end(Goodbye::Reconnect),
             None => {}
         }

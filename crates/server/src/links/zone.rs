@@ -76,7 +76,7 @@ impl Links {
         is_home && is_same_agent && is_elsewhere
     }
 
-    /// Ends a home link that no side link replaces in time: the agent may have given up its link to
+    /// Ends a home link that no side link replaces in time: the agent may have closed its link to
     /// the other server.
     fn expect_move(self: &Arc<Self>, live: &Arc<LiveSpace>, link: Arc<Link>) {
         let (links, live) = (Arc::clone(self), Arc::clone(live));
@@ -102,7 +102,7 @@ impl Links {
         }
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
         is_elsewhere.then_some(match is_same_agent {
-            // The agent is linked to this server. It had given up its link to the other server, but
+            // The agent is linked to this server. It had closed its link to the other server, but
             // the other server recorded that link later.
             true => Goodbye::Reconnect,
             false => Goodbye::Replaced,

@@ -202,8 +202,8 @@ impl Publisher {
         Ok(displaced)
     }
 
-    /// Warns about each name in `event_sinks` for which there is no json-rpc sink, neither of the
-    /// owner nor global. This is not an error: a registration may name a sink before the sink
+    /// Warns about each name in `event_sinks` for which the owner has no json-rpc sink and no
+    /// global one exists. This is not an error: a registration may name a sink before the sink
     /// exists.
     async fn unknown_sinks(
         &self,
