@@ -312,7 +312,7 @@ macro_rules! verbs {
     )*};
 }
 
-/// A page or a file of the web interface.
+/// A route that browsers open: a page or a file of the web interface, or a step of a sign-in.
 fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route {
     Route {
         method: Method::GET,
