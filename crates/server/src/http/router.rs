@@ -312,7 +312,8 @@ macro_rules! verbs {
     )*};
 }
 
-/// A route that browsers open: a page or a file of the web interface, or a step of a sign-in.
+/// A route that browsers open: a page or a file of the web interface, or a step of a sign-in or of
+/// the consent for an app.
 fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route {
     Route {
         method: Method::GET,
@@ -324,8 +325,8 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
     }
 }
 
-/// An endpoint of OAuth or of sources. It is not described here: standards define the endpoints of
-/// OAuth, and senders define the requests to sources.
+/// An endpoint of OAuth, of OpenID Connect or of sources. It is not described here: standards define
+/// the endpoints of OAuth and OpenID Connect, and senders define the requests to sources.
 fn any_site<H: Handler<T, App>, T: 'static>(
     method: Method,
     path: &'static str,
