@@ -1,8 +1,8 @@
 //! The zone: the servers that share a database.
 //!
 //! Each server records heartbeats, follows changes that other servers made to records it holds in
-//! memory, and stops the spaces of dead servers. Registrations stay with the server that has the
-//! link. Servers never contact each other: they share only the database.
+//! memory, and stops the spaces of dead servers. Each server holds the registrations of the agents
+//! that are linked to it. Servers never contact each other: they share only the database.
 
 mod announce;
 mod catch_up;
@@ -89,7 +89,7 @@ pub struct ZoneHandles {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Heartbeat {
-    /// The first one after the start of the server.
+    /// The first heartbeat after the start of the server.
     First,
     Regular,
     /// The server is about to stop.
@@ -221,8 +221,8 @@ impl Zone {
         );
     }
 
-    /// Records heartbeats. The last one, when the server stops, marks it as draining, so that agents
-    /// and callers choose another server.
+    /// Records heartbeats. The last heartbeat, when the server stops, marks the server as draining,
+    /// so that agents and callers choose another server.
     async fn send_heartbeats(&self, handles: &ZoneHandles) {
         let (mut steady_since, mut last) = (Instant::now(), Timestamp::default());
         let mut is_first = true;
@@ -272,7 +272,7 @@ impl Zone {
     fn stop_superseded(&self, handles: &ZoneHandles, url: &str) {
         if !handles.shutdown.is_cancelled() {
             error!(
-                "another server, {url}, has started with the id of this server, {}; this server stops. If its data folder was copied, remove `{}` from one of the two folders and start that server again",
+                "another server, {url}, has started with the id of this server, {}; this server stops. If the data folder of this server was copied, remove `{}` from one of the two folders and start that server again",
                 self.id,
                 identity::FILE
             );
@@ -280,9 +280,10 @@ impl Zone {
         }
     }
 
-    /// Stops the spaces of dead servers and removes old changes. `steady` is the time for which this
-    /// server has reached the database without a gap. Before it exceeds the grace period, a missing
-    /// heartbeat may only mean that the other server could not reach the database.
+    /// Stops the spaces of dead servers and removes old changes. `steady` is the time for which
+    /// this server has reached the database without a gap. While it is shorter than the grace
+    /// period, a missing heartbeat may only mean that the other server could not reach the
+    /// database.
     async fn clean_up(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
         let grace = handles.links.policy.grace.max(DEAD_AFTER);
         if steady > grace {

@@ -67,8 +67,8 @@ fn options_of(row: &SinkRow) -> Option<&WebhookOptions> {
     }
 }
 
-/// Differs from the associated data of the sink's other secrets, so that one encrypted secret
-/// cannot replace another.
+/// The associated data. It differs from the associated data of the sink's other secrets, so that
+/// one encrypted secret cannot replace another.
 fn associated_data(id: SinkId) -> Vec<u8> {
     [id.0.as_bytes(), &b" client key"[..]].concat()
 }

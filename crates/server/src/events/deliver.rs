@@ -45,13 +45,13 @@ pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
-    /// The limits of stored exchanges: the quota of the owner or, for global sinks, half of
-    /// `server_event_bytes`.
+    /// Limits the stored exchanges of users' sinks. Half of `server_event_bytes` limits those of
+    /// global sinks.
     pub quotas: Quotas,
     pub server_event_bytes: u64,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
-    /// Reported reasons why sinks do not deliver.
+    /// The last reported reason why the deliveries of each sink are withheld.
     pub withheld: script::WithheldNotices,
     /// Threads that render templates.
     pub compute: FairPool,
@@ -132,7 +132,7 @@ pub enum RenderError {
 pub enum RenderPurpose {
     /// A delivery of this user. It waits as long as necessary: the engine limits deliveries.
     Delivery(UserId),
-    /// A request of this user. It is refused if the user has too many in progress.
+    /// A request of this user. It is refused if the user has too many computations in progress.
     Request(UserId),
 }
 
@@ -194,7 +194,7 @@ impl Deliverers {
                 attempt.into()
             }
             SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
-            // A json-rpc sink has no lane, so this is never reached from a queue.
+            // A json-rpc sink has no lane, so no queued delivery comes here.
             SinkConfig::JsonRpc { .. } => AttemptResult::Dead(AttemptDetail::error(
                 "a json-rpc sink formats events and receives none",
             )),
@@ -245,9 +245,9 @@ impl Deliverers {
         Ok(self.webhook.send(request).await)
     }
 
-    /// Whether the exchange of an attempt is kept. It is kept if the sink's policy says so and its
-    /// owner's quota of event bytes is not used up. For a global sink, the limit is half of the
-    /// server's event bytes.
+    /// Whether the exchange of an attempt is kept. The sink's policy must have `keep_exchanges`,
+    /// and the owner's quota of event bytes must not be used up. For a global sink, the limit is
+    /// half of the server's event bytes.
     async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
         if !sink.policy.keep_exchanges {
             return false;
@@ -297,7 +297,7 @@ impl Deliverers {
     }
 
     /// Renders the body for an event; without a template, the default body. A template is a user's
-    /// program and may run for a while (its limits are in [`template`]), so it runs on `compute`.
+    /// program and may run for a while, so it runs on `compute`. Its limits are in [`template`].
     pub async fn render(
         &self,
         source: Option<&str>,
@@ -365,7 +365,7 @@ struct TemplateContext {
 }
 
 impl TemplateContext {
-    /// For an event without a space.
+    /// The context of an event without a space.
     fn without_space(event: &Event) -> Self {
         Self {
             space: sample::space_of(event),

@@ -112,7 +112,7 @@ pub(super) struct Dispatch {
     /// Lanes by their owner's id or `global`.
     lanes: HashMap<String, Vec<LaneInDispatch>>,
     newest: u64,
-    /// Bytes of the stored events of each owner whose lanes are read.
+    /// Bytes of the stored events of each owner whose lanes were read.
     bytes: HashMap<UserId, u64>,
     /// The part of these bytes that new events added.
     added: BTreeMap<UserId, u64>,
@@ -124,7 +124,7 @@ struct LaneInDispatch {
 }
 
 impl Dispatch {
-    /// `state` is what [`dispatch::read`] returned for these owners.
+    /// `state` is the result of [`dispatch::read`] for these owners.
     pub(super) fn new(state: DispatchState, owners: impl IntoIterator<Item = UserId>) -> Self {
         let bytes = owners.into_iter().map(|owner| {
             let stored = state.bytes.get(&owner).copied();
@@ -267,8 +267,8 @@ impl LaneInDispatch {
     }
 }
 
-/// Counts and reports an event that does not fit into the queue of a lane. Returns the events that
-/// this creates about the lane's sink.
+/// Counts and reports an event that does not fit into the queue of a lane. Returns the events about
+/// the lane's sink that were created.
 pub(super) fn drop_event(
     tx: &mut Tx<'_>,
     lane: LaneId,

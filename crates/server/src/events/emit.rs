@@ -68,28 +68,29 @@ pub enum EmitServiceError {
 pub struct StorageLimits {
     /// Limit of each user: `event_bytes`.
     pub quotas: Quotas,
-    /// Limit of the events that only global sinks still need.
+    /// Limit of the bytes of events that only global sinks still need.
     pub server_bytes: u64,
 }
 
-/// The number of lanes that an event may have at the cost of one emit. The rate limit counts costs.
+/// Lanes of an event that are included in the cost of one emit. The rate limit counts costs.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
 /// Drops that are included in the cost of one emit. Each further drop writes an audit entry and
 /// costs as much as one emit.
 const DROPS_FREE: usize = 4;
-/// For this time after an emit was refused because of `event_bytes`, emits do not search for
-/// removable events.
+/// After an emit of a user was refused because of `event_bytes`, the user's emits do not search for
+/// removable events for this time.
 const SEARCH_PAUSE: Duration = Duration::from_secs(1);
 /// When this many refusals are remembered, the expired ones are removed.
 const REFUSALS_MAX: usize = 1_000;
 
 /// How long an emit waits for its commit in a zone. A commit that takes longer usually waits for a
-/// standby that is down. Longer than a frozen server can hold the zone's lock.
+/// standby that is down. The limit is longer than the time for which a frozen server can hold the
+/// zone's lock.
 const COMMIT_WAIT_MAX: Duration = Duration::from_secs(7);
 
-/// The permissions of which a user needs one to emit.
+/// A user needs one of these permissions to emit.
 pub const EMIT_NEEDS: &[Permission] = &[Permission::UseSpaces, Permission::ManageSpaces];
 
 /// An event that the service makes for a user: from a source or a schedule.
@@ -241,7 +242,7 @@ impl Emitter {
         run: Option<ScheduledRun>,
     ) -> Result<Emission, EmitServiceError> {
         if self.overdue.load(Ordering::Relaxed) > 0 {
-            // This emit would wait behind others that do not finish.
+            // This emit would wait behind other emits that do not finish.
             return Err(overdue_error().into());
         }
         self.limit
@@ -289,8 +290,8 @@ impl Emitter {
         self.wait_for(task).await
     }
 
-    /// Waits for an emit. In a zone it gives up after [`COMMIT_WAIT_MAX`]: the emit goes on, and its
-    /// outcome is unknown.
+    /// Waits for an emit. In a zone, stops waiting after [`COMMIT_WAIT_MAX`]. The emit then
+    /// continues, and its outcome is unknown.
     async fn wait_for(
         &self,
         mut task: JoinHandle<Result<Emission, EmitServiceError>>,
@@ -311,7 +312,7 @@ impl Emitter {
     }
 
     /// Whether this emit may search for removable events. False shortly after a search that found
-    /// too few, because the search is the most expensive part of an emit.
+    /// too few of them, because the search is the most expensive part of an emit.
     fn may_search(&self, user: UserId) -> bool {
         let mut refused_at = self.refused_at.lock();
         if refused_at.len() >= REFUSALS_MAX {

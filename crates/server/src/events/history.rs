@@ -232,7 +232,8 @@ fn reach(caller: &Caller, event: &Event) -> Reach {
 }
 
 /// Whether a caller may read attempts of a receiver. Attempts of a global sink show the output of a
-/// script that ran as the user who created the sink, so they require that user's power.
+/// script that ran as the user who created the sink, so reading them requires the power of that
+/// user.
 fn may_read_attempts(
     tx: &mut Tx<'_>,
     caller: &Caller,

@@ -58,9 +58,9 @@ struct HubState {
     /// The feeds of open streams, by owner of the events. The feed of `None` has the events of all
     /// owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
-    /// Ids of events that were streamed or are older than the streams, and when each id was
-    /// recorded. Used to skip duplicates while the zone reads the events of all servers, including
-    /// this one; `None` at other times.
+    /// Ids of events that were streamed or are older than the streams, each with the time when it
+    /// was recorded. While streams are open, the task of the zone that reads the events of all
+    /// servers, including this one, skips these ids. `None` at other times.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
     /// Counts changes of sinks by this server.
@@ -142,7 +142,8 @@ impl Hub {
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
-    /// Whether the hub records which events were streamed: not before the first look.
+    /// Whether the hub records which events were streamed. It begins to do so with the first call
+    /// of [`list_unshown`](Self::list_unshown).
     pub fn has_shown(&self) -> bool {
         self.0.shown.lock().is_some()
     }

@@ -53,8 +53,8 @@ pub struct Job {
     pub destination: Destination,
     /// The attempt is not made before this time. Used only for sinks that are ordered by a key.
     pub retry_at: Timestamp,
-    /// Deliveries with the same key are made one after the other. The same for all deliveries of a
-    /// sink that is not ordered by a key.
+    /// Deliveries with the same key are made one after the other. If a sink is not ordered by a
+    /// key, all its deliveries have the same key.
     pub key: String,
 }
 
@@ -72,7 +72,7 @@ pub enum Destination {
 }
 
 /// How many deliveries of a lane may be sent without a recorded result, including those in flight.
-/// More than one only for webhooks: a receiver can recognise a repeated event by its id, but a
+/// Only webhooks may have more than one: a receiver can recognise a repeated event by its id, but a
 /// script or a method would repeat its effects.
 fn window_of(sink: Option<&SinkRow>) -> usize {
     match sink {
@@ -94,12 +94,12 @@ fn in_flight_max(sink: Option<&SinkRow>) -> usize {
 pub enum AttemptResult {
     Delivered(AttemptDetail),
     Failed(AttemptDetail),
-    /// A retry cannot succeed: the template does not render.
+    /// A retry cannot succeed, for example because the template does not render.
     Dead(AttemptDetail),
-    /// The receiver is not available now. No attempt is spent. The next try follows a wake-up or
-    /// [`LanePolicy::pause`].
+    /// The receiver is not available now. No attempt is spent. The next try comes after a wake-up
+    /// or after [`LanePolicy::pause`].
     Paused,
-    /// Delivery is not allowed, for this reason. No attempt is spent. The next try follows
+    /// Delivery is not allowed, for this reason. No attempt is spent. The next try comes after
     /// [`LanePolicy::withhold`].
     Withheld(String),
 }

@@ -76,8 +76,8 @@ pub fn mask(headers: &mut Headers) {
         .for_each(|value| MASK.clone_into(value));
 }
 
-/// Differs from the associated data of the sink's other secrets, so that one encrypted secret
-/// cannot replace another.
+/// The associated data. It differs from the associated data of the sink's other secrets, so that
+/// one encrypted secret cannot replace another.
 fn associated_data(id: SinkId) -> Vec<u8> {
     [id.0.as_bytes(), &b" headers"[..]].concat()
 }

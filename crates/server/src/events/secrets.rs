@@ -76,8 +76,8 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// Uses the key in `from_env` (`SVC_SECRET_KEY`, which the servers of a zone share), otherwise
-    /// the key file of the data folder, which is created at the first start.
+    /// Uses the key in `from_env` (`SVC_SECRET_KEY`, which the servers of a zone share). Without
+    /// it, uses the key file of the data folder, and creates the file at the first start.
     pub fn load_or_create(data_dir: &Path, from_env: Option<String>) -> Result<Self, SecretError> {
         // Always generated, so that a system without random bytes fails here, at the start.
         let new_key = random::<KEY_BYTES>().map_err(SecretError::Random)?;
@@ -108,8 +108,9 @@ impl SecretKey {
         key
     }
 
-    /// Encrypts a secret for one record. `aad` identifies the record (a sink's secret: the bytes of
-    /// its id), so that a secret copied into another record cannot be decrypted there.
+    /// Encrypts a secret for one record. `aad` identifies the record, so that a secret copied into
+    /// another record cannot be decrypted there. For the secret of a sink, `aad` begins with the
+    /// bytes of the sink's id.
     pub fn encrypt(&self, secret: &[u8], aad: &[u8]) -> Vec<u8> {
         let nonce = random::<NONCE_LEN>()
             .expect("the system provided random bytes when the key was loaded");
@@ -154,7 +155,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// A new webhook secret in the form that its owner sees once.
+/// A new webhook secret, as the text that its owner sees once.
 pub fn new_webhook_secret() -> String {
     let bytes = random::<NEW_WEBHOOK_SECRET_BYTES>()
         .expect("the system provided random bytes when the key was loaded");

@@ -280,8 +280,9 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
     }
 }
 
-/// Limits sinks, because every event of the owner is compared with each sink and written for each
-/// match. Global sinks are counted together, against the server's default quota.
+/// Limits the number of sinks, because every event of the owner is compared with each sink, and one
+/// delivery is written for each match. Global sinks are counted together, against the server's
+/// default quota.
 fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
     let has = sinks::count(tx, &row.owner_key)?;
     match row.owner_key == GLOBAL {

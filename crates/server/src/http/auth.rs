@@ -4,8 +4,9 @@
 //! too.
 //!
 //! The checks, in this order: the credential; for a session cookie, that one of our own pages sent
-//! the request; the token's scopes (spec 5.5); whether the user must set up a second factor
-//! first; whether the route is open to agent tokens and scripts; the user's permissions. No caller can reach a route that is not in the table.
+//! the request; the token's scopes (spec 5.5); whether the user must set up a second factor first;
+//! whether the route is open to agent tokens and scripts; the user's permissions. No caller can
+//! reach a route that is not in the table.
 //!
 //! A request is checked up to three times: before the handler runs; after the body was read, if
 //! the server had to wait for the body ([`Admission`]); and, on routes that return data, before
@@ -104,8 +105,8 @@ impl<'a> From<&'a Parts> for Head<'a> {
     }
 }
 
-/// Repeats the access check of a request. The middleware adds it to the extensions of every request
-/// that it admits.
+/// Repeats the access check of a request. The middleware adds this value to the extensions of every
+/// request that it admits.
 #[derive(Clone)]
 pub struct Admission {
     gate: Gate,
@@ -113,8 +114,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Checks the request again after a wait and returns the caller as they are now. Rejects
-    /// requests that did not pass the middleware.
+    /// Checks the request again after a wait and returns the caller with their current permissions.
+    /// Rejects requests that did not pass the middleware.
     pub fn repeat(parts: &Parts) -> Result<Option<Caller>, ApiError> {
         let admission = parts.extensions.get::<Self>();
         let Self { gate, rule } = admission.ok_or_else(ApiError::no_credential)?;
@@ -265,7 +266,7 @@ fn is_cancellable(request: &Request) -> bool {
 }
 
 /// Routes that return data and change nothing: a caller who was revoked before the answer was ready
-/// does not get the answer. Changes are always answered: a change may revoke its own credential.
+/// does not get the answer. Changes are always answered: a request may revoke its own credential.
 fn returns_data(request: &Request) -> bool {
     const POSTS: [&str; 3] = [
         "/api/scripts/{id}/run",
@@ -293,7 +294,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     let caller = match identify(gate, head) {
         Ok(caller) => caller,
         Err(_) if is_open => None,
-        // The refusal on the link tells the agent to retry.
+        // The link is opened and then refused with a reason, so that the agent retries.
         Err(AccessDenied::UserInactive)
             if matches!(needs, Some(Needs::Agent)) && presents_agent_token(gate, head) =>
         {
@@ -340,16 +341,17 @@ fn admit(
     check_enrolment(&caller, needs)?;
     check_agent(&caller, needs, agents, path)?;
     let caller = caller.with_needs(permissions_of(needs));
-    // The agent of a stopped space may open its link: the refusal on the link tells the agent to
-    // wait.
+    // The agent of a stopped space may open its link. The link is then refused with a reason, so
+    // that the agent waits.
     if !matches!(needs, Some(Needs::Agent)) {
-        // No challenge: a client that asked the user again would not get the permission either.
+        // No challenge: a new token of the same user would lack the permission too.
         caller.check_admission()?;
     }
     Ok(caller)
 }
 
-/// MCP clients read this header to learn how they get a token, or a token with another scope.
+/// Adds `WWW-Authenticate` to a refusal of `/mcp`. MCP clients read from this header how to get a
+/// token, or a token with another scope.
 fn challenge(gate: &Gate, head: Head<'_>, refusal: ApiError, error: Option<&str>) -> ApiError {
     if head.uri.path() != MCP_PATH {
         return refusal;
@@ -372,7 +374,7 @@ fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiE
     ))
 }
 
-/// A session without the second factor that a role requires may only set one up.
+/// If a role requires a second factor and the session has none, the session may only set one up.
 fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
     let is_enrolling = matches!(caller.credential, Credential::Enrolment { .. });
     if !is_enrolling

@@ -1,10 +1,10 @@
 //! The table of open connections: counts them per client address and closes some when the server
 //! is full.
 //!
-//! A connection without a valid credential must never keep others out. A full server closes
+//! A connection without a valid credential must never keep other clients out. A full server closes
 //! connections in this order: those without a complete request head, those that never presented a
-//! valid credential, idle ones. It never closes an agent's link, or a connection on which an
-//! authenticated caller has a request in progress.
+//! valid credential, those that are idle. It never closes an agent's link, or a connection on which
+//! an authenticated caller has a request in progress.
 
 mod evict;
 mod slot;
@@ -131,7 +131,7 @@ impl Connections {
         address.is_loopback() || proxies.iter().any(|net| net.contains(&address))
     }
 
-    /// Closes the most dispensable connection; false if none may be closed.
+    /// Closes one connection, in the order that the module describes; false if none may be closed.
     pub fn close_one(&self) -> bool {
         let now = self.0.millis();
         self.0.now.store(now, Ordering::Relaxed);

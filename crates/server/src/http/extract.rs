@@ -395,7 +395,7 @@ where
     {
         return Ok(CompleteBody::immediate(data.clone()));
     }
-    // Boxed, because the future of every call would otherwise have the size of this one.
+    // Boxed, because otherwise the future of every call would be larger by the size of this future.
     let reading = Box::pin(tokio::time::timeout(
         time_max,
         read_pieces(body, first, max, reservation),

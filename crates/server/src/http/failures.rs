@@ -22,7 +22,7 @@ failures! {
     INVALID_QUERY = 400 "invalid_query", "A query parameter has no valid value";
     INVALID_PAGE = 400 "invalid_page", "`limit` or `cursor` is not valid";
     QUERY_TOO_LONG = 400 "query_too_long", "The query has more than 8 KiB";
-    INVALID_HOST = 400 "invalid_host", "The request names no host or several";
+    INVALID_HOST = 400 "invalid_host", "The request names no host, or more than one";
     UNAUTHORIZED = 401 "unauthorized", "No valid credential";
     FOREIGN_HOST = 403 "foreign_host", "The `Host` is not a name of this server";
     LOOPBACK_ONLY = 403 "loopback_only", "The request must come from the machine of the server";
@@ -51,7 +51,7 @@ failures! {
     NAME_TAKEN = 409 "name_taken", "Another record has this name";
     ALREADY_EXISTS = 409 "already_exists", "Another server created a record of this name at the same time";
     CONFLICT = 409 "conflict", "The state of the record does not allow this";
-    QUOTA_EXCEEDED = 409 "quota_exceeded", "The user has as many as the quota allows; see `limit` and `setting`";
+    QUOTA_EXCEEDED = 409 "quota_exceeded", "The user's quota is used up; see `limit` and `setting`";
     TOO_MANY_STREAMS = 429 "quota_exceeded", "The user has too many open streams; see `limit` and `setting`";
     EXCEEDS_OWN_POWER = 403 "exceeds_own_power", "The caller lacks a permission of the user concerned";
 
@@ -69,7 +69,7 @@ failures! {
     SECOND_FACTOR_REQUIRED = 403 "second_factor_required", "A role of the user requires a second factor, which must be set up first";
     SECOND_FACTOR_ADDED = 409 "second_factor_added", "A second factor was set up during the login";
     LOGIN_ENDED = 401 "login_ended", "The login has expired, or too many codes were wrong";
-    INVALID_CODE = 400 "invalid_code", "The code is neither six digits nor a recovery code";
+    INVALID_CODE = 400 "invalid_code", "The code must be six digits or a recovery code";
     WRONG_CODE = 403 "wrong_code", "The code is wrong or was used already";
     SECOND_FACTOR_LOCKED = 409 "second_factor_locked", "Too many codes of the authenticator app were wrong";
     SECOND_FACTOR_UNREADABLE = 409 "second_factor_unreadable", "The key of the server was replaced";
@@ -83,33 +83,33 @@ failures! {
     UNKNOWN_GROUP = 400 "unknown_group", "A group does not exist";
     INVALID_QUOTA = 400 "invalid_quota", "A quota is out of range";
     GROUP_EXISTS = 409 "group_exists", "Another group has this name";
-    TOO_MANY_GROUPS = 409 "too_many_groups", "There are as many groups as a server may have";
+    TOO_MANY_GROUPS = 409 "too_many_groups", "The server has the maximum number of groups";
     ROLE_EXISTS = 409 "role_exists", "Another role has this name";
-    TOO_MANY_ROLES = 409 "too_many_roles", "There are as many roles as a server may have";
+    TOO_MANY_ROLES = 409 "too_many_roles", "The server has the maximum number of roles";
     BUILTIN_ROLE = 409 "builtin_role", "Built-in roles cannot be changed";
     INVALID_SCOPE = 400 "invalid_scope", "A scope does not exist";
     INVALID_EXPIRY = 400 "invalid_expiry", "`expires_in_days` is out of range";
-    OUTLIVES_PARENT = 403 "outlives_parent", "A token cannot outlive the token that created it";
+    OUTLIVES_PARENT = 403 "outlives_parent", "A token must not expire later than the token that created it";
     SESSION_REQUIRED = 403 "session_required", "Only a signed-in browser may answer this";
     INVALID_REDIRECT = 400 "invalid_redirect", "A redirect address of the app is not allowed";
 
     INVALID_PASSKEY = 400 "invalid_passkey", "The answer of the passkey is malformed";
     PASSKEY_REFUSED = 403 "passkey_refused", "The answer of the passkey is for another site or not signed by it";
-    PASSKEY_CLONED = 403 "passkey_cloned", "The counter of the passkey went back, so it may have been copied";
+    PASSKEY_CLONED = 403 "passkey_cloned", "The counter of the passkey went back, so the passkey may have been copied";
     UNKNOWN_PASSKEY = 403 "unknown_passkey", "The passkey belongs to no user who may sign in";
     CHALLENGE_ENDED = 409 "challenge_ended", "The challenge has expired, was used already or is for another user";
     PASSKEY_EXISTS = 409 "passkey_exists", "The passkey was added already";
-    TOO_MANY_PASSKEYS = 409 "too_many_passkeys", "The user has as many passkeys as allowed";
+    TOO_MANY_PASSKEYS = 409 "too_many_passkeys", "The user has the maximum number of passkeys";
     PASSKEYS_UNAVAILABLE = 409 "passkeys_unavailable", "The address of this server has no host name";
 
     PASSWORD_LOGIN_OFF = 403 "password_login_off", "This user signs in with a provider and not with a password";
     LAST_IDENTITY = 409 "last_identity", "The user has no password and could not sign in again";
-    TOO_MANY_PROVIDERS = 409 "too_many_providers", "There are as many providers as a server may have";
+    TOO_MANY_PROVIDERS = 409 "too_many_providers", "The server has the maximum number of providers";
     PROVIDER_UNUSABLE = 502 "provider_unusable", "The provider cannot be reached or is not set up correctly";
 
     // Spaces.
     LINKED_ELSEWHERE = 409 "linked_elsewhere", "Another server of the zone holds the link";
-    EXPIRING_CREDENTIAL = 403 "expiring_credential", "A credential that expires cannot create one that does not";
+    EXPIRING_CREDENTIAL = 403 "expiring_credential", "A credential that expires cannot create a credential that never expires";
     LOCAL_DISABLED = 403 "local_disabled", "This server runs no local spaces";
 
     // Scripts.

@@ -1,9 +1,9 @@
 //! Rejects HTTP/1 request heads in which a line ends with a bare LF.
 //!
-//! The HTTP library accepts a bare LF as the end of a line. A proxy in front may not, and would
-//! then see other headers in the same bytes (request smuggling). The library has no setting for
-//! this, so the guard checks the bytes first, while the connection waits for a head: it replaces a
-//! bare LF by a byte that is invalid in a head, and the library answers 400.
+//! The HTTP library accepts a bare LF as the end of a line. A proxy in front of the server may not,
+//! and would then see other headers in the same bytes (request smuggling). The library has no
+//! setting for this, so the guard checks the bytes first, while the connection waits for a head: it
+//! replaces a bare LF by a byte that is invalid in a head, and the library answers 400.
 //!
 //! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
 
@@ -35,7 +35,7 @@ pub struct HeadGuard<S> {
     /// The first read of the current head, if it was short.
     first: [u8; FIRST_READ],
     first_len: usize,
-    /// Other bytes of the current head were read besides `first`.
+    /// Whether bytes of the current head were read that are not in `first`.
     has_more: bool,
     /// The last bytes of the current head.
     tail: Tail,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::http::connections::testing::admit_one;
 
-    /// Whether the guard leaves these reads of a connection that waits for a head unchanged.
+    /// Whether the guard changes none of these reads. The connection waits for a head.
     async fn is_unchanged(reads: &[&str]) -> bool {
         let registration = admit_one().await;
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));

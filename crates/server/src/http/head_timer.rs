@@ -2,9 +2,9 @@
 //! request.
 //!
 //! The HTTP library creates a sleep whenever it starts to wait for a head, and drops the sleep when
-//! the head has arrived. To add a timer to the runtime and remove it again costs as much as to find
-//! the target of a call. So one timer (the alarm) is kept: if it fires for an earlier head, it is
-//! set to the deadline of the current head. A sleep must never end before its deadline.
+//! the head has arrived. Adding a timer to the runtime and removing it again costs as much as
+//! finding the target of a call. So one timer (the alarm) is kept: if it fires for an earlier head,
+//! it is set to the deadline of the current head. A sleep must never end before its deadline.
 
 use std::{
     pin::Pin,
@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 
 use super::connections::Slot;
 
-/// The timer of one connection, whose task polls all of its sleeps. While a sleep exists, the
-/// connection waits for a head and is idle.
+/// The timer of one connection. The connection's task polls all sleeps of the timer. While a sleep
+/// exists, the connection waits for a head and is idle.
 pub struct HeadTimer {
     alarm: Arc<Mutex<Alarm>>,
     slot: Arc<Slot>,

@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwarded_addresses_count_from_trusted_proxies_only() {
+    fn forwarded_addresses_are_accepted_only_from_trusted_proxies() {
         let trusted = ["10.0.0.0/8".parse().expect("a network")];
         let check = |peer: &str, forwarded: &str, expected: &str| {
             let peer = Peer {

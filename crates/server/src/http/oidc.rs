@@ -101,7 +101,8 @@ pub async fn callback(
     response
 }
 
-/// `POST /api/auth/oidc/{name}/backchannel-logout`: the provider says that a user signed out there.
+/// `POST /api/auth/oidc/{name}/backchannel-logout`: the provider reports that a user signed out
+/// there.
 pub async fn backchannel_logout(
     app: App,
     Extension(peer): Extension<Peer>,

@@ -26,7 +26,7 @@ use super::{
     router::{Agents, Needs, Route, routes},
 };
 
-/// Built once: it depends only on the program.
+/// The document. It depends only on the program, so it is built once.
 static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
     let document = Document::new().build();
     serde_json::to_vec(&document)
@@ -75,7 +75,7 @@ impl Document {
             .iter()
             .map(|tag| json!({"name": tag, "description": texts::of_tag(tag)}))
             .collect();
-        // Used by every failure.
+        // Every failure refers to this schema.
         self.answers.subschema_for::<Problem>();
         let mut document = json!({
             "openapi": "3.1.0",

@@ -54,8 +54,8 @@ pub async fn readyz(app: App) -> Readiness {
         .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
     match answer {
         Ok(_) => ready(None),
-        // A load balancer would remove all servers of the zone at once, and with them the calls,
-        // which need no database.
+        // Otherwise a load balancer would remove all servers of the zone at once, and calls, which
+        // need no database, would fail too.
         Err(error) if app.store.is_shared() && error.is_outage() => ready(Some("unavailable")),
         Err(error) => unready(&format!("the database does not answer: {error}")),
     }
@@ -130,7 +130,7 @@ pub async fn unknown_method(
     matched: MatchedPath,
     OriginalUri(uri): OriginalUri,
 ) -> ApiError {
-    // Whether a path of a source exists is a secret.
+    // The answer must not reveal whether a source has this path.
     if [ANY_PATH, INBOUND_PATH].contains(&matched.as_str()) {
         return path_not_found(&uri);
     }

@@ -23,7 +23,7 @@ pub fn redirect(target: &str) -> Response {
     response
 }
 
-/// A page that says what went wrong.
+/// An error page with a reason and a link.
 pub struct ErrorPage<'a> {
     pub title: &'a str,
     pub heading: &'a str,

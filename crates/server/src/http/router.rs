@@ -57,7 +57,8 @@ pub struct Route {
     pub path: &'static str,
     pub needs: Needs,
     pub agents: Agents,
-    /// Describes the inputs and answers of the handler; `None` for pages of the web interface.
+    /// Describes the inputs and answers of the handler. `None` for the routes of `page` and
+    /// `any_site`.
     pub describe: Option<fn(&mut Operation)>,
     handler: MethodRouter<App>,
 }
@@ -311,7 +312,8 @@ macro_rules! verbs {
     )*};
 }
 
-/// A page or a file of the web interface.
+/// A route that browsers open: a page or a file of the web interface, or a step of a sign-in or of
+/// the consent for an app.
 fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route {
     Route {
         method: Method::GET,
@@ -323,7 +325,8 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
     }
 }
 
-/// An endpoint of OAuth, which its standards describe, or of sources, whose senders decide its form.
+/// An endpoint of OAuth, of OpenID Connect or of sources. It is not described here: standards define
+/// the endpoints of OAuth and OpenID Connect, and senders define the requests to sources.
 fn any_site<H: Handler<T, App>, T: 'static>(
     method: Method,
     path: &'static str,

@@ -115,7 +115,7 @@ pub async fn receive(
     request: Request,
 ) -> Response {
     let unknown = || path_not_found(&uri).into_response();
-    // A path that is not UTF-8 contains no secret of ours.
+    // A path that is not UTF-8 contains no token of a source.
     let Ok(Path(token)) = token else {
         return unknown();
     };

@@ -74,11 +74,11 @@ pub async fn logs(
         .as_ref()
         .is_some_and(|text| text.len() > LOG_SEARCH_MAX)
     {
-        let detail = format!("`search` has at most {LOG_SEARCH_MAX} bytes");
+        let detail = format!("`search` is too long; at most {LOG_SEARCH_MAX} bytes are allowed");
         return Err(ApiError::bad_request("invalid_query", detail));
     }
     let limit = query.limit.unwrap_or(100).clamp(1, LOG_LINES_MAX) as usize;
-    // A log has fewer lines than this, so a filter sees them all.
+    // A log has fewer lines than `LOG_LINES_MAX`, so a filter is applied to all its lines.
     let read = if query.has_filter() {
         LOG_LINES_MAX as usize
     } else {

@@ -53,8 +53,8 @@ const HEADERS: [(HeaderName, &str); 8] = [
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",
     ),
-    // Browsers revalidate each time (mostly 304), so that a new version is used at once. Files with
-    // their version in the address are immutable.
+    // Browsers revalidate each time and mostly get 304, so that a new version is used at once.
+    // Files with their version in the address are immutable.
     (header::CACHE_CONTROL, "no-cache"),
     (header::VARY, "accept-encoding"),
 ];
@@ -78,7 +78,8 @@ pub async fn file(
     send(&app, &path, &uri, &headers).await
 }
 
-/// A browser gets the page, which has its own routes; a program gets a problem.
+/// A browser gets the page, whose scripts choose what to show for the path. A program gets a
+/// problem.
 pub async fn any_path(
     app: App,
     OriginalUri(uri): OriginalUri,

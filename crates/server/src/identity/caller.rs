@@ -40,7 +40,7 @@ impl User {
         self.role_names.iter().any(|role| role == name)
     }
 
-    /// The quotas of this user on a server whose configuration says `defaults`.
+    /// The quotas of this user on a server with these defaults.
     pub fn quotas(&self, defaults: &Quotas) -> Quotas {
         defaults.with(&self.quota_overrides)
     }
@@ -268,7 +268,7 @@ impl Caller {
         self.user.permissions.contains(permission)
     }
 
-    /// `GET /api/auth/me`, on a server whose configuration says `quotas`.
+    /// The answer to `GET /api/auth/me` on a server with these default quotas.
     pub fn me(&self, quotas: &Quotas) -> api::Me {
         let scopes = self.credential.scopes().cloned();
         let space_id = match self.credential {

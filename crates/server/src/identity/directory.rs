@@ -74,8 +74,8 @@ pub struct Directory {
     changes: broadcast::Sender<DirectoryChange>,
 }
 
-/// A counter of the directory's changes. It has a cache line of its own: every call reads the
-/// counter, and on a shared line it would wait for the writes to the lock.
+/// A counter of the directory's changes. It has a cache line of its own, because every call reads
+/// the counter: on one line with the lock, each read would wait for writes to the lock.
 #[derive(Default)]
 #[repr(align(128))]
 struct Version(AtomicU64);

@@ -35,10 +35,10 @@ use super::{
     sessions::{ClientDetails, NewSession},
 };
 
-/// Characters kept of an e-mail address or a name, which are only shown.
+/// Limit of the characters of an e-mail address or a name. Both are only shown.
 const SHOWN_MAX: usize = 200;
 
-/// What a provider says about the user who signs in, after its token was checked.
+/// The account of the user who signs in, from a token of the provider that was checked.
 #[derive(Clone)]
 pub struct ExternalAccount {
     pub provider: ProviderRow,
@@ -76,7 +76,8 @@ impl ExternalAccount {
 }
 
 impl Identity {
-    /// Opens a session for the user of an account. Creates the user if the provider may do that.
+    /// Opens a session for the user of an account. Creates the user if the provider's settings
+    /// allow it.
     pub async fn log_in_external(
         &self,
         account: ExternalAccount,

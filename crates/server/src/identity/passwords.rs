@@ -20,7 +20,7 @@ use crate::{
 /// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
-/// The client on whose account a password is hashed.
+/// The client that is charged for the hashing of a password.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Payer {
     /// A client that is not authenticated yet.
@@ -75,8 +75,8 @@ impl Passwords {
         hashing.await.map_err(refusal)?
     }
 
-    /// Whether a password matches the stored hash. Without a hash the answer is `false`, after the
-    /// same time.
+    /// Whether a password matches the stored hash. Without a hash, the answer is `false` and takes
+    /// the same time.
     pub(super) async fn verify(
         &self,
         payer: Payer,

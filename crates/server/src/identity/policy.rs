@@ -38,8 +38,8 @@ pub enum PasswordLogin {
     All,
     /// Users with the role `admin`.
     Admins,
-    /// No user. Until an administrator has signed in with a provider it means `Admins`: otherwise a
-    /// mistake would lock everybody out.
+    /// No user. Until an administrator has signed in with a provider, this value means `Admins`:
+    /// otherwise a mistake would lock out all users.
     Off,
 }
 

@@ -32,7 +32,7 @@ pub fn hash_secret(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// A hash as text, for single values of the store.
+/// A hash as hexadecimal text.
 pub(super) fn hex(hash: &Hash) -> String {
     hash.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

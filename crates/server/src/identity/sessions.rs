@@ -49,11 +49,11 @@ pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Sen
 pub enum Proof {
     /// The password alone.
     Password,
-    /// The one-click link of `svc up`, which only this machine gets.
+    /// The one-click link that `svc up` shows on this machine only.
     SignInLink(PresentedLink),
     /// The password and a second factor, or a passkey that checked its user.
     SecondFactor {
-        /// Its name in the audit log.
+        /// The name of the factor in the audit log.
         kind: &'static str,
         /// Uses up the pending login and the code.
         redeem: Redeem,
@@ -103,7 +103,7 @@ impl Identity {
         permitted.map(|()| user)
     }
 
-    /// Counts an attempt at a second factor, as failed until
+    /// Counts an attempt at a second factor. The attempt counts as failed until
     /// [`forgive_login`](Self::forgive_login).
     pub async fn begin_second_factor(
         &self,
@@ -158,7 +158,7 @@ impl Identity {
             .await?)
     }
 
-    /// Opens a session of a user. The only place that decides whether a second factor is missing.
+    /// Opens a session of a user. Only this function decides whether a second factor is missing.
     pub async fn open_session(
         &self,
         user: users::UserRow,
@@ -365,11 +365,11 @@ impl Identity {
     }
 }
 
-/// Whether a user who presented only the password may do no more than set up a second factor.
+/// Whether a user who presented only the password must set up a second factor first.
 fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, IdentityError> {
     let profile = users::find_profile(tx, user)?.ok_or_else(invalid_credentials)?;
     if profile.has_second_factor {
-        // Set up since the password was checked.
+        // The second factor was set up after the password was checked.
         return Err(IdentityError::conflict(
             "second_factor_added",
             "a second factor was set up meanwhile; log in again",

@@ -50,7 +50,8 @@ impl Identity {
     pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, IdentityError> {
         let name = UserName::parse(&setup.username)?;
         let presented = hex(&hash_secret(&setup.setup_token));
-        // Checked before the password is hashed, so that strangers cannot cause that work.
+        // Checked before the password is hashed, so that only a client with the token can cause
+        // this work.
         let expected = self
             .store
             .read(|tx| meta::find(tx, SETUP_TOKEN_HASH))
@@ -63,8 +64,8 @@ impl Identity {
         .await
     }
 
-    /// Creates the user `admin` with this password if the server has no users. Returns whether it
-    /// did.
+    /// Creates the user `admin` with this password if the server has no users. Returns whether the
+    /// user was created.
     pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
         if self.store.read(users::count).await? > 0 {
             return Ok(false);

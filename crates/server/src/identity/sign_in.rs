@@ -27,7 +27,7 @@ const SIGN_IN_LINK: &str = "sign_in_link";
 
 #[derive(Serialize, Deserialize)]
 struct StoredLink {
-    /// The hash of the token and the user ([`hash_of`]).
+    /// The hash of the token and of the user's password hash ([`hash_of`]).
     hash: String,
     user_id: UserId,
     expires_at: Timestamp,

@@ -197,7 +197,7 @@ impl Identity {
         self.entry(caller, "token.created", ("token", token.id), detail)
     }
 
-    /// `revoked` is this token, or the ancestor with which it was revoked.
+    /// `revoked` is this token, or the ancestor whose revocation also revokes this token.
     fn revoked_entry(&self, caller: &Caller, token: &TokenRow, revoked: TokenId) -> Entry {
         let mut detail = json!({"name": token.name});
         if token.id != revoked {

@@ -31,7 +31,7 @@ use super::{
     user_sinks::delete_sinks_of,
 };
 
-/// Sinks listed in the error for a user who cannot be deleted.
+/// Limit of the sinks that the error names if a user cannot be deleted.
 const SINKS_NAMED: usize = 5;
 
 impl Identity {

@@ -1,9 +1,9 @@
-//! Spreads the home links evenly over the servers of a zone. A server that starts has none, because
-//! the agents of a stopped server go to those that are left.
+//! Spreads the home links evenly over the servers of a zone. A server that starts has no home
+//! links, because its agents moved to the other servers when it stopped.
 //!
-//! A server with clearly more than the average asks some of its agents to move their home to a server
-//! with fewer: at random, and only a part at a time, because every server decides by itself and by
-//! numbers that are some seconds old.
+//! A server with clearly more home links than the average asks some of its agents to move their
+//! home to a server with fewer. It chooses these agents at random, and asks only a part of them at
+//! a time, because every server decides on its own, with numbers that are some seconds old.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Links {
     /// the servers that agents may link to, this one included.
     pub fn spread_homes(&self, counted: &[HomeCount]) {
         if !counted.iter().any(|count| count.server == self.server_id) {
-            return; // No agent could come back.
+            return; // An agent that moves away could not come back.
         }
         let (own, _) = self.count();
         let others: Vec<_> = counted
@@ -74,8 +74,8 @@ impl Links {
     }
 }
 
-/// The number of agents to move now. `random` is a number from 0 to 1; it rounds, so that a small
-/// surplus moves after a random time.
+/// The number of agents to move now. `random` is a number from 0 to 1 that is added before rounding
+/// down, so that a small surplus moves after a random time.
 fn count_moves(own: u32, others: &[HomeCount], random: f64) -> usize {
     let Some(least) = others.iter().map(|count| count.homes).min() else {
         return 0;
@@ -89,7 +89,8 @@ fn count_moves(own: u32, others: &[HomeCount], random: f64) -> usize {
     moves as usize
 }
 
-/// Chooses a server with fewer home links than the average, by the number that it lacks.
+/// Chooses a server with fewer home links than the average, at random. The more home links a server
+/// lacks, the more likely it is chosen.
 fn choose_target(own: u32, others: &[HomeCount], random: f64) -> Option<ServerId> {
     let average = average(own, others);
     let lacks = |count: &HomeCount| (average - f64::from(count.homes)).max(0.0);
@@ -115,7 +116,7 @@ fn average(own: u32, others: &[HomeCount]) -> f64 {
     sum / (others.len() + 1) as f64
 }
 
-/// From 0 to 1, without 1.
+/// A random number from 0 to 1, never 1 itself.
 fn random_fraction() -> f64 {
     f64::from(getrandom::u32().unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
 }
@@ -152,7 +153,7 @@ mod tests {
         // A small surplus moves after a random time.
         assert_eq!(moves(3, &[0, 0]), (0, 1));
         assert_eq!(moves(2, &[1, 0]), (0, 1));
-        // Nothing would be gained.
+        // A move would not make the numbers more even.
         assert_eq!(moves(2, &[1, 1]), (0, 0));
         assert_eq!(moves(0, &[5]), (0, 0));
         assert_eq!(moves(5, &[]), (0, 0));
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_homes_of_a_zone_become_even_and_stay_so() {
-        // Each step, every server decides by the numbers of the step before.
+        // In each step, every server decides with the numbers of the previous step.
         let mut homes = [40_u32, 41, 0];
         let mut moved_late = 0;
         for step in 0..300 {

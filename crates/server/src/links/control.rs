@@ -158,8 +158,8 @@ impl Links {
         self.conclude(live, link, id, registered).await;
     }
 
-    /// Withdraws the methods that a registration displaced, or tells the agent that the registration
-    /// is refused.
+    /// Withdraws the methods that a registration displaced, or reports to the agent that the
+    /// registration is refused.
     pub(super) async fn conclude(
         &self,
         live: &Arc<LiveSpace>,
@@ -217,7 +217,8 @@ impl Links {
                 Ok(displaced)
             }
             Err(refused) => {
-                // Another space registered first, during the write: the old registration stays.
+                // Another space registered a conflicting method during the write: the old
+                // registration stays.
                 self.declare(live, self.registry.subscriptions_of(live.id))
                     .await?;
                 Err(refused)
@@ -237,7 +238,7 @@ impl Links {
                 continue;
             };
             let _transition = live.transition.lock().await;
-            // The home server of a side link changes the subscriptions, when the agent registers
+            // For a side link, the home server changes the subscriptions when the agent registers
             // the remaining methods there.
             if !live.is_side()
                 && let Err(error) = self

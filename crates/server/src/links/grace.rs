@@ -68,7 +68,8 @@ impl Links {
     fn withdraw_subscriptions_later(self: &Arc<Self>, space: SpaceId) {
         let links = Arc::clone(self);
         self.tasks.spawn(async move {
-            // This wait belongs to this stop. A space that starts and stops again has another wait.
+            // Identifies this stop: if the space starts and stops again, that stop has a wait of
+            // its own.
             let stopped_at = links
                 .retry_outage(|| links.lifecycle.stopped_at(space))
                 .await;
@@ -87,8 +88,8 @@ impl Links {
         });
     }
 
-    /// Removes the methods of the previous link unless the new one registers within the grace
-    /// period. A different agent may never register.
+    /// Removes the methods of the previous link unless the agent registers on the new link within
+    /// the grace period. The new link may be of another agent, which may never register.
     pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
         if self.registry.count_of(live.id) == 0 && !self.declares(live.id) {
             return;

@@ -16,7 +16,8 @@ use crate::{
 /// The connection of an agent.
 pub type AgentIo = SharedBuffer<TokioIo<Upgraded>>;
 
-/// Largest control message that is parsed at once. Larger ones take longer than a millisecond.
+/// Largest control message that is parsed on this thread. Larger messages take more than a
+/// millisecond.
 const SMALL_CONTROL_BYTES: usize = 32 * 1024;
 
 /// Reads frames until the link ends.

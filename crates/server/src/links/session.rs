@@ -31,7 +31,8 @@ impl Links {
     /// Serves one link until it ends.
     pub async fn serve(self: Arc<Self>, upgraded: Upgraded, caller: Caller, space: SpaceId) {
         let (mut sink, mut source) = svc_link::accept(TokioIo::new(upgraded)).await;
-        // One-time steps are boxed: inline, their memory would be held until the link ends.
+        // One-time steps are boxed, because their memory would otherwise be held until the link
+        // ends.
         let hello = match Box::pin(svc_link::read_hello(&mut source)).await {
             Ok(hello) => hello,
             Err(refusal) => return Box::pin(refuse(&mut sink, refusal)).await,
@@ -198,7 +199,8 @@ impl Links {
         }
         link.closing().end_silently();
         link.interrupt_calls();
-        // Both tasks end now: the writer sees the end of the link, the handler a closed channel.
+        // Both tasks end now: the link has ended, and the channel of the control messages is
+        // closed.
         let _ = tokio::join!(writing, handling);
     }
 }

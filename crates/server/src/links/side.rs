@@ -1,7 +1,7 @@
 //! Side links: links of agents whose home link is at another server of the zone.
 //!
 //! A side link carries calls, and the registration that the home server has accepted. It must never
-//! change the state of the space, its health, its log, its subscriptions or the audit.
+//! change the state of the space, its health, its log, its subscriptions or the audit log.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ impl Links {
         let (live, _transition) = self.enter_locked(identity, space).await;
         let checked = self.check_side(hello, &caller, space).await;
         if let Err(refusal) = checked {
-            // A space that never had a link here was entered for this link only.
+            // A space that never had a link here was added to memory for this link only.
             if live.link_number() == 0 && refusal.code != RefusalCode::HomeHere {
                 self.forget(space);
             }
@@ -72,7 +72,7 @@ impl Links {
             Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
             // The agent has made another server its home. Calls in flight on the home link finish.
             Some(old) if !old.is_side() => self.retire(old),
-            // The agent has given up the old link.
+            // The agent does not use the old link any more.
             Some(old) => old.closing().end(Goodbye::Reconnect),
             None => {}
         }

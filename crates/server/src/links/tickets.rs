@@ -15,7 +15,7 @@ pub struct ZoneKeys {
     users: hmac::Key,
 }
 
-/// What a ticket covers. A registration with any other value needs another ticket.
+/// The values that a ticket covers. If one of them differs, the registration needs another ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct AcceptedClaim<'a> {
     pub space: SpaceId,
@@ -28,7 +28,7 @@ pub struct AcceptedClaim<'a> {
 }
 
 impl AcceptedClaim<'_> {
-    /// Parts of fixed length, except the last: no two claims have the same bytes.
+    /// All parts except the last have a fixed length, so no two claims have the same bytes.
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
         bytes.extend_from_slice(self.space.0.as_bytes());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_users_have_the_same_key_at_every_server_and_another_for_each_space() {
+    fn the_numbers_of_users_have_one_key_per_space_which_all_servers_share() {
         let [one, two] = [1, 2].map(|n| SpaceId(Uuid::from_u128(n)));
         assert_eq!(keys("1").users_of(one), keys("1").users_of(one));
         assert_ne!(keys("1").users_of(one), keys("1").users_of(two));

@@ -12,7 +12,7 @@ use svc_store::{StoreError, spaces::SpaceRow};
 use super::{Links, side::side_goodbye};
 use crate::live::{Link, LiveSpace};
 
-/// How long the home link of an agent that has moved stays without a side link in its place.
+/// How long the home link of an agent that has moved its home stays if no side link replaces it.
 const MOVE_MAX: Duration = Duration::from_secs(10);
 
 /// Links per second that agents make to a server that joins.
@@ -66,8 +66,8 @@ impl Links {
         Ok(())
     }
 
-    /// Whether the agent of a home link has just made another server its home: it will replace the
-    /// link by a side link.
+    /// Whether the agent of a home link has just made another server its home. The agent will then
+    /// replace the link by a side link.
     fn is_moving(&self, link: &Link, row: Option<&SpaceRow>, is_same_agent: bool) -> bool {
         let is_home = !link.is_side() && link.moves_home();
         let is_elsewhere = row.is_some_and(|row| {
@@ -76,7 +76,7 @@ impl Links {
         is_home && is_same_agent && is_elsewhere
     }
 
-    /// Ends a home link that no side link replaces in time: the agent may have given up its link to
+    /// Ends a home link that no side link replaces in time: the agent may have closed its link to
     /// the other server.
     fn expect_move(self: &Arc<Self>, live: &Arc<LiveSpace>, link: Arc<Link>) {
         let (links, live) = (Arc::clone(self), Arc::clone(live));
@@ -102,7 +102,7 @@ impl Links {
         }
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
         is_elsewhere.then_some(match is_same_agent {
-            // The agent is linked to this server. It had given up its link to the other server, but
+            // The agent is linked to this server. It had closed its link to the other server, but
             // the other server recorded that link later.
             true => Goodbye::Reconnect,
             false => Goodbye::Replaced,
@@ -124,10 +124,11 @@ impl Links {
         })
     }
 
-    /// Tells agents about a changed list of announced servers.
+    /// Sends a changed list of announced servers to the agents.
     pub fn announce(&self, servers: Vec<AnnouncedServer>) {
         let (homes, sides) = self.count();
-        // Held until every link was told: a link that is attached later reads the new list.
+        // Held until the list was sent on every link: a link that is attached later reads the new
+        // list.
         let mut announced = self.announced.write();
         if announced
             .as_ref()

@@ -30,9 +30,9 @@ pub enum Answer {
     Error(Bytes),
     /// Not sent to the method server: another provider may be tried.
     Unavailable,
-    /// Sent, then the method server or the link died.
+    /// Sent, but the method server or the link ended before the answer.
     Interrupted,
-    /// Cancelled; `sent`: the call had been sent to the method server.
+    /// Cancelled. `sent` is true if the call had been sent to the method server.
     Cancelled {
         sent: bool,
     },

@@ -10,7 +10,7 @@ use svc_core::{Timestamp, space::Health};
 
 /// Changes that a space may announce at once.
 const BURST: u32 = 10;
-/// After the burst, one per interval.
+/// After the burst, one change per interval.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The result of an agent's health check.
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_and_then_one_per_interval() {
+    fn after_a_burst_one_change_passes_per_interval() {
         let (mut pace, start) = (HealthPace::default(), Instant::now() + 100 * INTERVAL);
         for n in 0..BURST {
             assert_eq!(pace.take(start), Ok(()), "{n}");

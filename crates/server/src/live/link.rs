@@ -90,7 +90,7 @@ impl Link {
     pub fn number_of(&self, user: UserId) -> UserNumber {
         let mut hasher = self.numbers.clone();
         hasher.write_u128(user.0.as_u128());
-        // The lower half of the hash is as random as the whole.
+        // The lower half of the hash is random too.
         UserNumber(hasher.finish() as u32)
     }
 

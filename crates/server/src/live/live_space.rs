@@ -83,7 +83,7 @@ impl LiveSpace {
         let mut current = self.link.write();
         // The space takes no calls until the agent has registered on this link. An exception is a
         // home link that replaces a side link of the same agent process, or the reverse: the agent
-        // knows the generation of the methods, so no call must fail meanwhile.
+        // knows the generation of the methods, so calls continue.
         let continues = current
             .as_ref()
             .is_some_and(|old| old.instance == link.instance && (old.is_side() || link.is_side()));
@@ -101,7 +101,8 @@ impl LiveSpace {
         self.is_side.load(Ordering::Relaxed)
     }
 
-    /// Whether no registration of a later generation of this agent process came by a side link.
+    /// Whether a registration of this generation may be taken over. False if a later generation of
+    /// the same agent process came by a side link.
     pub fn may_take_over(&self, instance: &str, generation: u32) -> bool {
         let taken_over = self.taken_over.lock();
         let later = |(known, last): &(String, u32)| known == instance && *last > generation;
@@ -136,7 +137,7 @@ impl LiveSpace {
         restarts.saturating_sub(self.restarts.swap(restarts, Ordering::Relaxed))
     }
 
-    /// Removes the link if it is the current one. Returns whether it was.
+    /// Removes the link if it is the current one. Returns whether the link was removed.
     pub fn detach(&self, link: &Arc<Link>) -> bool {
         let mut current = self.link.write();
         let is_current = current

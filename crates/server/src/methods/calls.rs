@@ -207,7 +207,7 @@ impl Calls {
         };
         let reply = reply.and_then(|reply| within_budget(reply, shared));
         let ending = Ending::of(&reply);
-        // Not before the call, whose future would then hold it.
+        // Created after the call: otherwise the future of the call would contain it.
         let mut out = Vec::new();
         match reply {
             Ok(Reply::Result(result)) => result_response(&mut out, &result, id),
@@ -225,8 +225,9 @@ impl Calls {
         Some(out)
     }
 
-    /// Writes a call into the journal: of the method's owner, or of the caller if the caller sees no
-    /// such method. A caller cannot fill the journal of another user with names that do not exist.
+    /// Writes a call into the journal of the method's owner. If the caller sees no such method,
+    /// writes the call into the caller's own journal: a caller must not fill the journal of another
+    /// user with names that do not exist.
     fn record(
         &self,
         caller: &Caller,
@@ -332,7 +333,7 @@ impl Calls {
     }
 }
 
-/// What the journal needs to know about a request.
+/// The parts of a request that the journal records.
 struct CallFacts<'a> {
     method: &'a str,
     params: Option<&'a str>,
@@ -394,7 +395,7 @@ pub async fn attempt(
         Ok(answer) => answer,
         Err(_) => {
             pending.cancel();
-            // Boxed because it is rare.
+            // Boxed, so that this rare case does not enlarge the future of a call.
             match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
                 Ok(answer) => answer,
                 // No report from the agent: assume that the call was sent.

@@ -145,9 +145,9 @@ impl Discovery {
         Some((owner, entry))
     }
 
-    /// Lists the methods of other owners that a user sees, sorted, and counts the user's own. The
-    /// caller learns of methods shared through a group only as a member of that group or with
-    /// `manage_groups`.
+    /// Lists the methods of other owners that a user sees, sorted, and counts the user's own
+    /// methods. A method that is shared through groups is listed only if the caller is a member of
+    /// one of these groups or holds `manage_groups`.
     pub fn shared_with(&self, user: &User, caller: &Caller) -> (Vec<AccessibleMethod>, usize) {
         let all_groups = caller.may(Permission::ManageGroups);
         let visible = self.registry.list_visible(user.viewer());

@@ -37,7 +37,7 @@ pub struct CheckedPublication {
     digest: RegistrationDigest,
 }
 
-/// SHA-256 of a registration as JSON. Every server of a version computes the same.
+/// SHA-256 of a registration as JSON. All servers of the same version compute the same digest.
 pub type RegistrationDigest = [u8; 32];
 
 #[derive(Debug, Error)]
@@ -202,8 +202,8 @@ impl Publisher {
         Ok(displaced)
     }
 
-    /// Warns about each name in `event_sinks` for which there is no json-rpc sink, neither of the
-    /// owner nor global. This is not an error: a registration may name a sink before the sink
+    /// Warns about each name in `event_sinks` for which the owner has no json-rpc sink and no
+    /// global one exists. This is not an error: a registration may name a sink before the sink
     /// exists.
     async fn unknown_sinks(
         &self,

@@ -219,7 +219,7 @@ impl Registry {
         self.map_visible(viewer, Entry::clone)
     }
 
-    /// Only the definitions of [`list_visible`](Self::list_visible), which copies less.
+    /// Like [`list_visible`](Self::list_visible), but copies only the definitions.
     pub fn list_visible_definitions(&self, viewer: Viewer<'_>) -> Vec<(UserId, Arc<Definition>)> {
         self.map_visible(viewer, |entry| Arc::clone(&entry.definition))
     }
@@ -253,8 +253,8 @@ impl Registry {
         state.find_visible(viewer, owner, canonical).cloned()
     }
 
-    /// Places grow with time, also across restarts, so that the place that an agent keeps still
-    /// gives the order of registration.
+    /// Places grow with time, also across restarts. So the place that an agent keeps after a lost
+    /// link is still before all places that are given later.
     fn next_place(&self, now_micros: u64) -> u64 {
         let advance = |last: u64| Some(now_micros.max(last + 1));
         let previous = self

@@ -1,5 +1,5 @@
-//! Tells agents which servers of the zone they may link to, and keeps their home links spread over
-//! these servers.
+//! Sends agents the list of servers of the zone that they may link to, and keeps their home links
+//! spread over these servers.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,8 @@ pub(super) async fn run(handles: &ZoneHandles) {
     loop {
         match read(handles).await {
             Ok(servers) => {
-                // Not after each change: every server spreads a part of its links at a time.
+                // At intervals, and not after each change: only a part of the links moves at a
+                // time.
                 if spread_at.elapsed() >= READ_EVERY {
                     spread_at = Instant::now();
                     handles.links.spread_homes(&count_homes(&servers));

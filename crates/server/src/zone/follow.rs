@@ -40,7 +40,7 @@ impl ChangedSpaces {
     }
 }
 
-/// What separate tasks do about changes.
+/// Changes that separate tasks handle.
 #[derive(Default)]
 struct Changed {
     spaces: ChangedSpaces,

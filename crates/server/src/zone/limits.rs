@@ -1,8 +1,8 @@
-//! Exchanges the use of limits among the servers of the zone: each writes a report of its busy users
-//! and reads those of the others.
+//! Exchanges the use of limits among the servers of the zone: each server writes a report of its
+//! busy users and reads the reports of the others.
 //!
-//! Reports are written only while there is something to report. While the database is away, each
-//! server allows an equal part of the rates.
+//! Reports are written only while there is something to report. While the database is unavailable,
+//! each server allows an equal part of the rates.
 
 use std::{
     sync::Arc,
@@ -135,8 +135,8 @@ impl Exchange {
 /// The reports of the other servers.
 type Reports = Vec<(ServerId, Report)>;
 
-/// The number of servers, and the reports of the others. A report that cannot be read is empty: it is
-/// of another version of svc.
+/// The number of servers, and the reports of the others. A report that cannot be parsed counts as
+/// empty: another version of svc wrote it.
 fn read(tx: &mut Tx<'_>, server: ServerId) -> Result<(u32, Reports), StoreError> {
     let since = tx.now()?.minus(DEAD_AFTER);
     let servers = servers::count_since(tx, since)?;

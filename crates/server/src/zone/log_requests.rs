@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use super::ZoneHandles;
 use crate::live::SpaceLogs;
 
-/// Requests that wait; more are dropped, and their servers report that this one does not answer.
+/// Limit of the waiting requests. Further requests are dropped, and the servers that made them
+/// report that this server does not answer.
 const WAITING_MAX: usize = 1_000;
 
 /// Requests in the order of their arrival.
@@ -43,7 +44,7 @@ impl LogRequests {
             match answer(handles, id).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
-                // The server that asked tries again when its caller does.
+                // The server that made the request repeats it when its caller tries again.
                 Err(error) => super::log_failure("cannot answer a request for a log", &error),
             }
         }

@@ -27,7 +27,7 @@ impl Deliverers {
         let evaluate = move |_: &Cancelled| {
             let filter = match Expression::parse(&filter) {
                 Ok(filter) => filter,
-                // Only an earlier version can have accepted this filter.
+                // This filter was stored by an earlier version, which accepted it.
                 Err(error) => return vec![Err(error.to_string()); events.len()],
             };
             let began = Instant::now();
@@ -45,8 +45,8 @@ impl Deliverers {
         evaluated.map_err(|error| error.to_string())
     }
 
-    /// The keys of events. A key that cannot be computed is empty; events with equal keys, also
-    /// empty ones, are delivered in order.
+    /// The keys of events. A key that cannot be computed is empty. Events with equal keys are
+    /// delivered in order; this includes events with an empty key.
     pub(super) async fn key_events(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
         let (count, source) = (events.len(), sink.policy.key.clone().unwrap_or_default());
         let Ok(contexts) = self.read_contexts(&events).await else {

@@ -38,8 +38,9 @@ const OUTPUT_MAX: usize = 16 * 1024;
 pub struct MethodDelivery {
     registry: Arc<Registry>,
     journal: Arc<Journal>,
-    /// Providers that failed the current event of a method, so that the next attempt uses another
-    /// one if possible. One entry per method, because a method has one delivery in flight.
+    /// The providers at which the current event of a method failed, so that the next attempt uses
+    /// another provider if possible. One entry per method, because a method has one delivery in
+    /// flight.
     failed: Mutex<FailedProviders<Provider>>,
 }
 
@@ -47,13 +48,13 @@ pub struct MethodDelivery {
 type MethodKey = (UserId, String);
 
 struct FailedProviders<P> {
-    /// For each method: the event that failed last, and the providers that failed it.
+    /// For each method: the event that failed last, and the providers at which it failed.
     by_method: HashMap<MethodKey, (EventId, Vec<Weak<P>>)>,
     /// Number of entries after the last clean-up.
     kept: usize,
 }
 
-/// `kept` counts as at least this number, because small maps are not worth a clean-up.
+/// A map with fewer than twice this number of entries is not cleaned up.
 const KEPT_MIN: usize = 64;
 
 impl<P> FailedProviders<P> {
@@ -73,8 +74,9 @@ impl<P> FailedProviders<P> {
         }
     }
 
-    /// Each time the number of entries has doubled, this also removes the entries without a live
-    /// provider. Nothing else removes the entry of a method that ends after a failed delivery.
+    /// Inserts an entry. If the number of entries has doubled since the last clean-up, also removes
+    /// the entries without a live provider. Nothing else removes the entry of a method that ends
+    /// after a failed delivery.
     fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
         let failed = failed.iter().map(Arc::downgrade).collect();
         self.by_method.insert(key, (event, failed));
@@ -96,8 +98,8 @@ impl MethodDelivery {
         }
     }
 
-    /// Makes one attempt, at the provider that D2 picks. Prefers providers that have not failed
-    /// this event. While no provider is linked, the delivery pauses and spends no attempt.
+    /// Makes one attempt, at the provider that D2 picks. Prefers providers at which this event has
+    /// not failed. While no provider is linked, the delivery pauses and spends no attempt.
     pub async fn deliver(
         &self,
         owner: UserId,
@@ -204,8 +206,9 @@ fn detail(began: Instant, error: Option<String>, output: Option<&[u8]>) -> Attem
 }
 
 impl Deliverers {
-    /// The params of a subscribed method. They are rendered by the first of its formatters
-    /// (`event_sinks`, in declared order) whose patterns match, otherwise in the default form.
+    /// The params of a subscribed method. The first of its formatters (`event_sinks`, in declared
+    /// order) whose patterns match renders them. Without such a formatter, they have the default
+    /// form.
     pub(super) async fn format(
         &self,
         owner: UserId,

@@ -229,7 +229,8 @@ struct Progress {
     trace: Trace,
 }
 
-/// The innermost cause of an error. It says what happened; the outer causes only say where.
+/// The innermost cause of an error. It describes what happened; the outer errors only describe
+/// where.
 fn innermost_cause(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {

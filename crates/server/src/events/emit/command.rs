@@ -52,8 +52,8 @@ impl IdempotencyKey {
         })
     }
 
-    /// The key of a delivery to a source. The same delivery is the same event, even if the sender
-    /// changed a header. The blank keeps it apart from the keys of users, which have none.
+    /// The key of a delivery to a source. A repeated delivery has the same key, even if the sender
+    /// changed a header. The spaces distinguish it from the keys of users, which contain no space.
     pub(super) fn of_delivery(source: SourceId, delivery: &Hash) -> Self {
         let delivery: String = delivery.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
@@ -63,8 +63,9 @@ impl IdempotencyKey {
     }
 }
 
-/// The run of a schedule whose event is written. The transaction of the event also moves the schedule to
-/// its next run, so that no run has two events, whatever server or crash repeats the emit.
+/// The run of a schedule for which an event is written. The transaction of the event also moves the
+/// schedule to its next run. So a run never gets two events, even if another server repeats the
+/// emit, or this server repeats it after a crash.
 #[derive(Clone, Debug)]
 pub struct ScheduledRun {
     pub at: Timestamp,
@@ -193,7 +194,7 @@ impl EmitGroup {
     }
 
     /// Writes an event, unless its idempotency key was used. Returns `None`, without writing, if
-    /// the bytes of the owner do not fit.
+    /// the event does not fit into the owner's quota.
     fn emit(
         &mut self,
         tx: &mut Tx<'_>,
@@ -220,7 +221,8 @@ impl EmitGroup {
         {
             return Ok(Some(EmitOutcome::AlreadyRan));
         }
-        // Write transactions run one at a time, so the order of ids is the order of commits.
+        // The id is generated in the write transaction. Write transactions run one at a time, so
+        // the ids of one server have the order of its commits.
         let event = Event {
             id: EventId(Uuid::now_v7()),
             ..command.event.clone()

@@ -101,7 +101,7 @@ async fn next(stream: &mut Stream) -> Option<StreamItem> {
 }
 
 #[tokio::test]
-async fn users_see_their_own_events_and_auditors_all() {
+async fn users_see_their_own_events_and_auditors_see_all_events() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
     let of_admin = fixture.emit(&admin, "custom.a").await;

@@ -98,7 +98,7 @@ fn claim_lanes(
         .collect())
 }
 
-/// Claims lanes for the engine. In a batch, it runs together with emits and results.
+/// Claims lanes for the engine. Shares a commit with the emits and results that wait for it.
 pub(super) struct ClaimCommand {
     pub(super) server: ServerId,
     pub(super) grants: Vec<Grant>,

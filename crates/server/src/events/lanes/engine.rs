@@ -209,8 +209,8 @@ impl<D: Deliver> Engine<D> {
         self.make_due(wake_ups.lanes).await
     }
 
-    /// Makes woken lanes due. A lane that this server holds is woken again when it is released. A lane
-    /// of another server is found by the scan.
+    /// Makes woken lanes due. If this server holds a lane, the wake-up is replayed when the lane is
+    /// released. If another server holds it, a scan finds the lane later.
     async fn make_due(&self, woken: Vec<LaneWakeUp>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());
@@ -272,8 +272,8 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Settles the grants of owners with nothing due. This is a read, so that such grants cost no
-    /// write.
+    /// Settles the grants of owners with nothing due. Uses a read transaction, so that such grants
+    /// cause no write.
     async fn settle_idle(&self, unused: &mut UnusedGrants<'_>) -> Result<(), StoreError> {
         let (server, grants) = (self.shared.server_id, unused.grants.clone());
         let reading = move |tx: &mut Tx<'_>| {

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn deliveries_with_one_key_follow_each_other_and_others_overtake() {
+    fn a_delivery_waits_for_an_earlier_one_with_its_key_and_others_overtake() {
         let mut ready = ReadyJobs::default();
         let now = Timestamp(10);
         ready.add(vec![job(1, "a", 0), job(2, "a", 0), job(3, "b", 0)]);

@@ -1,5 +1,5 @@
-//! The refiller: lets lanes that have fallen behind check the stored events again, in the order in
-//! which they were committed.
+//! The refiller: lets lanes that have fallen behind check the stored events, in the order in which
+//! the events were committed.
 //!
 //! With `overflow = "hold"`, a lane falls behind if an event does not fit into its queue, or if an
 //! event matches while the lane is inactive. A lane whose sink has a filter falls behind with every
@@ -34,14 +34,14 @@ mod step;
 
 pub(super) use self::step::RefillError;
 
-/// Limit of the steps in progress. Each is for another owner.
+/// Limit of the steps in progress. Each step is for a different owner.
 const STEPS_MAX: usize = 8;
 /// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE_FACTOR: u32 = 4;
 /// How long an owner waits after a step that failed or changed nothing.
 const REST: Duration = Duration::from_millis(250);
 
-/// Runs until the engine drops it.
+/// Runs until the engine drops this future.
 pub(super) async fn run<D: Deliver>(shared: Arc<EngineState<D>>) {
     let mut refiller = Refiller {
         shared,
@@ -70,8 +70,8 @@ struct Refiller<D> {
 }
 
 impl<D: Deliver> Refiller<D> {
-    /// Waits for a wake-up, for the end of a step, or for the next scan. A scan follows no earlier
-    /// than `earliest`.
+    /// Waits for a wake-up, for the end of a step, or for the next scan. No scan begins before
+    /// `earliest`.
     async fn wait(&mut self, earliest: Instant) {
         let next_rest = self.resting.values().min().copied();
         let poll = Instant::now() + self.shared.policy.poll;
@@ -112,7 +112,7 @@ impl<D: Deliver> Refiller<D> {
             let shared = self.shared.clone();
             self.steps.spawn(async move {
                 let progress = match step::run(&shared, lane).await {
-                    // The lane is up to date, so it may check past events.
+                    // The lane is up to date, so its feed may continue.
                     Ok(false) => feed::run(&shared, lane).await,
                     done => done,
                 };
@@ -123,7 +123,7 @@ impl<D: Deliver> Refiller<D> {
         now + (now - began) * SCAN_PAUSE_FACTOR
     }
 
-    /// At most `count` lanes that have room, each of another owner.
+    /// At most `count` lanes that have room, each of a different owner.
     async fn find_lanes(&mut self, count: usize) -> Result<Vec<(OwnerKey, LaneId)>, StoreError> {
         let excluded: HashSet<OwnerKey> = self
             .working

@@ -1,7 +1,7 @@
 //! Retention: removes old events, finished deliveries and idempotency keys, in small steps with
-//! pauses, so that other writers do not wait. Events that wait for delivery are never removed. Events
-//! that a lane has not checked yet are kept longer, and their removal is audited. In a zone, one
-//! server at a time does it.
+//! pauses, so that other writers do not wait. Events that wait for delivery are never removed.
+//! Events that a lane has not checked yet are kept longer, and their removal is audited. In a zone,
+//! a server begins a run only if no other server has begun one shortly before.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -17,11 +17,11 @@ use crate::events::audit::audit_lost;
 
 /// Rows that one statement removes.
 const BATCH: u32 = 200;
-/// Idempotency keys that one statement removes; they are small.
+/// Idempotency keys of one user that one statement removes; they are small.
 const KEYS_BATCH: u32 = 2_000;
-/// The key of the time when a server of the zone last began to remove rows.
+/// Key of the stored time when a server of the zone last began to remove rows.
 const BEGAN: &str = "retention_began";
-/// Events that a lane has not checked yet are kept this many times longer than other events.
+/// Events that a lane has not checked yet are kept this many times as long as other events.
 const HELD_FACTOR: u32 = 4;
 /// Limit of the idempotency keys kept for one user.
 const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");
@@ -54,8 +54,8 @@ pub struct Pruned {
     pub idempotency_keys: usize,
 }
 
-/// Runs one step. Afterwards it pauses for as long as the step took, so that other writers get at
-/// least half of the database's time.
+/// Runs one step. Then pauses for as long as the step took, so that other writers get at least half
+/// of the database's time.
 async fn step<T: Send + 'static>(
     store: &Store,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -126,9 +126,9 @@ async fn prune_events(
     Ok(removed)
 }
 
-/// Removes the oldest idempotency keys of users with more than `keep` keys, even if these have not
-/// expired. A user who emits at the rate limit would create 86 million keys within the lifetime of
-/// one.
+/// Removes the oldest idempotency keys of users with more than `keep` keys, even if these keys have
+/// not expired. A user who emits at the rate limit would create 86 million keys before the first
+/// one expires.
 async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError> {
     let over = store
         .read(move |tx| idempotency::list_over(tx, keep))
@@ -141,7 +141,7 @@ async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError
     Ok(pruned)
 }
 
-/// Begins a run, unless a server of the zone began one in the last `every`.
+/// Begins a run, unless a server of the zone has begun one within the time `every`.
 async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
     let beginning = store.write(move |tx| {
         let now = tx.now()?;

@@ -19,7 +19,8 @@ use super::{
     worker::{ExtraSlot, Slot},
 };
 
-/// How often a lane that may have several deliveries in flight looks for new ones while none ends.
+/// How often a worker looks for new deliveries while deliveries are in flight and none ends. Used
+/// only for lanes that may have several deliveries in flight.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// A delivery that was sent.
@@ -90,7 +91,7 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     unrecorded: usize,
     /// After a crash: how many deliveries must still be sent and recorded one by one.
     one_by_one: usize,
-    /// Nothing further is sent.
+    /// If set, no further delivery is sent.
     is_draining: bool,
     /// The hub's count of changed sinks when `ready` was read.
     changes: u64,
@@ -195,7 +196,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         if self.is_draining {
             return None;
         }
-        // This is the head of the lane: its start is recorded, so it needs no window.
+        // This delivery is at the head of the lane. Its start is recorded, so the window does not
+        // limit it.
         if self.unrecorded == 0 {
             return Some((n, None));
         }
@@ -258,8 +260,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         }
     }
 
-    /// Starts to record results, if there are any. A worker with nothing in flight also does so, to
-    /// release its lane or to get further deliveries.
+    /// Starts to record results, if there are any. If nothing is in flight, also starts without
+    /// results, to release the lane or to read further deliveries.
     fn record_if_needed(&mut self) {
         let is_needed = !self.ended.is_empty() || self.sending.is_empty() || self.must_read_again;
         if self.recording.is_some() || !is_needed {
@@ -292,7 +294,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
     fn note_recorded(&mut self, recording: &Recording) {
         self.unrecorded -= recording.ended.len();
         self.one_by_one = self.one_by_one.saturating_sub(recording.delivered);
-        // Successes were freed when they ended, failures only now that they are recorded.
+        // Successful deliveries were freed when they ended. Failed deliveries are freed here, after
+        // they were recorded.
         for n in &recording.ended {
             self.ready.free(*n);
         }

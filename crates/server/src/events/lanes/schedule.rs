@@ -2,10 +2,10 @@
 //! reports due lanes and ended deliveries, and claims lanes for the slots that
 //! [`plan`](Schedule::plan) grants.
 //!
-//! Webhooks, scripts and methods have separate slots, because one attempt may take a different time
-//! for each kind. Within a kind, owners share the slots by the rules of [`svc_core::fair`]. The
-//! owner of a lane is its `owner_key`: all global sinks together are one owner, so that they do not
-//! use the slots of the users who created them.
+//! Webhooks, scripts and methods have separate slots, because the duration of an attempt depends on
+//! the kind. Within a kind, owners share the slots by the rules of [`svc_core::fair`]. The owner of
+//! a lane is its `owner_key`: all global sinks together are one owner, so that they do not use the
+//! slots of the users who created them.
 //!
 //! An owner is in one of three states for each kind: *in line* (lanes may be due now), *timed* (no
 //! lane is due before a known time), or unknown to the schedule. An owner in line that may not take
@@ -61,7 +61,7 @@ pub(super) struct Grant {
 
 pub(super) struct Schedule {
     kinds: [KindSchedule; 3],
-    /// When the pauses of each owner would end if they followed each other and each took
+    /// For each owner: when its pauses would end if they followed each other and each took
     /// [`PAUSE_SPACING`].
     pauses: HashMap<OwnerKey, Instant>,
 }

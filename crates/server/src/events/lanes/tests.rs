@@ -147,7 +147,7 @@ impl Deliver for Receiver {
             *most = (*most).max(*count);
         }
         let _in_flight = InFlight(self, lane);
-        // Read before `seen` shows the job: a later `set` is for later jobs.
+        // Read before the job is added to `seen`, so that a later `set` applies only to later jobs.
         let reply = *self.reply.lock();
         self.seen.lock().push(job);
         tokio::task::yield_now().await;

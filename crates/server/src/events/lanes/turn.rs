@@ -82,7 +82,7 @@ pub(super) struct RunState {
 }
 
 impl RunState {
-    /// A lane of which nothing is read yet.
+    /// The state of a lane from which nothing was read yet.
     pub(super) fn new(held: LaneLease) -> Self {
         Self {
             held,
@@ -114,7 +114,7 @@ pub(super) struct LaneProgress {
     pub(super) held: LaneLease,
     pub(super) now: Timestamp,
     pub(super) next: LaneNext,
-    /// Whether the server crashed while the delivery at the head was in flight.
+    /// Whether a server crashed while the delivery at the head was in flight.
     pub(super) is_after_crash: bool,
     pub(super) dead: Vec<DeadDelivery>,
     /// Events about the sink that this transaction created.
@@ -221,11 +221,11 @@ fn request((state, ended): &Results) -> TurnRequest {
 /// One transaction on a lane.
 struct Turn<'a, 'tx> {
     tx: &'a mut Tx<'tx>,
-    /// As this transaction leaves it. [`Turn::write`] writes it.
+    /// The lane with the changes of this transaction. [`Turn::write`] stores it.
     lane: LeasedLane,
     sink: Option<Arc<SinkRow>>,
     time: TransactionTime,
-    /// Deliveries that are to be finished and still wait.
+    /// Deliveries whose end this transaction records and that still wait in the store.
     waiting: Vec<u64>,
     /// The deliveries that were read with the lane, and whether no others follow them.
     heads: Vec<QueueHead>,
@@ -356,7 +356,8 @@ impl<'a, 'tx> Turn<'a, 'tx> {
             },
         };
         if is_changed {
-            // The deliveries that the worker has are read again, so these are not the next ones.
+            // The worker discards the deliveries that it has read. They are read again, so the next
+            // delivery is not in `heads`.
             self.heads.clear();
             self.is_read_to_end = false;
         }

@@ -1,12 +1,12 @@
-//! A worker delivers from one claimed lane until the lane is empty, must wait, gives way to other
-//! lanes, or is lost. It must never record a result without the fence of its claim.
+//! A worker delivers from one claimed lane until the lane is empty, must wait, must release its
+//! slot or is lost. It must never record a result without the fence of its claim.
 //!
 //! The delivery engine does not wait for the disk between two deliveries of a webhook: after a
 //! success the next delivery is sent while the result is being recorded. Results that arrive
 //! meanwhile are recorded together in the next commit. These rules limit what a crash may repeat:
 //! - At most a window of deliveries is sent without a recorded result ([`window_of`]).
-//! - Only after a success is the next delivery sent before the result is recorded. In a lane that
-//!   is ordered by a key, this holds for the deliveries with the same key.
+//! - If a delivery was not successful, its result is recorded before the next delivery is sent. In
+//!   a lane that is ordered by a key, this holds for the deliveries with the same key.
 //! - After a crash, deliveries are sent and recorded one by one until a whole window of them has
 //!   succeeded: one of the repeated deliveries may be the cause of the crash.
 
@@ -81,7 +81,7 @@ impl<D: Deliver> Drop for ExtraSlot<D> {
     fn drop(&mut self) {
         let mut schedule = self.shared.schedule.lock();
         schedule.release_extra(self.kind, &self.owner);
-        // Needed because only the end of a worker wakes the engine by itself.
+        // The end of a worker wakes the engine, but the release of an extra slot does not.
         if schedule.has_waiting(self.kind) {
             self.shared.hub.wake_engine();
         }

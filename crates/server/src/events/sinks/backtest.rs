@@ -12,7 +12,7 @@ use svc_template::{self as template, Scope, Template, expression::Expression};
 use super::{SinksService, check, error::SinkError};
 use crate::{events::deliver::Contexts, fair_pool::Cancelled, identity::Caller};
 
-/// How far a backtest reaches back, unless the request says otherwise.
+/// How far a backtest reaches back if the request has no `since`.
 const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Limit of the events that one backtest looks at.
 const EVENTS_MAX: u32 = 10_000;

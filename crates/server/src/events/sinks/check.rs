@@ -156,7 +156,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
     check_config(config)
 }
 
-/// Checks the delivery policy of a sink. A json-rpc sink only formats, so it has none.
+/// Checks the delivery policy of a sink. A json-rpc sink only formats, so it has no policy.
 pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, SinkError> {
     if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
         return Err(wrong_part("delivery", kind));

@@ -89,7 +89,7 @@ pub fn describe(row: &SinkRow) -> Value {
             if !options.format.is_default() {
                 detail["format"] = json!(options.format);
             }
-            // Certificates are long, and the key is a secret.
+            // Only whether certificates are set, because they are long. The key is left out.
             for (name, is_set) in [
                 ("ca", options.ca.is_some()),
                 ("client_certificate", options.client_certificate.is_some()),

@@ -25,7 +25,7 @@ use crate::{
     identity::Caller,
 };
 
-/// How far a replay reaches back, unless the request says otherwise.
+/// How far a replay reaches back if the request has no `since`.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Events that one query reads.
 const REPLAY_STEP: u32 = 500;
@@ -77,8 +77,8 @@ impl SinksService {
         Ok(result)
     }
 
-    /// Queues past events that match the sink, oldest first: until the queue is full, or with a feed
-    /// all of them.
+    /// Queues past events that match the sink, oldest first. Stops when the queue is full; with a
+    /// feed, queues all of them.
     pub async fn replay(
         &self,
         caller: &Caller,
@@ -102,8 +102,8 @@ impl SinksService {
         });
         let (lane, row) = found.await??;
         if row.policy.filter.is_some() {
-            // Takes as long as a backtest, because the filter is evaluated for the whole history.
-            // So the same limit applies.
+            // With a filter, a replay takes as long as a backtest, because the filter is evaluated
+            // for the whole history. So the same limit applies.
             self.tests
                 .take(caller.user.id, Instant::now())
                 .map_err(SinkError::TooManyTests)?;
@@ -271,7 +271,7 @@ fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
             invalid("`deliveries` is empty; name at least one delivery".to_owned())
         }
         (Some(numbers), None) if numbers.len() > RESEND_MAX => invalid(format!(
-            "`deliveries` has {} numbers; at most {RESEND_MAX} are allowed, `dead_since` selects more",
+            "`deliveries` has {} numbers; at most {RESEND_MAX} are allowed; use `dead_since` to select more",
             numbers.len()
         )),
         (Some(numbers), None) => Ok(DeliverySelection::Numbers(numbers.clone())),
@@ -282,8 +282,8 @@ fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
     }
 }
 
-/// The selected deliveries that can be sent again: the selection for a feed, and the answer to the
-/// request.
+/// Finds the selected deliveries that can be sent again. Returns the selection for a feed, and the
+/// answer to the request.
 fn select_deliveries(
     tx: &mut Tx<'_>,
     lane: LaneId,

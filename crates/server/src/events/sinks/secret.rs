@@ -20,7 +20,7 @@ use crate::{
     identity::Caller,
 };
 
-/// How long the old secret stays valid after a rotation, unless the request says otherwise.
+/// How long the old secret stays valid after a rotation if the request has no `overlap_hours`.
 const OVERLAP_HOURS: u32 = 24;
 
 impl SinksService {
@@ -76,7 +76,8 @@ impl SinksService {
     }
 }
 
-/// Encrypts the key of a webhook's client certificate, and checks that they belong together.
+/// Encrypts the key of a webhook's client certificate, and checks that it belongs to the
+/// certificate.
 pub(super) fn seal_client_key(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
     client_keys::seal(&deliverers.secrets, row).map_err(|error| match error {
         ClientKeyError::Secret(error) => {

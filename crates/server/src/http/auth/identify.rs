@@ -13,8 +13,8 @@ use crate::{
     scripts::ActingUser,
 };
 
-/// Finds the caller. A bearer token wins over a cookie. A script has no credential: its user comes
-/// from a request extension, which no request from outside can have.
+/// Finds the caller. A bearer token takes precedence over a cookie. A script has no credential: its
+/// user comes from a request extension, which no request from outside can have.
 pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, AccessDenied> {
     if let Some(acts_for) = head.extensions.get::<ActingUser>() {
         let caller = gate.app.directory.script_caller(acts_for.user());

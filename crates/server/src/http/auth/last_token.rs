@@ -1,8 +1,8 @@
 //! The `Authorization` header that a connection sent last, with the key of its token.
 //!
-//! A program sends the same token with every call. To check and hash the token costs more than to
-//! find the target of the call, so the result is kept. The caller is looked up by the key for every
-//! request, so a revoked token is rejected at once.
+//! A program sends the same token with every call. Checking and hashing the token costs more than
+//! finding the target of the call, so the result is kept. The caller is looked up by the key for
+//! every request, so a revoked token is rejected at once.
 
 use parking_lot::Mutex;
 use svc_store::Hash;

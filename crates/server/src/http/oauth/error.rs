@@ -60,7 +60,7 @@ impl IntoResponse for OAuthFailure {
     }
 }
 
-/// Errors of the records behind a grant: the database is away, or a quota is used up.
+/// Errors while a grant is read or changed: the database is unavailable, or a quota is used up.
 fn of_identity(error: IdentityError) -> Response {
     let (code, description) = match &error {
         IdentityError::Store(_) | IdentityError::Internal(_) => {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// The path of the schemas of answers, and of all schemas in the finished document.
 pub const COMPONENTS: &str = "/components/schemas";
-/// The path in the references of requests until [`add`] has given each schema its final name.
+/// The references of requests have this path until [`add`] has given each schema its final name.
 pub const OF_REQUESTS: &str = "/components/requests";
 
 /// Adds the schemas. A schema of requests that differs from the schema of answers of the same name

@@ -23,7 +23,7 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
 }
 
 #[test]
-fn every_route_has_a_summary_and_every_summary_a_route() {
+fn every_route_has_a_summary_and_every_summary_has_a_route() {
     let routes: Vec<_> = routes()
         .into_iter()
         .filter(|route| route.describe.is_some())
@@ -154,7 +154,7 @@ fn s5_permissions_scopes_and_agent_rules_agree_with_the_route_table() {
     assert!(text.contains("`manage_users`"), "{text}");
 }
 
-/// The document agrees with what serde accepts and writes.
+/// The schemas agree with the JSON that serde accepts and writes.
 #[test]
 fn schemas_agree_with_the_types_of_the_handlers() {
     let document = document();

@@ -14,7 +14,7 @@ use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, oauth, sess
 use super::snapshot::UserRecords;
 use crate::{identity::caller::Credential, random_key::RandomKeyMap};
 
-/// Not used yet: earlier than any time.
+/// The last use of a credential that was never used: earlier than any time.
 const NEVER: i64 = i64::MIN;
 /// A time of last use changes by at least this much, so that the record of a busy credential stays
 /// in the cache of every core.

@@ -1,4 +1,4 @@
-//! Links accounts at providers with users, and ends their links and sessions.
+//! Links accounts at providers to users, unlinks them, and ends sessions that providers opened.
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ use crate::identity::{
 const IDENTITIES_MAX: usize = 10;
 
 impl Identity {
-    /// Links an account with the caller. `session` is the session in which the linking began. It must
+    /// Links an account to the caller. `session` is the session in which the linking began. It must
     /// be the caller's session.
     pub async fn link_external(
         &self,
@@ -84,7 +84,8 @@ impl Identity {
         .await
     }
 
-    /// Checks the password of a caller who links an account. A wrong one counts as a failed login.
+    /// Checks the password of a caller who links an account. A wrong password counts as a failed
+    /// login.
     pub async fn confirm_password(
         &self,
         caller: &Caller,
@@ -109,7 +110,7 @@ impl Identity {
         ))
     }
 
-    /// The accounts of the caller or, for administrators of users, of anyone.
+    /// The accounts of the caller or, for administrators of users, of any user.
     pub async fn list_identities(
         &self,
         caller: &Caller,
@@ -143,9 +144,9 @@ impl Identity {
         })
     }
 
-    /// Unlinks an account of the caller or, for administrators of users, of a user with no more power.
-    /// Removes the groups and roles that its provider gave, and ends the sessions that were opened with
-    /// the account.
+    /// Unlinks an account of the caller or, for administrators of users, of a user who holds no
+    /// permission that the administrator lacks. Removes the groups and roles that the provider
+    /// gave, and ends the sessions that were opened with the account.
     pub async fn unlink_identity(
         &self,
         caller: &Caller,
@@ -183,8 +184,8 @@ impl Identity {
         .await
     }
 
-    /// Ends sessions that a provider opened, and what users connected in them. Returns the number of
-    /// sessions.
+    /// Ends sessions that a provider opened, and disconnects the apps and machines that users
+    /// connected in these sessions. Returns the number of sessions.
     pub async fn log_out_external(
         &self,
         provider: OidcProviderId,
@@ -252,8 +253,8 @@ fn identities_of(
     Ok(found)
 }
 
-/// Removes an identity, with its sessions, with the apps and machines that were connected in them, and
-/// with the groups and roles that its provider gave.
+/// Removes an identity and its sessions. Also disconnects the apps and machines that were connected
+/// in these sessions, and removes the groups and roles that the provider gave.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;

@@ -23,7 +23,8 @@ use crate::identity::{
     power::Actor,
 };
 
-/// Brings the groups and roles of a user into line with the provider. Returns what changed.
+/// Gives a user the groups and roles that the provider's claims select, and takes away those that
+/// the claims no longer select. Returns the changes.
 pub(super) fn apply(
     tx: &mut Tx<'_>,
     account: &ExternalAccount,
@@ -38,7 +39,7 @@ pub(super) fn apply(
     let ClaimValues::Known(values) = values else {
         tracing::warn!(
             provider = %provider.name,
-            "the provider sent no complete groups claim; groups stay, roles beyond `user` are taken away"
+            "the provider sent no complete groups claim: the groups of the user stay, and roles with more permissions than `user` are taken away"
         );
         return withdraw_powerful(tx, holder);
     };
@@ -73,7 +74,7 @@ fn sync_groups(
 ) -> Result<(), IdentityError> {
     let mut wanted: Vec<GroupId> = Vec::new();
     for name in meant.iter().filter_map(|mapping| mapping.group.as_ref()) {
-        // A group that was deleted since is left out.
+        // A group that no longer exists is left out.
         if let Some(group) = groups::find_by_name(tx, name)? {
             if !groups::is_member(tx, group.id, holder.1)? {
                 change.added.push(format!("group {}", group.name));
@@ -133,8 +134,8 @@ fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, I
     Ok(change.into_detail())
 }
 
-/// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the provider
-/// would lock everybody out.
+/// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the
+/// provider would lock out all users.
 fn take_role(
     tx: &mut Tx<'_>,
     holder: Holder,

@@ -139,8 +139,8 @@ async fn a_user_cannot_create_or_change_a_role_with_a_permission_they_do_not_hol
     let added = patch(&[Permission::UseSpaces, Permission::ManageUsers]);
     let refused = identity.update_role(&clerk, created.id, added).await;
     assert_code(refused, "exceeds_own_power");
-    // The clerk cannot change a role with a permission that the clerk does not hold: neither add to
-    // it nor remove from it.
+    // If a role has a permission that the clerk does not hold, the clerk cannot add permissions to
+    // the role or remove them.
     let wider = patch(&[Permission::ViewAudit]);
     let widened = identity
         .update_role(&fixture.admin, created.id, wider)
@@ -204,7 +204,7 @@ async fn changes_are_audited_with_the_name_of_the_actor_and_without_secrets() {
     assert!(fixture.actions().await.is_empty());
 }
 
-/// Every server holds all groups in memory, and each user with the names of their roles.
+/// Every server holds all groups, and the names of the roles of each user, in memory.
 #[tokio::test]
 async fn a_server_has_a_limited_number_of_groups_and_roles() {
     let fixture = Fixture::new().await;

@@ -58,7 +58,7 @@ async fn s5_a_sign_in_link_is_redeemed_by_one_of_two_requests() {
 }
 
 #[tokio::test]
-async fn s5_a_sign_in_link_ends_with_its_lifetime_a_new_password_or_the_user() {
+async fn s5_a_sign_in_link_ends_with_its_lifetime_with_a_new_password_or_with_its_user() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let token = async |user| identity.sign_in_token(user).await.expect("written");

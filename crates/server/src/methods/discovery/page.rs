@@ -1,7 +1,7 @@
 //! One page of `GET /api/methods`: the methods with the next names after a cursor.
 //!
-//! The cursor is the last name of the previous page, so a method that is added or removed between
-//! two requests neither repeats nor hides another one. Only the methods of the page are described;
+//! The cursor is the last name of the previous page. So if a method is added or removed between two
+//! requests, no other method is repeated or left out. Only the methods of the page are described;
 //! the others are compared by name and counted.
 
 use std::{

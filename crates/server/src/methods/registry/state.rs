@@ -178,8 +178,8 @@ impl State {
         Ok(conflicting)
     }
 
-    /// Finds conflicting methods of other spaces: an error, or the methods to remove because this
-    /// publication replaces them or precedes them.
+    /// Finds conflicting methods of other spaces. Returns an error, or the methods to remove
+    /// because this publication replaces or precedes them.
     fn find_conflicts(
         &self,
         publication: &Publication,

@@ -147,7 +147,7 @@ fn d1_replace_conflicting_removes_the_methods_of_other_spaces() {
     assert_eq!(picked(&registry, "a.c"), Ok(one.id));
 }
 
-/// `a.b` conflicts by its definition, and with `a_b` by its tool name.
+/// `a.b` conflicts twice: by its definition, and with `a_b` by its tool name.
 #[test]
 fn d1_a_method_that_conflicts_twice_is_replaced_once() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
@@ -307,7 +307,7 @@ fn an_owner_publishes_as_many_distinct_methods_as_the_quota_allows() {
     assert_eq!(publish(&one, &["d"], 3), Ok(()));
     // Other owners are not affected.
     assert_eq!(publish(&of_bob, &["a", "b", "c"], 3), Ok(()));
-    // A lowered quota removes nothing, and accepts a registration that adds nothing.
+    // A lowered quota removes no method, and a registration that adds no method is accepted.
     assert_eq!(publish(&one, &["d"], 1), Ok(()));
     assert_eq!(publish(&one, &["e"], 1), Ok(()));
     assert_eq!(publish(&one, &["e", "f"], 1), exceeded(4, 1));
@@ -368,7 +368,7 @@ fn the_definitions_of_an_owner_have_a_limit_in_bytes() {
     );
     assert!(refused.to_string().contains("quotas.methods"), "{refused}");
     assert_eq!(megabytes(&two, "b", 1), Ok(()));
-    // A larger definition of the same method counts by its additional bytes.
+    // Of a larger definition of the same method, only the additional bytes are counted.
     assert!(megabytes(&two, "b", 2).is_err());
     assert_eq!(megabytes(&one, "a", 2), Ok(()));
     assert_eq!(megabytes(&two, "b", 2), Ok(()));

@@ -1,4 +1,5 @@
-//! Reads a document from an address that a stranger gave, with the same guard as deliveries.
+//! Reads a document from an address that the server does not trust, with the same guard as
+//! deliveries.
 
 use std::time::Duration;
 

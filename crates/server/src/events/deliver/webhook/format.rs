@@ -43,7 +43,8 @@ pub(super) fn content_type(format: WebhookFormat) -> &'static str {
 }
 
 /// The attributes of an event. The source is the space of the event or, for an event without a
-/// space, its owner. It has no host, so it stays the same if the address of the server changes.
+/// space, its owner. The source has no host, so it stays the same if the address of the server
+/// changes.
 pub(super) fn attributes(event: &Event) -> [(&'static str, String); 5] {
     let source = match event.space_id {
         SpaceId::NIL => format!("/users/{}", event.owner_id),

@@ -63,7 +63,8 @@ fn normalize(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Whether a text is a host name. It must contain a letter: `10.0.0.300` is a mistyped address.
+/// Whether a text is a host name. A host name must contain a letter: `10.0.0.300` is a mistyped
+/// address.
 fn is_host_name(text: &str) -> bool {
     let text = text.trim_end_matches('.');
     (1..=253).contains(&text.len())
@@ -106,7 +107,7 @@ const CLOSED_V6: [Ipv6Net; 3] = [
     v6([0x3fff, 0, 0], 20),
 ];
 
-// IPv6 addresses that contain an IPv4 address, which is checked instead.
+// IPv6 networks whose addresses contain an IPv4 address. The guard checks the IPv4 address.
 const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96);
 const COMPATIBLE: Ipv6Net = v6([0, 0, 0], 96);
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
@@ -147,7 +148,8 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
         return is_global_v4(embedded(2));
     }
     if TEREDO.contains(&address) {
-        // A Teredo address contains its server, and its client with inverted bits.
+        // A Teredo address contains the address of its server, and that of its client with inverted
+        // bits.
         let client = Ipv4Addr::from_bits(!embedded(12).to_bits());
         return is_global_v4(embedded(4)) && is_global_v4(client);
     }

@@ -20,9 +20,9 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// Concurrent look-ups, if not configured.
+/// The number of concurrent look-ups, if none is configured.
 pub const LOOKUPS_DEFAULT: usize = 32;
-/// One owner may use one thread in this many, but at least one thread.
+/// One owner may use one eighth of the threads, but at least one thread.
 const OWNER_SHARE: usize = 8;
 /// Number of entries at which the entries of finished look-ups are removed.
 const KEPT_MAX: usize = 256;
@@ -163,8 +163,8 @@ mod tests {
         let prompt = timeout(Duration::from_secs(30), prompt).await;
         assert!(prompt.expect("answered while the others hang").is_ok());
         assert!(hanging.iter().all(|one| !one.is_finished()));
-        // One look-up of the first owner, who may use one of the eight threads, and one of the
-        // second.
+        // One look-up of the first owner, who may use only one of the eight threads, and one
+        // look-up of the second owner.
         assert_eq!(lookup_count.load(Ordering::SeqCst), 2);
         drop(release);
         for one in hanging {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn concurrent_look_ups_are_shared_and_addresses_need_none() {
+    async fn concurrent_look_ups_are_shared_and_addresses_need_no_look_up() {
         let (release, lookup_count, resolve_fn) = slow_resolver();
         let lookups = Lookups::with(8, resolve_fn);
         let look_up = || lookups.resolve(owner(1), "slow.example.org", 80);

@@ -1,9 +1,9 @@
 //! The egress proxy of webhooks.
 //!
 //! By default, the server resolves the name, checks the address and asks the proxy with CONNECT for
-//! a tunnel to this address. It does so for `http` too: the proxy would resolve the name again if
-//! it got a request in absolute form. An operator can let the proxy resolve names instead. The
-//! proxy's own address is not checked, and never shown to an owner.
+//! a tunnel to this address. The server also does this for `http` URLs: for a request in absolute
+//! form, the proxy would resolve the name again. An operator can let the proxy resolve names
+//! instead. The proxy's own address is not checked, and never shown to an owner.
 
 use std::net::SocketAddr;
 

@@ -24,10 +24,10 @@ const BODY: &str = r#"{"event_id":"1"}"#;
 enum Behaviour {
     Whole(String),
     Hang,
-    /// A valid head, then endlessly one byte at a time.
+    /// Sends a valid head, then one byte at a time without end.
     Drip,
     CloseAtOnce,
-    /// A valid head that announces more bytes than follow.
+    /// Sends a valid head that announces more bytes than follow.
     BreakOff,
     Endless,
 }

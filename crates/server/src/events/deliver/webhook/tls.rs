@@ -1,4 +1,4 @@
-//! TLS settings of a webhook: their limits, and a digest that tells different settings apart.
+//! TLS settings of a webhook: their limits, and a digest that distinguishes different settings.
 
 use ring::digest::{Context, SHA256};
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};

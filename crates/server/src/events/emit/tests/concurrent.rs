@@ -1,5 +1,6 @@
 //! Three servers emit and deliver at the same time, with one PostgreSQL database. Afterwards a
-//! checker compares what was acknowledged with what the database has and with what arrived.
+//! checker compares the acknowledged emits with the events in the database and with the deliveries
+//! that arrived.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -88,7 +89,7 @@ impl Deliver for Recorder {
     }
 }
 
-/// What the answers of the emits say.
+/// The numbers of queued and dropped deliveries in the answers of all emits.
 #[derive(Default)]
 struct Acknowledged {
     queued: u32,
@@ -240,11 +241,11 @@ async fn check_lane(store: &Store, sink: &SinkRow, recorder: &Recorder) -> (u32,
         }
     });
     let (lane, deliveries) = reading.await.expect("read");
-    // No gap and no number twice.
+    // The numbers have no gap and no duplicate.
     let numbers: Vec<_> = deliveries.iter().map(|(n, _)| *n).collect();
     let expected: Vec<_> = (1..=numbers.len() as u64).collect();
     assert_eq!(numbers, expected, "{}", sink.name);
-    // The emits of each client are in the order in which it made them.
+    // The emits of each client are in the order in which the client made them.
     let mut last = BTreeMap::new();
     for (n, data) in &deliveries {
         let data: Value = serde_json::from_str(data).expect("JSON");

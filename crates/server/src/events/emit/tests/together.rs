@@ -220,7 +220,7 @@ async fn emits_together_are_like_emits_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_key_that_expired_before_an_emit_is_free_also_together_with_earlier_emits() {
+async fn an_expired_key_is_free_even_if_earlier_emits_are_in_the_same_group() {
     let fixture = Fixture::new(None);
     let caller = caller();
     let day = i64::try_from(KEY_LIFE.as_millis()).expect("short");

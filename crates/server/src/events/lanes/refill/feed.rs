@@ -1,5 +1,5 @@
-//! One step of a feed. A feed holds the past events that a user sends again; a step queues some of
-//! them. At least half of the queue stays free for new events.
+//! One step of a feed. A feed is a request to send past events again; a step queues some of these
+//! events. At least half of the queue stays free for new events.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ use super::{
 
 /// Events that one statement reads.
 const WINDOW: u32 = 500;
-/// Limit of the statements of one step that finds no matching event.
+/// A step that finds no matching event ends after this many statements.
 const WINDOWS_MAX: usize = 10;
 
 /// A past event to queue.

@@ -16,7 +16,7 @@ use crate::events::dispatch::{DroppedEvent, drop_event, is_about};
 
 /// Events that one statement reads.
 const WINDOW: usize = 500;
-/// Limit of the statements of one step that finds no matching event.
+/// A step that finds no matching event ends after this many statements.
 const WINDOWS_MAX: usize = 10;
 /// Limit of the bytes of the events that one step filters. A single larger event is allowed.
 pub(super) const FILTER_BYTES_MAX: u64 = 1024 * 1024;

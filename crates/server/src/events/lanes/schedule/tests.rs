@@ -65,7 +65,8 @@ fn lanes_that_are_due_later_get_slots_later() {
     assert_eq!(schedule.wait(later), None);
 }
 
-/// The engine reads the store before a delivery ends, and settles the grant after that.
+/// The engine reads the store before a delivery ends, and settles the grant after the delivery
+/// ended.
 #[test]
 fn a_report_during_a_grant_is_not_lost() {
     let (mut schedule, now) = (schedule(8), Instant::now());

@@ -78,9 +78,9 @@ async fn a_pause_spends_no_attempt() {
     let receiver = Receiver::new(Reply::Pause);
     let running = fixture.start(&receiver);
     fixture.emit("custom.x").await;
-    // More often than `STARTS_MAX`: a pause does not count as a start.
+    // More rounds than `STARTS_MAX`, because a pause does not count as a start.
     for round in 1..=15 {
-        until("it was offered again", || receiver.count() == round).await;
+        until("another attempt began", || receiver.count() == round).await;
         until_due(&fixture, fixture.now().0 + 1_000).await;
         fixture.advance(Duration::from_secs(1));
     }
@@ -117,7 +117,7 @@ async fn a_wake_up_ends_a_pause_but_not_a_back_off() {
     running.stop().await;
 }
 
-/// The wake-up arrives after the attempt has decided to pause.
+/// The wake-up arrives while an attempt is in flight that will pause.
 #[tokio::test]
 async fn a_lane_woken_while_held_continues_when_it_is_released() {
     let fixture = Fixture::new();
@@ -128,7 +128,7 @@ async fn a_lane_woken_while_held_continues_when_it_is_released() {
     policy.pause = Duration::from_secs(3_600);
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
-    until("it is offered", || receiver.count() == 1).await;
+    until("the delivery is offered", || receiver.count() == 1).await;
     fixture.hub.wake_lane(lane);
     receiver.set(Reply::Deliver);
     // When this event is delivered, the engine has seen the wake-up.

@@ -149,7 +149,7 @@ async fn three_hundred_methods_that_never_answer_delay_no_other_owner() {
     let deliver = HangingReceiver::new(mallory);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, mallory).await;
-    until("she has all the slots she gets", || {
+    until("mallory uses all slots that she may use", || {
         deliver.began(mallory) == 256
     })
     .await;
@@ -163,7 +163,7 @@ async fn three_hundred_methods_that_never_answer_delay_no_other_owner() {
     assert_eq!(deliver.began(mallory), 256, "a quarter of the slots");
     // Waiting lanes continue when slots are released.
     deliver.let_go.send_replace(true);
-    until("her other methods have their attempts", || {
+    until("mallory's other methods have their attempts", || {
         deliver.began(mallory) == 300
     })
     .await;
@@ -177,7 +177,7 @@ async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
     let deliver = HangingReceiver::new(mallory);
     let running = start(&fixture, &deliver);
     emit_of(&fixture, mallory).await;
-    until("all the slots she gets", || deliver.began(mallory) == 256).await;
+    until("mallory uses her slots", || deliver.began(mallory) == 256).await;
     let before = fixture.store.stats().commits;
     // There is no condition to await: no write may happen in this time.
     let end = Instant::now() + Duration::from_millis(300);

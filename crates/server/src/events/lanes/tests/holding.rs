@@ -39,7 +39,7 @@ async fn a_stale_holder_is_rejected_by_the_fence() {
     fixture.emit("custom.x").await;
     let first = claim(&fixture).await.0.expect("claimed");
     fixture.advance(LEASE);
-    let second = claim(&fixture).await.0.expect("claimed by another");
+    let second = claim(&fixture).await.0.expect("claimed by another server");
     assert!(second.held.fence > first.held.fence);
     let late = finish(&fixture, first.held, 1).await;
     assert!(!late, "the result of a stale holder is discarded");
@@ -61,7 +61,7 @@ async fn a_delivery_that_kills_the_server_is_given_up() {
         fixture.advance(LEASE);
     }
     let (started, dead) = claim(&fixture).await;
-    assert_eq!(started.expect("the one behind it").job.n, 2);
+    assert_eq!(started.expect("the next delivery").job.n, 2);
     assert!(dead[0].error.contains("10 starts"), "{dead:?}");
     assert_eq!(fixture.audited("event_sink.dead").await, 1);
     assert_eq!(fixture.depth(&sink).await, 1);
@@ -78,9 +78,9 @@ async fn a_long_delivery_keeps_its_lane() {
     policy.lease = SHORT_LEASE;
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
-    until("it is in flight", || receiver.count() == 1).await;
-    // Renewals are the only writes. After two renewals, the second one began after the clock moved,
-    // so the lease stays valid until the clock moves again. In total, four lease times pass.
+    until("the delivery is in flight", || receiver.count() == 1).await;
+    // Renewals are the only writes. Of two renewals, the second began after the clock moved, so the
+    // lease is valid until the clock moves again. The clock moves by four lease times in total.
     for _ in 0..6 {
         let commits = fixture.store.stats().commits;
         until("the lease was renewed", || {
@@ -105,7 +105,7 @@ async fn a_worker_that_lost_its_lane_stops() {
     policy.lease = SHORT_LEASE;
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
-    until("it is in flight", || receiver.count() == 1).await;
+    until("the delivery is in flight", || receiver.count() == 1).await;
     steal(&fixture, lane).await;
     until("the delivery was dropped", || {
         receiver.in_flight.lock().get(&lane) == Some(&0)

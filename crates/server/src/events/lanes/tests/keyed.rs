@@ -166,7 +166,7 @@ async fn events_of_a_refill_are_delivered_beside_a_key_that_waits() {
         })
         .await;
     fixture.hub.wake();
-    until("it is delivered", || receiver.count() == 2).await;
+    until("the event is delivered", || receiver.count() == 2).await;
     assert_eq!(by_key(&receiver)["good"], [2]);
     running.stop().await;
 }

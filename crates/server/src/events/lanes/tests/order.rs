@@ -20,7 +20,7 @@ async fn every_lane_delivers_in_order_and_one_at_a_time() {
     }
     let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
-    // While the engine delivers: single events and batches.
+    // Emits single events and batches while the engine delivers.
     for _ in 0..10 {
         fixture.emit("custom.x").await;
         fixture.emit_many(5).await;
@@ -62,7 +62,7 @@ async fn a_slow_sink_delays_no_other_sink() {
     let receiver = Receiver::new(Reply::Hang);
     let running = fixture.start(&receiver);
     fixture.emit("custom.slow").await;
-    until("it hangs", || receiver.numbers(slow_lane).len() == 1).await;
+    until("attempt hangs", || receiver.numbers(slow_lane).len() == 1).await;
     receiver.set(Reply::Deliver);
     fixture.emit("custom.fast").await;
     fixture.until_empty(&[&fast]).await;
@@ -87,7 +87,7 @@ async fn ten_thousand_idle_sinks_cost_no_write() {
     let running = fixture.start(&receiver);
     // The engine's first write releases the lanes of an earlier run.
     let before = fixture.store.stats().commits;
-    until("it has started", || fixture.store.stats().commits > before).await;
+    until("engine started", || fixture.store.stats().commits > before).await;
     let before = fixture.store.stats().commits;
     // There is no condition to await: no write may happen in this time.
     let end = Instant::now() + Duration::from_millis(300);
@@ -113,7 +113,7 @@ async fn the_scan_finds_due_lanes_without_a_wake_up() {
     running.stop().await;
 }
 
-/// The delivery that was in flight during the crash is repeated, before those behind it.
+/// The delivery that was in flight during the crash is repeated before the deliveries behind it.
 #[tokio::test]
 async fn a_crash_between_begin_and_finish_loses_nothing_and_keeps_order() {
     let mut fixture = Fixture::new();
@@ -173,14 +173,14 @@ async fn a_delivery_cut_off_by_shutdown_spends_no_attempt() {
     policy.drain = Duration::from_millis(20);
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
-    until("it is in flight", || receiver.count() == 1).await;
+    until("the delivery is in flight", || receiver.count() == 1).await;
     running.stop().await;
     assert!(is_free(&fixture, lane).await);
     let delivery = fixture.deliveries(lane).await.remove(0);
     assert_eq!(delivery.attempts, []);
     receiver.set(Reply::Deliver);
     let running = fixture.start(&receiver);
-    until("it comes again", || receiver.count() == 2).await;
+    until("the delivery is repeated", || receiver.count() == 2).await;
     assert_eq!(receiver.seen()[1].attempt, 1);
     running.stop().await;
 }

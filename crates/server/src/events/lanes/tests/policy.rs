@@ -114,7 +114,7 @@ async fn a_rate_spreads_deliveries_and_attempts() {
     let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     fixture.emit_many(10).await;
-    // The burst of one second has two deliveries; the third is the one that is due.
+    // The burst of one second allows two deliveries, and a third delivery is due at once.
     until("the burst is sent", || receiver.count() == 3).await;
     for expected in 4..=10 {
         sleep(Duration::from_millis(20)).await;

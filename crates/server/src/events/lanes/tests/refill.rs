@@ -277,7 +277,7 @@ async fn a_change_from_hold_to_drop_drops_events_that_do_not_fit() {
 async fn retention_keeps_held_events_longer_and_audits_their_removal() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.policy_sink("away", holding()).await;
-    // Ids contain the time of the machine's clock, so retention is measured by it.
+    // Ids contain the time of the machine's clock, so this test measures retention by that clock.
     fixture.emit_numbered(0..QUEUE_CAPACITY + 7).await;
     fixture.emit("space.created").await;
     let kept = || async {

@@ -13,7 +13,7 @@ use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 
 use super::{Fixture, Receiver, Reply, Running, eventually, until};
 
-/// A delivery that must not be sent would be sent within this time.
+/// How long a test waits to see that a delivery is not sent.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// A transaction that blocks all other writes, as a slow disk does.

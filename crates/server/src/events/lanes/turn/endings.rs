@@ -42,8 +42,8 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Postpones a delivery that is sent again. The whole lane waits for it, or, in a lane that is
-    /// ordered by a key, only the deliveries with the same key.
+    /// Postpones the next attempt of a delivery. In a lane that is ordered by a key, the deliveries
+    /// with the same key wait. In any other lane, all deliveries wait.
     fn rest(&mut self, n: u64, failed: u32, wait: Duration) -> Result<(), StoreError> {
         let (lane, at) = (self.lane.held.lane, self.time.now.plus(wait));
         if self.is_keyed() {
@@ -77,8 +77,8 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Ends a delivery as dead. The delivery is kept, and an audit entry is written.
-    /// `is_attempted`: whether an attempt at the receiver failed.
+    /// Ends a delivery as dead. The delivery is kept, and an audit entry is written. `is_attempted`
+    /// is false if nothing was sent to the receiver.
     fn end_as_dead(
         &mut self,
         ended: &EndedDelivery,

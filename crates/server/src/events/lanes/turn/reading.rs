@@ -40,7 +40,7 @@ enum Heads {
     /// All deliveries after a number.
     After {
         after: u64,
-        /// Those that were read already.
+        /// Deliveries that were read already.
         read: VecDeque<QueueHead>,
         /// Whether there are no deliveries after those in `read`.
         is_all: bool,
@@ -96,7 +96,7 @@ impl Turn<'_, '_> {
     }
 
     /// The numbers of waiting deliveries that the worker does not have yet. The payloads of the
-    /// others are not read again.
+    /// deliveries that it has are not read again.
     fn list_unknown(&mut self, reading: &Reading<'_>) -> Result<Vec<u64>, StoreError> {
         let mut waiting = deliveries::list_waiting(self.tx, self.lane.held.lane)?;
         waiting.retain(|n| !reading.has(*n));

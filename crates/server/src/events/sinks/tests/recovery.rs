@@ -13,7 +13,7 @@ fn numbers(numbers: &[u64]) -> Resend {
 }
 
 #[tokio::test]
-async fn a_resent_delivery_and_its_new_one_link_to_each_other() {
+async fn a_resent_delivery_and_the_new_delivery_refer_to_each_other() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let id = fixture.webhook(&ann, "deploys").await.id;
     fixture.emit(&ann, "custom.x", 1).await;

@@ -49,7 +49,7 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, SinkError>) -> String {
 }
 
 #[tokio::test]
-async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
+async fn a_stored_script_must_be_visible_to_the_sinks_owner_and_of_kind_sink() {
     let (fixture, ann, ben) = (Fixture::with_workers(), user("ann"), user("ben"));
     let own = fixture
         .script(&ann, ScriptKind::Sink, ScriptOwner::User)
@@ -95,7 +95,7 @@ async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
 }
 
 #[tokio::test]
-async fn a_source_with_a_syntax_error_is_refused_with_its_line() {
+async fn a_source_with_a_syntax_error_is_refused_and_the_error_names_the_line() {
     let (fixture, ann) = (Fixture::with_workers(), user("ann"));
     let source = "import svc.event as event\ndef (event.id()\n";
     let refused = fixture

@@ -11,14 +11,14 @@ fn accepted(space: &Arc<LiveSpace>, description: &str, place: u64, replaces: boo
     }
 }
 
-/// The methods that a publication removes from other spaces.
+/// The spaces from which a publication removes methods.
 fn displaced(registry: &Registry, publication: &Publication) -> Result<Vec<SpaceId>, Conflict> {
     let displaced = registry.publish(publication, 1_000, |_| ())?;
     Ok(displaced.into_iter().map(|(space, _)| space).collect())
 }
 
 #[test]
-fn d1_every_server_keeps_the_same_of_two_conflicting_registrations() {
+fn d1_all_servers_keep_the_same_one_of_two_conflicting_registrations() {
     let (one, two) = (space(1, ANN), space(2, ANN));
     let kept = |first: &Publication, second: &Publication| {
         let registry = Registry::default();

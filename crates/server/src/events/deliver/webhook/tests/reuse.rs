@@ -117,7 +117,7 @@ async fn a_lane_uses_its_connection_again_and_shares_it_with_no_other_lane() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_is_not_used_for_another_url_or_against_the_guard() {
+async fn a_kept_connection_is_not_used_for_another_url_or_if_the_guard_forbids_it() {
     let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Answer(OK)).await;
     let mut webhook = webhook();
     for path in ["/a", "/b", "/b"] {
