@@ -1,4 +1,5 @@
-//! Creates what `svc up` needs on a running server: an administrator, a token and a space.
+//! Creates the records that `svc up` needs on a running server: an administrator, a token and a
+//! space.
 
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ pub async fn sign_in_link(app: &App, url: &str) -> Result<String, UpError> {
     link_for(app, url, &*find_admin(app)?).await
 }
 
-/// [`sign_in_link`] for any administrator, for the case that neither passwords nor providers work.
+/// [`sign_in_link`] for any administrator, for use when passwords and providers do not work.
 pub async fn sign_in_link_of(app: &App, url: &str, name: &str) -> Result<String, UpError> {
     let user = app.directory.find_user_by_name(name);
     let user = user.filter(|user| user.active && user.has_role(ROLE_ADMIN));

@@ -40,7 +40,7 @@ pub struct Lifecycle {
 /// A space that was deployed for a new link.
 pub struct DeployedSpace {
     pub health_check: HealthCheck,
-    /// Whether the space was not deployed before.
+    /// Whether this link changed the space to deployed.
     pub started: bool,
     /// Whether the space has subscriptions in the store.
     pub declares: bool,

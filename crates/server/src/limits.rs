@@ -11,10 +11,11 @@
 //! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
-//! On a single server all of these are in memory, and a restart resets them. In a zone, failed logins
-//! are also counted in the database, and twice a second the servers exchange their use of the limits
-//! on calls, emits, test deliveries and script runs (`zone::limits`). The budget for bodies is not
-//! exchanged: it protects the memory of one server. Limits of addresses are counted by each server.
+//! On a single server, all counters are in memory, and a restart resets them. In a zone, failed
+//! logins are also counted in the database. Twice a second, the servers exchange their use of the
+//! limits on calls, emits, test deliveries and script runs (`zone::limits`). The budget for bodies
+//! is not exchanged: it protects the memory of one server. Each server counts the limits of
+//! addresses separately.
 //!
 //! Limits on what a user may have (spaces, sinks, scripts, open streams) are quotas:
 //! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations

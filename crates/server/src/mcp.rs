@@ -82,7 +82,7 @@ pub struct Mcp {
     pub shutdown: CancellationToken,
 }
 
-/// Which tools a list holds.
+/// Selects the tools in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     #[default]

@@ -68,8 +68,8 @@ pub struct SharedDatabase {
     /// Connections for reads of requests. There are also two for deliveries, one for long lists,
     /// one for writes and one for notifications.
     pub readers: usize,
-    /// Find changes of other servers by polling only, without notifications: for connection poolers
-    /// that share connections.
+    /// Whether changes of other servers are found by polling only, without notifications. For
+    /// connection poolers that share connections.
     pub poll_only: bool,
 }
 
@@ -89,7 +89,8 @@ pub struct EventOptions {
     pub retention: Duration,
     /// Key of stored secrets, required in a zone; otherwise created in the data folder.
     pub secret_key: Option<String>,
-    /// Start although the stored secrets were encrypted with another key. They are lost.
+    /// Whether to start although the stored secrets were encrypted with another key. These secrets
+    /// are lost.
     pub accept_new_key: bool,
     pub retry: RetryPolicy,
     /// How long a server holds a lane without renewing its lease.
@@ -193,7 +194,7 @@ fn default_compute_threads() -> usize {
 pub struct Policy {
     pub links: LinkPolicy,
     pub identity: identity::Policy,
-    /// How long the server goes on, without being ready, after it was asked to stop.
+    /// How long the server still runs, reported as not ready, after it was asked to stop.
     pub shutdown_delay: Duration,
 }
 

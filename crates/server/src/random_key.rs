@@ -12,7 +12,7 @@ use std::{
 
 pub type RandomKeyMap<K, V> = HashMap<K, V, BuildHasherDefault<RandomKeyHasher>>;
 
-/// Hashes the last eight bytes of a key, which are random in v7 ids too.
+/// Hashes the last eight bytes of a key. These are random in v7 ids too.
 #[derive(Default)]
 pub struct RandomKeyHasher(u64);
 

@@ -206,7 +206,7 @@ impl Server {
         };
         tokio::pin!(listening);
         // The links stay open for a moment, because the last requests may still make calls. A long
-        // request does not keep them open.
+        // request does not extend this time.
         let drained = tokio::time::timeout(LAST_CALLS, &mut listening).await;
         let handing_over = self.app.links.drain();
         if drained.is_ok() {

@@ -1,4 +1,4 @@
-//! Counts the open streams of each user: event streams and MCP streams together.
+//! Counts the open streams of each user: event streams, call streams and MCP streams together.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -61,8 +61,8 @@ impl Streams {
         })
     }
 
-    /// The open streams of each user at this server. A single stream of a user is not reported: most
-    /// users have one.
+    /// The open streams of each user at this server. Users with a single stream are not reported,
+    /// because most users have one.
     pub fn report(&self) -> Vec<CountUse> {
         let open = self.0.open.lock();
         let counts = open.iter().map(|(user, count)| (*user, *count as usize));

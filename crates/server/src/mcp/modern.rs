@@ -1,4 +1,4 @@
-//! Answers in the version without sessions, 2026-07-28. Each result says that it is complete and
+//! Answers in the version without sessions, 2026-07-28. Each result has the type `complete` and
 //! names the server.
 
 use std::borrow::Cow;
@@ -21,10 +21,10 @@ use crate::metrics::McpOutcome;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// In `_meta` of a list: the tools that are not listed, because another tool has their name.
+/// In `_meta` of a list: the tools that are not listed because another tool has the same name.
 const HIDDEN_TOOLS: &str = "svc/hiddenTools";
 
-/// `_meta` of a result for which the method set none.
+/// `_meta` of a result if the method set no `_meta`.
 const OWN_META: &str = concat!(
     r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
     env!("CARGO_PKG_VERSION"),

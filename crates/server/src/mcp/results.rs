@@ -65,7 +65,8 @@ impl ToolResult {
         }
     }
 
-    /// A failed call. The error is a tool result in words, so that the model can decide what to do.
+    /// A failed call. The error is a text in the tool result, so that the model can decide what to
+    /// do.
     pub fn of_failure(error: &RpcError) -> Self {
         let message = match error {
             RpcError::TimedOut {
@@ -84,7 +85,7 @@ impl ToolResult {
         Self::error(&message)
     }
 
-    /// An error in words.
+    /// A tool result with an error message.
     pub fn error(message: &str) -> Self {
         Self::finish(text_content(&[message]), true)
     }

@@ -38,7 +38,7 @@ pub struct ScriptSlot {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitingDelivery {
     pub lane: LaneId,
-    /// Failed attempts of the delivery so far. After a further failure the lane waits for its next
+    /// Failed attempts of the delivery so far. After another failure, the lane waits for its next
     /// attempt, and a wake-up with the old number has no effect.
     pub failures: u32,
 }
