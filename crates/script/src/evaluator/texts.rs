@@ -30,7 +30,7 @@ pub struct Text {
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum TextOrigin {
-    /// Fed to the engine, which calls it by this name.
+    /// Fed to the engine. The engine gives the code this name.
     Fed(String),
     /// Run by `exec`, with this many empty lines before its first line.
     Executed(u32),

@@ -51,7 +51,7 @@ export function whenUnauthorized(listener) {
   onUnauthorized = listener;
 }
 
-/** Reports that the session has ended: whether the same user has signed in again. */
+/** Reports that the session has ended. Resolves to true if the same user signs in again. */
 export const sessionEnded = () => onUnauthorized();
 
 /**

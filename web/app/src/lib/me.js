@@ -35,7 +35,7 @@ export function can(...permissions) {
 }
 
 /**
- * Loads the signed-in user from the one route that also answers without a session: a 401 would appear as an error in
+ * Loads the signed-in user. Uses a route that also answers without a session, because a 401 would appear as an error in
  * the browser's console.
  * @returns {Promise<Me>}
  */

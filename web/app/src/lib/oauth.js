@@ -6,7 +6,7 @@
  * @property {string} client_id
  * @property {string} name chosen by the app
  * @property {'builtin' | 'metadata' | 'registered' | 'manual'} kind how the server knows the app
- * @property {string | null} host the host that answers for an app of the kind `metadata`
+ * @property {string | null} host the host that publishes the document of an app of the kind `metadata`
  */
 
 /** The longest name shown. */

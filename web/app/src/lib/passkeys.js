@@ -69,7 +69,8 @@ export async function signInWithPasskey(token) {
 }
 
 /**
- * Browsers say little about why a passkey was not used, so that pages cannot find out which ones exist.
+ * Runs a request to the browser and converts its errors. Browsers hide why a passkey was not used: otherwise pages
+ * could find out which passkeys exist.
  * @param {() => Promise<Credential | null>} question
  */
 async function ask(question) {

@@ -20,7 +20,8 @@ const LISTS = [
 ];
 
 /**
- * Names by id, of records that exist and of entries that are listed: a deleted record has a name only there.
+ * Names by id. They come from the existing records, and from the listed entries: the name of a deleted record is only
+ * in an entry.
  * @param {Entry[] | null} entries
  * @returns {Map<string, string>}
  */

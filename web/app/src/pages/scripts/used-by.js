@@ -10,7 +10,7 @@ const LOADED_MAX = 1_000;
 /** @typedef {{id: string, name: string, startup_script_id?: string | null}} Space */
 
 /**
- * Links to the users of a script; null while they load, or if this kind has none.
+ * Links to the sinks or spaces that use a script; a dash while they load, or if this kind has none.
  * @param {{script: import('./kinds.js').Script}} props
  */
 export function UsedBy({ script }) {
