@@ -66,11 +66,11 @@ pub struct Link {
     pub registrar: Arc<Registrar>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
-    /// The announced servers of the zone, as the home server knows them.
+    /// The announced servers of the zone, as the home server last sent them.
     pub announced: watch::Sender<AnnouncedServers>,
     /// The side links that are up.
     pub sides: Mutex<Vec<OpenSide>>,
-    /// The server to which the home server last asked the agent to move its home.
+    /// The last request of the home server: the server to which the agent should move its home.
     pub moves: watch::Sender<Option<ServerId>>,
 }
 

@@ -31,7 +31,7 @@ pub struct UpState {
     pub token: String,
     pub username: String,
     pub space_id: SpaceId,
-    /// The working folder of the space's agent, which registers `methods.toml` from it.
+    /// The working folder of the space's agent. The agent registers `methods.toml` in this folder.
     pub space_folder: std::path::PathBuf,
 }
 
@@ -77,7 +77,8 @@ pub async fn up(
 }
 
 /// A link that signs the administrator in once, from a browser on this machine. The token is in the
-/// fragment, which browsers do not send: it is in no log and in no `Referer` header.
+/// fragment of the URL. Browsers do not send the fragment, so the token is in no log and in no
+/// `Referer` header.
 pub async fn sign_in_link(app: &App, url: &str) -> Result<String, UpError> {
     link_for(app, url, &*find_admin(app)?).await
 }

@@ -75,8 +75,8 @@ pub struct OAuthPolicy {
     pub enabled: bool,
     /// Whether apps may register themselves.
     pub registration: bool,
-    /// Hosts whose apps may be connected, with their subdomains; empty for all. Apps that register
-    /// themselves have no verified host and are then refused.
+    /// Hosts whose apps may be connected, with their subdomains; empty for all. If the list is not
+    /// empty, apps that registered themselves are rejected, because they have no verified host.
     pub client_hosts: Vec<String>,
     pub access_lifetime: Duration,
     /// Lifetime of the API tokens that `svc login` gets.

@@ -104,7 +104,7 @@ impl Server {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }
 
-    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own.
+    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own clock.
     pub async fn start_with_clock(
         options: Options,
         clock: Clock,

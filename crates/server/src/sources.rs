@@ -6,7 +6,7 @@
 //! requests of a source and keeps the last ones.
 //!
 //! Invariants: a request that is not verified never becomes an event and writes nothing to the
-//! database. Secrets are encrypted at rest and never logged; of the URL's secret only a hash is
+//! database. Secrets are encrypted at rest and never logged. Only a hash of the URL's secret is
 //! stored. The owner's permission to emit is checked at each request. The resources that a sender
 //! can use are limited for each source, and count only for the owner of the source.
 

@@ -14,7 +14,7 @@ use crate::{identity::User, limits::CountUse};
 /// How often an open stream checks that its credential is still valid.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Ticks when an open stream must check its credential; the first time at once.
+/// Ticks when an open stream must check its credential. The first tick is immediate.
 pub fn recheck_interval() -> Interval {
     let mut recheck = interval(RECHECK_EVERY);
     recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -25,7 +25,7 @@ pub struct WebFile {
 pub struct Web {
     /// Sorted by path.
     pub files: &'static [WebFile],
-    /// The version of `files`, the first folder of their addresses: 16 hexadecimal digits.
+    /// The version of `files`: 16 hexadecimal digits. It is the first folder of their addresses.
     pub version: &'static str,
     /// Read at each request instead of `files`, for development.
     pub folder: Option<PathBuf>,

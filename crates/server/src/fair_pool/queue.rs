@@ -12,7 +12,7 @@ use super::PoolOptions;
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Queue<U> {
-    /// One slot per thread, held by running jobs, and the users that wait for a slot.
+    /// The slots of running jobs, one per thread, and the users that wait for a slot.
     slots: FairSlots<U>,
     jobs: HashMap<U, VecDeque<Job>>,
     /// Waiting jobs of all users.

@@ -28,7 +28,7 @@ const BUCKETS_MAX: usize = 10_000;
 const UNREPORTED: f64 = 0.02;
 /// The maximum debt of a bucket for the use at other servers, in seconds of the limit.
 const DEBT_MAX: f64 = 10.0;
-/// The most servers whose use a bucket remembers.
+/// The maximum number of servers whose use a bucket stores.
 const SERVERS_MAX: usize = 256;
 
 pub struct RateLimit {

@@ -21,7 +21,7 @@ use crate::identity::Caller;
 
 /// The notification of a client that no longer needs an answer.
 pub const CANCELLED: &str = "notifications/cancelled";
-/// Bytes of an id that is remembered. A call with a longer id cannot be cancelled.
+/// The maximum bytes of a stored id. A call with a longer id cannot be cancelled.
 const ID_BYTES_MAX: usize = 256;
 
 #[derive(Default)]

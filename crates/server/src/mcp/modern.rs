@@ -31,7 +31,7 @@ const OWN_META: &str = concat!(
     r#""}}"#
 );
 
-/// How long a client may cache `server/discover`: about the life of a connection.
+/// How long a client may cache `server/discover`: about as long as a connection stays open.
 const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
 /// A list may change at any time, so it must not be cached.
 const LIST_TTL_MS: u32 = 0;
@@ -182,7 +182,7 @@ pub fn list_changed(subscription: Option<&str>) -> String {
     }
 }
 
-/// The answer to the request that opened a subscription. It tells the client that the server ended
+/// The answer to the request that opened a subscription. It shows the client that the server ended
 /// the subscription and that the connection was not lost.
 pub fn subscription_ended(subscription: &str) -> String {
     format!(

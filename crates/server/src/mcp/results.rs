@@ -1,5 +1,5 @@
-//! Tool results: text blocks for people and models, and the same as structured data. The bytes of a
-//! method's result are passed on unchanged; only text blocks are escaped.
+//! Tool results: text blocks for people and models, and the same content as structured data. The
+//! bytes of a method's result are passed on unchanged; only text blocks are escaped.
 
 use std::borrow::Cow;
 

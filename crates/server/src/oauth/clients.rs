@@ -24,7 +24,7 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
-/// The maximum number of apps that no user has connected, without the apps that administrators
+/// The maximum number of apps that no user has connected, not counting the apps that administrators
 /// added. A new app replaces the oldest one: if new apps were rejected instead, a stranger could
 /// block all other apps.
 pub const UNUSED_MAX: u32 = 1_000;
@@ -131,8 +131,8 @@ impl OAuth {
         Ok(stored)
     }
 
-    /// The app of a request for tokens, inside its transaction. The app must be known and, if it has
-    /// a secret, present it.
+    /// Authenticates the app of a token request, inside the transaction of the request. The server
+    /// must know the app. If the app has a secret, the request must contain it.
     pub(super) fn authenticate_client(
         &self,
         tx: &mut Tx<'_>,
@@ -260,8 +260,8 @@ impl OAuth {
         Ok(shown(client))
     }
 
-    /// Deletes an app with its grants. A blocked app cannot be deleted: with its record, the block
-    /// would be forgotten, and the app could be connected again.
+    /// Deletes an app with its grants. A blocked app cannot be deleted: the block is part of the
+    /// record, so the app could be connected again.
     pub async fn delete_client(
         &self,
         caller: &Caller,

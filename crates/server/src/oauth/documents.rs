@@ -12,7 +12,7 @@ use super::{OAuth, error::OAuthError, take};
 const DOCUMENT_BYTES_MAX: usize = 5 * 1024;
 /// How long a request waits for a free slot to read a document.
 const TURN_TIME: Duration = Duration::from_secs(2);
-/// A document is read again after its cache time, but not earlier and not later than these times.
+/// A document is read again after its cache time. These are the limits of the cache time.
 const FRESH_MIN: Duration = Duration::from_secs(5 * 60);
 const FRESH_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 

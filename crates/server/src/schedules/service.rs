@@ -88,7 +88,7 @@ impl Schedules {
     }
 
     /// Applies a merge patch. If the time of the schedule changes or the schedule becomes active,
-    /// the runs count from now, and earlier runs are not made up for.
+    /// the next run is computed from now, and earlier runs are skipped.
     pub async fn patch(
         &self,
         caller: &Caller,

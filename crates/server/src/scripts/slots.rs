@@ -127,7 +127,7 @@ impl Shared {
     fn notify(self: &Arc<Self>, granted: impl Iterator<Item = (UserId, Waiter)>) {
         for (owner, waiter) in granted {
             match waiter {
-                // If the receiver is gone, the slot is dropped and thereby released.
+                // If the receiver no longer exists, the slot is dropped, which releases it.
                 Waiter::Task(granted) => drop(granted.send(self.slot(owner))),
                 Waiter::Lane(waiting) => (self.wake)(waiting),
             }

@@ -1,5 +1,6 @@
-//! Reads the log of a space at the server that holds its link. The servers exchange the request and the
-//! lines through the database. The caller has checked who may read them.
+//! Reads the log of a space at the server that holds its link. The servers exchange the request and
+//! the lines through the database. The caller of this module has checked the permission to read
+//! them.
 
 use std::time::Duration;
 

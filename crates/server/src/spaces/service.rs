@@ -175,7 +175,7 @@ impl Spaces {
         self.present(row)
     }
 
-    /// Accepts the agent of a stopped space again, and starts it if the server runs it.
+    /// Accepts the agent of a stopped space again. If the server runs this agent, starts it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let allow_local = self.allow_local;
         let row = self
