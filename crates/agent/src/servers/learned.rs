@@ -1,8 +1,8 @@
 //! Which announced servers of the zone the agent may use.
 //!
 //! An agent with one configured address learns the announced addresses. An agent with several
-//! configured addresses is pinned to them. An agent that uses `https` never uses an `http` address:
-//! its token would cross the network in the clear.
+//! configured addresses uses only these. An agent that uses `https` never uses an `http` address:
+//! its token would cross the network unencrypted.
 
 use svc_client::Target;
 use svc_core::ServerId;

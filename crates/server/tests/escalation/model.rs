@@ -358,7 +358,8 @@ impl Model {
         indexes(&self.templates, |template| !template.deleted)
     }
 
-    /// Users as whom a script runs without their action: at the start of a space, or in a sink.
+    /// The users for whom a script runs without an action of the user: at the start of a space, or
+    /// in a sink.
     pub fn runs_for(&self, script: usize) -> Vec<UserIx> {
         let spaces = self.spaces.iter().filter(|space| !space.deleted);
         let spaces = spaces.filter(|space| space.startup == Some(script));

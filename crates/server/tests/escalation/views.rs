@@ -1,4 +1,4 @@
-//! The rules for views: which user may see what.
+//! The rules for views: which data a user may see.
 //!
 //! Every name, source and payload of the test contains a marker, `zq<kind><number>z`. No answer may
 //! contain the marker of something that the caller must not see.
