@@ -28,7 +28,7 @@ export async function signInAgain() {
 
 /** The user of the dialog has signed in. @param {string} before the id of the user whose page is shown */
 export function resume(before) {
-  // The page shows data of the other user.
+  // Another user has signed in, and the page shows data of the first user.
   if (me.value?.id !== before) return location.reload();
   end(true);
   tabs?.postMessage('signed-in');

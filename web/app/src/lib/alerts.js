@@ -10,7 +10,7 @@ const numbers = signal(/** @type {Numbers | null} */ (null));
 /** The number of sinks whose last delivery is dead or is retried. */
 export const failingSinks = computed(() => (me.value ? (numbers.value?.sinks?.failing.length ?? 0) : 0));
 
-/** Stores the numbers that the overview has loaded. It loads them more often. @param {Numbers} stats */
+/** Stores the numbers that the overview has loaded. The overview loads them more often. @param {Numbers} stats */
 export function noteStats(stats) {
   numbers.value = stats;
 }

@@ -49,7 +49,7 @@ export async function loadMe() {
 }
 
 /**
- * Takes over the answer of the server about a signed-in user.
+ * Stores the answer of the server about a signed-in user.
  * @param {{me: Me, local_spaces?: boolean}} state
  */
 export function acceptState({ me: loaded, local_spaces: local }) {

@@ -1,4 +1,4 @@
-/** Passkeys: the browser's part of adding one and of signing in with one. Bytes are base64url. */
+/** Passkeys: adds one, and signs in with one, in the browser. Bytes are base64url. */
 import { api } from './api.js';
 import { loadMe } from './me.js';
 

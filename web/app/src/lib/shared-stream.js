@@ -29,7 +29,7 @@ let seen = true;
 let openStream = fetch;
 
 /**
- * Follows a stream until the function it returns is called.
+ * Follows a stream. The returned function stops it.
  * @param {string} path
  * @param {Listener & {open: Open}} options
  */

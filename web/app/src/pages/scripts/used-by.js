@@ -3,7 +3,7 @@ import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 
-/** Records that are looked through. */
+/** The maximum number of records that are searched. */
 const LOADED_MAX = 1_000;
 
 /** @typedef {{id: string, name: string, script?: {script_id: string | null} | null}} Sink */
