@@ -37,7 +37,7 @@ def _installer(release: Release) -> Path:
 
 
 def build_formula(out: Path, version: str, names: dict) -> list[Path]:
-    """The Homebrew formula. It contains the checksums of the archives for all machines; these archives must be in `out`."""
+    """The Homebrew formula. It contains the checksums of all archives, which must be in `out`."""
     values = {"SUMMARY": names["summary"], "REPOSITORY": names["repository"], "VERSION": version}
     for target in TARGETS.values():
         file = out / archive_name(target.triple)

@@ -1,4 +1,4 @@
-"""Archives whose bytes depend on their contents only: sorted entries, fixed owners and times, no name of this machine."""
+"""Archives whose bytes depend on their contents only: sorted entries, fixed owners and times, no machine name."""
 
 import gzip
 import hashlib

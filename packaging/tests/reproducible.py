@@ -1,4 +1,4 @@
-"""Builds every package twice, from two copies of the sources, with two time zones and umasks. The bytes must be equal."""
+"""Builds every package twice, from two copies of the sources, with two time zones and umasks. All bytes are equal."""
 
 import os
 import shutil

@@ -5,7 +5,7 @@ import { Badge } from '../../ui/badge.js';
 
 /** @typedef {import('../../lib/oauth.js').App} App */
 
-/** The name as a quote; `bdi` prevents its text direction from changing the text around it. @param {{app: App}} props */
+/** The name as a quote; `bdi` isolates its text direction from the text around it. @param {{app: App}} props */
 export function QuotedName({ app }) {
   return html`<span class="anywhere">“<bdi>${displayName(app.name)}</bdi>”</span>`;
 }

@@ -60,7 +60,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const count = useAction(async () => {
     setMatching((await api.post(path, { ...request, dry_run: true })).matching);
   });
-  /** Clears the count when a value changes: the count applies only to the counted values. @param {(value: any) => void} set */
+  /** Clears the count when a value changes: it applies to the old value only. @param {(value: any) => void} set */
   const changing = (set) => (/** @type {any} */ value) => {
     setMatching(null);
     set(value);
