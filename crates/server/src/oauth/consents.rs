@@ -316,7 +316,7 @@ pub fn foreign_resource(resource: &str) -> OAuthError {
     let resource: String = resource.chars().take(200).collect();
     OAuthError::refused(
         "invalid_target",
-        format!("the resource `{resource}` is not of this server"),
+        format!("the resource `{resource}` does not belong to this server"),
     )
 }
 

@@ -107,12 +107,12 @@ impl OAuth {
         let redirect_uri = request.redirect_uri.as_deref();
         if redirect_uri.is_some_and(|uri| uri != code.redirect_uri) {
             return Err(OAuthError::invalid_grant(
-                "`redirect_uri` is not the address that got the code",
+                "`redirect_uri` is not the address to which the code was sent",
             ));
         }
         if !is_answer(&request.verifier, &code.challenge) {
             return Err(OAuthError::invalid_grant(
-                "`code_verifier` does not fit the challenge",
+                "`code_verifier` does not match the challenge",
             ));
         }
         check_resources(&request.resources, &request.issuer, &code.resource)?;

@@ -31,7 +31,7 @@ pub enum JoseError {
     Algorithm(String),
     #[error("the provider publishes no key `{kid}` for `{algorithm}`")]
     UnknownKey { kid: String, algorithm: String },
-    #[error("the signature of the token is not right")]
+    #[error("the signature of the token is not valid")]
     Signature,
 }
 
@@ -216,7 +216,7 @@ impl<'a> Parts<'a> {
         let (message, signature) = token.rsplit_once('.').ok_or(malformed("it has no parts"))?;
         let (header, payload) = message
             .split_once('.')
-            .ok_or(malformed("it has no three parts"))?;
+            .ok_or(malformed("it does not have three parts"))?;
         let decode = |part: &str| {
             URL_SAFE_NO_PAD
                 .decode(part)

@@ -271,7 +271,7 @@ pub(super) fn take_challenge(
         true => Ok(()),
         false => Err(IdentityError::conflict(
             "challenge_ended",
-            "the question to the passkey has expired, was answered already, or was for somebody else; begin again",
+            "the challenge for the passkey has expired, was already answered, or was for another user; begin again",
         )),
     }
 }

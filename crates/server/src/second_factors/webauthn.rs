@@ -31,11 +31,11 @@ pub enum AnswerError {
         "the browser was at `{found}`, and this server is `{expected}`; open the server at its own address"
     )]
     Origin { found: String, expected: String },
-    #[error("the answer is for another kind of question")]
+    #[error("the answer is for another kind of request")]
     Purpose,
     #[error("the passkey belongs to another host name than `{0}`")]
     RelyingParty(String),
-    #[error("nobody touched the authenticator")]
+    #[error("the user did not touch the authenticator")]
     UserAbsent,
     #[error(
         "the passkey did not check who uses it; sign in with the password first, or use a passkey with a PIN or a fingerprint"
@@ -43,7 +43,7 @@ pub enum AnswerError {
     UserNotVerified,
     #[error("the algorithm of the key is not accepted; use ES256, EdDSA or RS256")]
     Key,
-    #[error("the signature of the passkey is not right")]
+    #[error("the signature of the passkey is not valid")]
     Signature,
 }
 
