@@ -1,6 +1,6 @@
 //! Fuzz targets for every parser of bytes from outside. `fuzz/run` builds and starts them; the
-//! environment variable `SVC_FUZZ_TARGET` chooses the target. One program for all targets, because
-//! its build takes most of the time of a short run.
+//! environment variable `SVC_FUZZ_TARGET` chooses the target. All targets are in one program,
+//! because building a program takes most of the time of a short run.
 
 #![no_main]
 

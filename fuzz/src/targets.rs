@@ -1,6 +1,6 @@
 //! The targets by name. Each takes any bytes and must return: a panic, a hang or too much memory is
-//! a finding. Where there is a second opinion (serde, a round trip, a slower way), the target
-//! compares both.
+//! a finding. Where a second way to get the result exists (serde, a round trip, a slower function),
+//! the target compares both results.
 
 mod documents;
 mod events;

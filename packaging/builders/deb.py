@@ -8,9 +8,9 @@ from pathlib import Path
 from common import archive, binary, manual, notices, sbom
 from common.project import FILES, ROOT, Release, fill
 
-# Also in the paths that the unit and the configuration name.
+# The paths in the unit and in the configuration contain this name too.
 NAME = "svc"
-# Counts changes of the package that change nothing of svc itself.
+# Counts changes of the package that do not change svc itself.
 REVISION = 1
 
 

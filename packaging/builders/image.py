@@ -11,7 +11,7 @@ from pathlib import Path
 from common import archive, binary, notices, sbom
 from common.project import FILES, ROOT, PackagingError, Release, fill
 
-# The number that other images without a root user use too. compose.yaml and kubernetes.yaml name it too.
+# A common user id of images that do not run as root. compose.yaml and kubernetes.yaml contain it too.
 USER = 65532
 PORT = 12200
 DATA = "var/lib/svc"
@@ -61,7 +61,7 @@ def build(release: Release) -> list[Path]:
 
 
 def _base(release: Release) -> archive.Tree:
-    """Changes seldom, so it is a layer of its own."""
+    """The files that rarely change, in a separate layer."""
     root, target = release.libraries, release.target
     tree = archive.Tree()
     loader = Path(target.loader).name
@@ -73,7 +73,7 @@ def _base(release: Release) -> archive.Tree:
     tree.file("etc/ssl/certs/ca-certificates.crt", _read(root, "/etc/ssl/certs/ca-certificates.crt"))
     tree.file("etc/passwd", f"svc:x:{USER}:{USER}:svc:/{DATA}:/nonexistent\n")
     tree.file("etc/group", f"svc:x:{USER}:\n")
-    # Without this file the C library would ask the DNS before /etc/hosts.
+    # Without this file the C library would query the DNS before /etc/hosts.
     tree.file("etc/nsswitch.conf", "hosts: files dns\n")
     tree.folder("tmp", 0o1777)
     tree.folder(DATA, 0o700, USER)
@@ -112,7 +112,7 @@ def _config(release: Release, layers: list[bytes]) -> dict:
             "Volumes": {f"/{DATA}": {}},
             "WorkingDir": f"/{DATA}",
             "StopSignal": "SIGTERM",
-            # Not in the OCI specification. Docker and Podman read it here; Kubernetes has probes of its own.
+            # Not in the OCI specification. Docker and Podman read it; Kubernetes uses its own probes.
             "Healthcheck": {
                 "Test": ["CMD", "/usr/bin/svc", "server", "health"],
                 "Interval": 10_000_000_000,
@@ -155,7 +155,7 @@ def _debian_packages(release: Release) -> list[sbom.Library]:
 def _read(root: Path, path: str) -> bytes:
     file = root / path.lstrip("/")
     try:
-        # A link in a root folder may be absolute and then means a file below that folder.
+        # An absolute link in a root folder refers to a file below that folder.
         while file.is_symlink():
             link = file.readlink()
             file = root / str(link).lstrip("/") if link.is_absolute() else file.parent / link

@@ -47,7 +47,7 @@ def _main(release: Release) -> Path:
         "bin": {"svc": "bin/svc.js"},
         "engines": {"node": ">=18"},
         "files": ["bin", "sbom.cdx.json"],
-        # npm installs the package whose `os`, `cpu` and `libc` fit, and skips the others.
+        # npm installs the package whose `os`, `cpu` and `libc` match, and skips the others.
         "optionalDependencies": {package: release.version for package in packages.values()},
     }
     return _write(release, name, tree, manifest, sbom.document(release, name, with_crates=False))

@@ -7,7 +7,7 @@ from common.project import FILES, ROOT, TARGETS, PackagingError, Release, fill
 
 
 def archive_name(triple: str) -> str:
-    """Without the version, so that the address of the newest release does not change."""
+    """The name has no version, so that the address of the newest release stays the same."""
     return f"svc-{triple}.tar.gz"
 
 
@@ -37,7 +37,7 @@ def _installer(release: Release) -> Path:
 
 
 def build_formula(out: Path, version: str, names: dict) -> list[Path]:
-    """The Homebrew formula has the checksums of the archives for all machines, which must be in `out`."""
+    """The Homebrew formula. It contains the checksums of all archives, which must be in `out`."""
     values = {"SUMMARY": names["summary"], "REPOSITORY": names["repository"], "VERSION": version}
     for target in TARGETS.values():
         file = out / archive_name(target.triple)

@@ -9,11 +9,11 @@ from common.project import FILES, ROOT, Release, fill
 
 def build(release: Release) -> list[Path]:
     name = release.names["pypi"]
-    # There is no platform name below 2.17 that all tools know.
+    # 2.17 is the lowest version in a platform name that all tools support.
     major, minor = max(binary.glibc_floor(release.binary), (2, 17))
     platforms = [f"manylinux_{major}_{minor}_{release.target.name}"]
     if (major, minor) == (2, 17):
-        # The older name of the same thing, for older versions of pip.
+        # The older name of the same platform, for older versions of pip.
         platforms.append(f"manylinux2014_{release.target.name}")
     metadata = [
         "Metadata-Version: 2.4",

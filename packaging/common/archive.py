@@ -1,4 +1,4 @@
-"""Archives that depend on their contents only: entries sorted, owners and times fixed, no name of this machine."""
+"""Archives whose bytes depend on their contents only: sorted entries, fixed owners and times, no machine name."""
 
 import gzip
 import hashlib
@@ -49,7 +49,7 @@ class Tree:
 def tar(tree: Tree, epoch: int, *, prefix: str = "", folders: bool = True) -> bytes:
     """An uncompressed tar. `prefix` is put before each name, such as `./`."""
     buffer = io.BytesIO()
-    # GNU format: no extended headers for the names and times here, and all tools read it.
+    # The GNU format needs no extended headers for these names and times, and all tools can read it.
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         if prefix == "./":
             archive.addfile(_info("./", Entry(None, 0o755), epoch))
@@ -66,7 +66,7 @@ def _info(name: str, entry: Entry, epoch: int) -> tarfile.TarInfo:
     info.mtime = epoch
     info.mode = entry.mode
     info.uid = info.gid = entry.owner
-    # Without names, the numbers count. Debian's tools expect the name of root.
+    # Without a name, tools use the number. Debian's tools expect the name `root`.
     info.uname = info.gname = "root" if entry.owner == 0 else ""
     if entry.link:
         info.type, info.linkname = tarfile.SYMTYPE, entry.link
@@ -114,7 +114,7 @@ def sha256(data: bytes) -> str:
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Writes under a temporary name first: a file with the final name is complete."""
+    """Writes under a temporary name first, so that a file with the final name is always complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_bytes(data)

@@ -1,4 +1,4 @@
-"""The `svc` binary: how it is built for a release, and what is read from a finished one."""
+"""The `svc` binary: builds it for a release, and reads facts from a finished binary."""
 
 import os
 import re
@@ -34,11 +34,11 @@ def target_folder() -> Path:
 
 
 def build_environment(epoch: int) -> dict[str, str]:
-    """No path of this machine gets into the binary, and its symbols are not kept."""
+    """The environment of a build whose binary contains no path of this machine and no symbols."""
     cargo_home = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     sysroot = _output(["rustc", "--print", "sysroot"]).strip()
     names = {str(ROOT): "/svc", str(target_folder()): "/svc/target", cargo_home: "/cargo", sysroot: "/rust"}
-    # The last matching prefix counts, so the longer paths come last.
+    # The last matching prefix applies, so the longer paths come last.
     prefixes = sorted(names.items(), key=lambda item: len(item[0]))
     rust = [f"--remap-path-prefix={path}={name}" for path, name in prefixes]
     c = [f"-ffile-prefix-map={path}={name}" for path, name in prefixes]
@@ -82,7 +82,7 @@ def target_of(binary: Path) -> Target:
 
 
 def strip(binary: Path, target: Target, folder: Path) -> Path:
-    """A copy without symbols; unchanged if the build has removed them. Sections that are loaded, such as `.dep-v0`, stay."""
+    """A copy without symbols; unchanged if the build has removed them. Keeps loaded sections, such as `.dep-v0`."""
     copy = folder / "svc"
     if ".symtab" not in _output(["readelf", "-SW", str(binary)]):
         shutil.copyfile(binary, copy)
@@ -97,10 +97,10 @@ def strip(binary: Path, target: Target, folder: Path) -> Path:
 
 
 def glibc_floor(binary: Path) -> tuple[int, int]:
-    """The newest glibc version that a symbol of the binary asks for."""
+    """The newest glibc version that a symbol of the binary requires."""
     found = re.findall(r"GLIBC_(\d+)\.(\d+)", _output(["readelf", "-VW", str(binary)]))
     if not found:
-        raise PackagingError(f"`{binary}` asks for no glibc version: is it linked statically?")
+        raise PackagingError(f"`{binary}` requires no glibc version: is it linked statically?")
     return max((int(major), int(minor)) for major, minor in found)
 
 
@@ -109,15 +109,15 @@ def needed_libraries(binary: Path) -> list[str]:
 
 
 def compiler(binary: Path) -> str:
-    """The Rust version that the binary names in its section `.comment`, or an empty text."""
+    """The Rust version in the section `.comment` of the binary, or an empty text."""
     match = re.search(r"rustc version (\d+\.\d+\.\d+)", _output(["readelf", "-p", ".comment", str(binary)]))
     return match.group(1) if match else ""
 
 
 def machine_paths(binary: Path) -> list[str]:
-    """Folders of the build machine that the binary names as places of source files. A release build has none."""
+    """Folders of the build machine in the paths of source files in the binary. A release build has none."""
     found = re.findall(rb"(?<![\w.])(/[\w.+-]+/[\w.+-]+/)[\w.+/-]+\.(?:rs|c|h)\b", binary.read_bytes())
-    # Names that the build itself gives to folders, and those of Rust's own library.
+    # Names that the build gives to folders, and the folder of Rust's own library.
     given = ("/svc/", "/cargo/", "/rust/", "/rustc/")
     return sorted({path.decode() for path in found if not path.decode().startswith(given)})
 

@@ -35,8 +35,8 @@ class Crate:
 
 @cache
 def linked_crates(target: Target) -> tuple[Crate, ...]:
-    """Every crate whose code is in the binary `svc`, sorted by name. Build scripts and tests are left out, macros are not."""
-    # `cargo metadata` resolves the features of all crates of the workspace together and so names too many crates.
+    """Every crate whose code is in the binary `svc`, sorted by name. Includes macros, but no build scripts and tests."""
+    # `cargo metadata` resolves the features of all crates of the workspace together and so lists too many crates.
     # `cargo tree` knows the features of `svc` alone.
     tree = _cargo("tree", "-p", "svc", "-e", "normal", "--target", target.triple, "--prefix", "none", "--format", "{p}")
     chosen = {tuple(line.split()[:2]) for line in tree.splitlines() if line}

@@ -74,5 +74,5 @@ def _standard_text(crate: crates.Crate) -> str:
 
 
 def _clean(body: str) -> str:
-    """Line ends, trailing spaces and outer blank lines do not make two texts different."""
+    """Removes differences in line ends, trailing spaces and outer blank lines."""
     return "\n".join(line.rstrip() for line in body.replace("\r\n", "\n").expandtabs().split("\n")).strip("\n")

@@ -48,7 +48,7 @@ def host_target() -> Target:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What every builder gets: one version for one target, built from one binary into one folder."""
+    """The input of every builder: one version for one target, built from one binary into one folder."""
 
     version: str
     target: Target
@@ -71,7 +71,7 @@ def workspace_version() -> str:
 
 
 def check_version(version: str) -> str:
-    """Only versions that mean the same to dpkg, pip, npm and cargo."""
+    """Accepts only versions that dpkg, pip, npm and cargo read in the same way."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise PackagingError(f"version `{version}` is not of the form 1.2.3, which every package format accepts")
     return version
@@ -93,7 +93,7 @@ def source_epoch() -> int:
 
 
 def fill(template: str, values: dict) -> str:
-    """Replaces each `@NAME@`; an unknown or a forgotten name is an error."""
+    """Replaces each `@NAME@`; a name without a value is an error."""
 
     def value(match: re.Match) -> str:
         name = match.group(1)

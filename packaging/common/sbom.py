@@ -25,7 +25,7 @@ class Library:
     version: str
     license: str
     purl: str
-    # Where its licence text is; None means that the package has the text already.
+    # The file of its licence text; None if the package already contains the text.
     text: Path | None = None
 
 
@@ -62,12 +62,12 @@ def _mimalloc(folder: Path) -> Library:
 def _search(file: Path, pattern: str) -> str:
     match = re.search(pattern, file.read_text(errors="replace"))
     if not match:
-        raise PackagingError(f"`{file}` does not name its version as before: change packaging/common/sbom.py")
+        raise PackagingError(f"`{file}` has its version in another form than before: change packaging/common/sbom.py")
     return match.group(1)
 
 
 def document(release: Release, package: str, extra: list[Library] | None = None, *, with_crates: bool = True) -> bytes:
-    """`package` names the package that the document lies in; `extra` are parts that only this package has."""
+    """`package` is the name of the package that contains the document; `extra` are parts that only this package has."""
     root = f"pkg:generic/{package}@{release.version}"
     linked = crates.linked_crates(release.target) if with_crates else ()
     libraries = [*(embedded_libraries(release) if with_crates else []), *(extra or [])]
@@ -101,13 +101,13 @@ def document(release: Release, package: str, extra: list[Library] | None = None,
             ),
         ],
     }
-    # The number of the document follows from its contents.
+    # The serial number is computed from the contents of the document.
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
     return (json.dumps({**body, "serialNumber": f"urn:uuid:{serial}"}, indent=1) + "\n").encode()
 
 
 def _purl(crate: crates.Crate) -> str:
-    # A crate of this project is on no registry.
+    # The crates of this project are not on a registry.
     return f"pkg:{'generic' if crate.own else 'cargo'}/{crate.name}@{crate.version}"
 
 

@@ -44,7 +44,7 @@ trap 'exit 143' TERM
 get() {
   case $from in
     https://* | http://127.0.0.1:*)
-      # Only TLS, also after a redirection; plain HTTP from this machine is for tests.
+      # Allows only TLS, also after a redirection. Plain HTTP is allowed from this machine only, for tests.
       if command -v curl >/dev/null 2>&1; then
         case $from in
           https://*) curl --proto '=https' --tlsv1.2 -fsSL -o "$temporary/$1" "$from/$1" ;;
@@ -88,7 +88,7 @@ put() { # SOURCE DESTINATION MODE
   mkdir -p "$prefix/${2%/*}"
   cp "$unpacked/$1" "$prefix/$2.new"
   chmod "$3" "$prefix/$2.new"
-  # A rename: a running svc keeps its old file.
+  # Uses a rename, so that a running svc keeps its old file.
   mv -f "$prefix/$2.new" "$prefix/$2"
 }
 put svc bin/svc 755

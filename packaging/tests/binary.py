@@ -1,4 +1,4 @@
-"""Two release builds of the same sources, in two folders: the same binary, without a path of this machine."""
+"""Two release builds of the same sources, in two folders, give the same binary, without a path of this machine."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def check(case: Case) -> None:
 
 
 def copy_sources(case: Case, folder: Path) -> Path:
-    """The files that git knows, without history."""
+    """The files that git tracks, without the history."""
     for name in case.run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What every test of a package needs: folders, commands with a time limit, and messages about what was seen."""
+"""Tools for every test of a package: folders, commands with a time limit, and messages about the results."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ class Case:
     out: Path
     # Empty at the start, removed at the end.
     work: Path
-    # Kept between runs: root folders and tools that take long to make.
+    # Kept between runs: root folders and tools that take a long time to create.
     cache: Path
     # The version that the packages must have.
     version: str
@@ -34,7 +34,7 @@ class Case:
         return found[0].resolve()
 
     def empty_home(self, name: str = "home") -> dict[str, str]:
-        """The environment of a new user: an empty home, nothing of the environment of this process."""
+        """The environment of a new user: an empty home, and no variable of this process."""
         home = self.work / name
         home.mkdir()
         temporary = self.work / f"{name}-tmp"
@@ -54,7 +54,7 @@ class Case:
         stdin: str = "",
         limit: float = 5 * MINUTE,
     ) -> str:
-        """The command's stdout. A failure or the end of the time limit is an error that shows the output."""
+        """The command's stdout. Raises an error with the output if the command fails or exceeds the time limit."""
         words = [str(word) for word in command]
         try:
             result = subprocess.run(
@@ -78,7 +78,7 @@ class Case:
         return result.stdout
 
     def expect(self, condition: bool, message: str) -> None:
-        """`message` says what was wanted."""
+        """`message` describes the expected result."""
         if not condition:
             raise PackagingError(f"not so: {message}")
         self.say(message)
@@ -92,7 +92,7 @@ class Case:
 
 
 def need(**programs: str) -> None:
-    """Each program with the Debian package that has it, `_` for `-`."""
+    """Checks that programs are installed. Each value is the Debian package of a program; `_` stands for `-`."""
     missing = [package for program, package in programs.items() if not shutil.which(program.replace("_", "-"))]
     if missing:
         raise PackagingError(
@@ -106,12 +106,12 @@ def need_root() -> None:
 
 
 def wait_until(condition, limit: float, message: str):
-    """The first true value of `condition()`. `message` says what was waited for."""
+    """Waits for the first true value of `condition()` and returns it. `message` describes the condition."""
     end = time.monotonic() + limit
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise PackagingError(f"after {limit:.0f} s still not so: {message}")
+            raise PackagingError(f"after {limit:.0f} s this is still not true: {message}")
         time.sleep(0.05)

@@ -12,7 +12,7 @@ from tests import first_call
 from tests.case import MINUTE, Case, need, wait_until
 from tests.machine import Machine
 
-# What `systemd-analyze security` may say at most, times ten.
+# The highest allowed exposure level of `systemd-analyze security`, times ten.
 EXPOSURE = 11
 OLD_VERSION = "0.0.9"
 READY = ["svc", "server", "health", "--url", "http://127.0.0.1:12200"]
@@ -69,7 +69,7 @@ def _install(case: Case, machine: Machine, file: str) -> None:
     wait_until(lambda: machine.succeeds(*READY), 30, "the server is ready")
     case.say("the server is active and `svc server health` exits with 0")
     status = _property(machine, "StatusText")
-    case.expect("listening on" in status, f"the server has told systemd that it is ready: {status}")
+    case.expect("listening on" in status, f"the server has reported to systemd that it is ready: {status}")
     case.expect(_property(machine, "WatchdogUSec") == "1min", "systemd watches the server's progress")
     case.expect(
         machine.run("stat", "-c", "%a %U", "/var/lib/svc").strip() == "700 svc",
@@ -102,7 +102,7 @@ def _use(case: Case, machine: Machine, link: str) -> None:
 
 
 def _harden(case: Case, machine: Machine) -> None:
-    # A small Debian has no `man`, with which it would look for the page.
+    # A small Debian has no `man`, which `verify` would need to find the manual page.
     machine.run("systemd-analyze", "verify", "--man=no", "svc.service")
     case.say("systemd-analyze verify: clean")
     said = machine.run("systemd-analyze", "security", "--no-pager", f"--threshold={EXPOSURE}", "svc.service")
@@ -113,7 +113,7 @@ def _harden(case: Case, machine: Machine) -> None:
 
 
 def _listen_on_443(case: Case, machine: Machine) -> None:
-    """The drop-in among the examples, as its first line says."""
+    """Uses the drop-in of the examples, as its first line describes."""
     folder = machine.root / "etc/systemd/system/svc.service.d"
     folder.mkdir()
     shutil.copy(machine.root / "usr/share/doc/svc/examples/port-443.conf", folder)

@@ -14,20 +14,20 @@ from tests.case import MINUTE, Case, wait_until
 
 # The line of the server's log after its self-test.
 SANDBOX_HOLDS = "the sandbox for scripts of users passed its self-test"
-# A newcomer waits no longer for the first result, download not counted.
+# The maximum time until a new user gets the first result, without the download.
 FIRST_RESULT_LIMIT = 60.0
 
 
 def demo(case: Case, program: list[str | Path], env: dict, started: float | None = None) -> None:
     """`svc up`, then the calls of the README from a second process. `program` is the command before `up`.
 
-    `started` is the time when the installation began; the result must be there within a minute after it.
+    `started` is the time when the installation began; the result must arrive within a minute after it.
     """
     started = started or time.monotonic()
     program = [str(word) for word in program]
     log = case.work / "up.log"
     with log.open("w") as output:
-        # A session of its own, so that a signal reaches all its processes, as Ctrl-C in a terminal does.
+        # A separate session, so that a signal reaches all its processes, as Ctrl-C in a terminal does.
         up = subprocess.Popen(
             [*program, "up", "--listen", "127.0.0.1:0"],
             env=env,
@@ -53,7 +53,7 @@ def demo(case: Case, program: list[str | Path], env: dict, started: float | None
     case.expect(added.get("text") == "hello", f"notes.add returned the note, {first:.1f} s after the start")
     case.expect("notes.add" in listed and "math.add" in listed, "method list shows the demo methods")
     case.expect(json.loads(result) == {"sum": 3}, "math.add of 1 and 2 is 3")
-    # npx ends with the signal itself.
+    # npx itself is ended by the signal.
     case.expect(code in (0, 130, -signal.SIGINT), f"Ctrl-C ends `svc up` (exit code {code})")
     case.expect(first < FIRST_RESULT_LIMIT, f"the first result is there within {FIRST_RESULT_LIMIT:.0f} s")
     wait_until(lambda: not answers(found.group(1)), 5, "the server is gone after Ctrl-C")

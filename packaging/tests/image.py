@@ -50,11 +50,11 @@ def _image_config(layout: Path) -> dict:
 
 
 def _configure(case: Case, bundle: Path) -> None:
-    """What `docker run --read-only --tmpfs /tmp --cap-drop ALL -v data:/var/lib/svc` would say to runc."""
+    """The same options as `docker run --read-only --tmpfs /tmp --cap-drop ALL -v data:/var/lib/svc`, for runc."""
     data = case.work / "data"
     data.mkdir(mode=0o700)
     os.chown(data, USER, USER)
-    # Users other than root must get through the folders above.
+    # Users other than root need access to the parent folders.
     for folder in (case.work, bundle):
         folder.chmod(0o755)
     file = bundle / "config.json"
@@ -125,7 +125,7 @@ def _link(container: subprocess.Popen, log: Path) -> str:
     if container.poll() is not None:
         raise PackagingError(f"runc ended with {container.returncode}")
     found = re.search(r"http://\S+/setup\?token=\w+", log.read_text())
-    # The server names the address that it listens on.
+    # The link contains the address that the server listens on.
     return found.group(0).replace("0.0.0.0", "127.0.0.1") if found else ""
 
 

@@ -27,7 +27,7 @@ class Machine:
     def __enter__(self) -> "Machine":
         self._unpack()
         log = (self.case.work / "boot.log").open("w")
-        # Neither registered with a manager of the host, nor in a unit of its own: the host may run without systemd.
+        # Not registered with the host's systemd, and without a separate unit: the host may run without systemd.
         self.process = subprocess.Popen(
             ["systemd-nspawn", "-D", str(self.root), "--boot", "--register=no", "--keep-unit", "--private-network", "--quiet"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -43,7 +43,7 @@ class Machine:
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
-            # To systemd-nspawn this means an orderly shutdown of the machine.
+            # On this signal, systemd-nspawn shuts the machine down in order.
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(timeout=60)
@@ -64,7 +64,7 @@ class Machine:
     def _find_leader(self) -> int:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for child in children.read_text().split() if children.exists() else []:
-            # The first process of the machine is number 1 in its own namespace; it starts as a copy of systemd-nspawn.
+            # The first process of the machine has the id 1 in its namespace. At first it is a copy of systemd-nspawn.
             try:
                 status = Path(f"/proc/{child}/status").read_text()
             except FileNotFoundError:

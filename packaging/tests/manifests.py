@@ -1,4 +1,4 @@
-"""compose file, Kubernetes manifests, workflow and the list of contents, each against its published schema."""
+"""Checks the compose file, the Kubernetes manifests, the workflow and the SBOM against their published schemas."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.case import Case
 # The version whose schemas are used; the manifests need nothing newer.
 KUBERNETES = "1.33"
 VALIDATOR = "cyclonedx-python-lib[json-validation]"
-# Prints what is wrong with the document on stdin.
+# Prints the errors of the document on stdin.
 VALIDATE = """
 import sys
 from cyclonedx.schema import SchemaVersion
@@ -53,7 +53,7 @@ def check(case: Case) -> None:
 
 
 def _pair(case: Case, command: list, text: str, right: str, wrong: str) -> None:
-    """The file passes, and a copy with a fault does not: so the schema is in use."""
+    """The file passes, and a copy with a fault fails. This proves that the schema is used."""
     name = command[0].name if "builtin" not in str(command) else command[-1]
     file = case.work / "file.yaml"
     file.write_text(text)

@@ -1,4 +1,4 @@
-"""Every package twice: from another copy of the sources, in another time zone, with another umask. The bytes are the same."""
+"""Builds every package twice, from two copies of the sources, with two time zones and umasks. All bytes are equal."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from tests.case import Case
 
 
 def check(case: Case, binary: Path) -> None:
-    # Both builds have the same time stamp, as two builds of one commit have.
+    # Both builds have the same time stamp, like two builds of one commit.
     epoch = str(source_epoch())
     copy = copy_sources(case, case.work / "another place")
     other = case.work / "other-name"

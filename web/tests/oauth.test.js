@@ -10,7 +10,7 @@ test('the name of an app is one short line without invisible characters', () => 
   assert.equal(displayName('Claude Code'), 'Claude Code');
   assert.equal(displayName('  Ada’s\n\tnotes  '), 'Ada’s notes');
   assert.equal(displayName('<b>Probe</b>'), '<b>Probe</b>', 'markup is text');
-  // The characters turn the direction of the text after them, or are invisible.
+  // These characters change the direction of the text after them, or are invisible.
   assert.equal(displayName('Cl\u202Eau\u2066d\u200Be\u0007\uFEFF'), 'Claude');
   assert.equal(displayName(`e${'\u0301'.repeat(50)}`), 'e\u0301\u0301');
   const long = displayName('😀'.repeat(500));

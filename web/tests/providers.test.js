@@ -15,7 +15,7 @@ test('claims and mappings survive being written and read', () => {
   assert.deepEqual(parseRequired(''), {});
 });
 
-test('a line that means nothing is an error that shows the line', () => {
+test('an invalid line causes an error that shows the line', () => {
   for (const bad of ['staff', '=x', 'staff=', 'staff']) assert.throws(() => parseRequired(bad), /is not like groups/);
   for (const bad of ['a=b', 'a=team:x', 'a=role:']) assert.throws(() => parseMappings(bad), new RegExp(bad));
 });

@@ -104,7 +104,7 @@ test('a call was refused only if the answer proves it', () => {
   const refused = (/** @type {number} */ status, code = 'unknown') => isRefusal({ status, code });
   for (const status of [400, 401, 403, 413, 429]) assert.ok(refused(status), String(status));
   assert.ok(refused(503, 'database_unavailable'), 'of svc');
-  // A reverse proxy gives up on a call that may be running; a failed request has the status 0.
+  // A reverse proxy may stop waiting for a call that still runs. A failed request has the status 0.
   for (const status of [500, 502, 503, 504, 0]) assert.ok(!refused(status), String(status));
   assert.ok(!refused(500, 'internal'));
   assert.ok(!isRefusal(new Error('The answer is not JSON')));

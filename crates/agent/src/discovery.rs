@@ -1,4 +1,4 @@
-//! `.svc/agent.json`: tells the CLI where the agent of a folder listens.
+//! `.svc/agent.json`: contains the addresses of the agent of a folder, for the CLI.
 
 use std::{
     fs, io,

@@ -1,9 +1,9 @@
 //! Connects to the servers, and reconnects after a lost link.
 //!
-//! [`Link::run`] makes the home link, which decides about the state of the space, and the side links
-//! to the other servers of the zone, which carry calls only. Each session polls its reader and
-//! writer. The rest of the agent uses the [`Outbox`] and watches [`LinkStatus`], the status of the
-//! home link. A lost link never affects the method server.
+//! [`Link::run`] makes the home link and the side links. Only the home link decides about the state
+//! of the space. The side links, to the other servers of the zone, carry calls only. Each session
+//! polls its reader and writer. The rest of the agent uses the [`Outbox`] and watches
+//! [`LinkStatus`], the status of the home link. A lost link never affects the method server.
 
 mod connect;
 mod home_choice;
@@ -66,11 +66,11 @@ pub struct Link {
     pub registrar: Arc<Registrar>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
-    /// The announced servers of the zone, as the home server knows them.
+    /// The announced servers of the zone, as the home server last sent them.
     pub announced: watch::Sender<AnnouncedServers>,
     /// The side links that are up.
     pub sides: Mutex<Vec<OpenSide>>,
-    /// The server to which the home server last asked the agent to move its home.
+    /// The last request of the home server: the server to which the agent should move its home.
     pub moves: watch::Sender<Option<ServerId>>,
 }
 

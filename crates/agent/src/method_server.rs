@@ -85,7 +85,7 @@ pub struct MethodServer {
 
 impl MethodServer {
     /// Starts the process, and fails if it exits within `Policy::start_check`. Returns earlier if
-    /// the method server says that it is ready.
+    /// the method server reports that it is ready.
     pub async fn start(setup: Setup, services: Services) -> Result<Self, StartError> {
         let policy = Arc::clone(&services.policy);
         let limits = Limits {

@@ -181,7 +181,7 @@ impl Outbox {
     }
 
     /// Waits while too many bytes are queued for a slow link. If there are other links, a link that
-    /// stays full is ended, because their answers wait too.
+    /// stays full is ended, because the answers for the other links wait too.
     pub async fn room(&self) {
         let (full, stuck) = {
             let open = self.open.lock();

@@ -105,7 +105,7 @@ impl Packages {
         }
     }
 
-    /// Reads the libraries from the server, but gives up after `limit`. Failures are only logged.
+    /// Reads the libraries from the server, for at most `limit`. Failures are only logged.
     pub async fn refresh_within(&self, limit: Duration) {
         if self.link.borrow().link.is_none() {
             return;

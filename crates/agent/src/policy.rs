@@ -84,7 +84,7 @@ pub struct Policy {
     /// How long a request to the local API for the libraries waits for an update.
     pub packages_answer: Duration,
 
-    /// What to do with an event while the database of the server is away.
+    /// How events are retried while the server cannot reach its database.
     pub emit_retry: EmitRetry,
 
     /// The maximum number of log lines per second that are sent to the server.
@@ -135,7 +135,7 @@ impl Default for Policy {
     }
 }
 
-/// Retries of events while the database of the server is away.
+/// Retries of events while the server cannot reach its database.
 #[derive(Clone, Copy, Debug)]
 pub struct EmitRetry {
     /// How long one event is retried.

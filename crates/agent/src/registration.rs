@@ -199,8 +199,8 @@ impl Registrar {
         self.startup_done.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the agent will not register its own methods file any more: the registration succeeded or
-    /// failed, or there is no file.
+    /// Whether the registration of the agent's own methods file is over: it succeeded or failed, or
+    /// there is no file.
     pub fn is_startup_done(&self) -> bool {
         self.startup_done.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
 //! The servers of one zone that the agent may use, and the server that it uses now.
 //!
-//! All of these servers are equivalent. Every request of the agent asks this module which server to
-//! use. The current server is the server of the home link. `learned` decides which announced servers
-//! the agent may use.
+//! All of these servers are equivalent. This module chooses the server for every request of the
+//! agent. The current server is the server of the home link. `learned` decides which announced
+//! servers the agent may use.
 
 mod clients;
 mod learned;

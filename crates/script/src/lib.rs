@@ -1,11 +1,11 @@
 //! The embedded Python: runs scripts in a fresh evaluator, with only the abilities that the host
 //! grants.
 //!
-//! Main types: an [`Evaluator`] runs scripts and calls handlers. It asks its [`Host`] for
-//! libraries, and to emit events, call the API or start processes. A [`Snapshot`] is an evaluator
-//! with its libraries loaded; a fresh evaluator is restored from it for every request. Scripts on
-//! the server and handlers of a space run in worker processes of this same binary ([`worker`]), one
-//! script at a time in each. The `svc` package that scripts import is that of `sdk/python`
+//! Main types: an [`Evaluator`] runs scripts and calls handlers. It uses its [`Host`] to get
+//! libraries, emit events, call the API and start processes. A [`Snapshot`] is an evaluator with
+//! its libraries loaded; a fresh evaluator is restored from it for every request. Scripts on the
+//! server and handlers of a space run in worker processes of this same binary ([`worker`]), one
+//! script at a time in each. The `svc` package that scripts import is the package of `sdk/python`
 //! ([`package`]): the same text runs here and on CPython.
 //!
 //! Invariant: no type of the engine leaves this crate, and a script reaches the operating system

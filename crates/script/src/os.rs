@@ -47,7 +47,7 @@ fn refusal(call: &OsFunctionCall) -> MontyException {
     )
 }
 
-/// Imports are rewritten before a script runs. Only imports in `exec`uted text arrive here.
+/// Imports are rewritten before a script runs. Only imports in code that `exec` runs arrive here.
 fn no_module(name: &str) -> MontyException {
     exception(
         ExcType::ModuleNotFoundError,

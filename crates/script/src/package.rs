@@ -1,7 +1,7 @@
 //! The `svc` Python package of `sdk/python`, and zip archives of modules (spec 4.2).
 //!
-//! The bytes of an archive depend only on its files, and neither on the time nor on the order of
-//! the files in a folder. An archive must contain only text files.
+//! The bytes of an archive depend only on its files, not on the time or on the order of the files
+//! in a folder. An archive must contain only text files.
 
 use std::fmt::Write;
 

@@ -39,7 +39,7 @@ const NESTING_SCAN_BYTES: usize = 4 * 1024;
 /// The role of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role<'a> {
-    /// The script itself, whose globals are those of the engine. `path` is its `__file__`.
+    /// The script itself. Its globals are the globals of the engine. `path` is its `__file__`.
     Main { path: &'a str },
     /// A library, which runs in a dict behind a module object.
     Library,

@@ -1,8 +1,8 @@
 //! The host of scripts that run in a space, or on their user's own machine.
 //!
 //! Modules: [`libraries`] finds libraries, [`server`] sends operations to the agent or the server,
-//! [`process`] starts programs. The host blocks on a runtime of its own, so it must never be used
-//! on a thread of another runtime.
+//! [`process`] starts programs. The host blocks on its own runtime, so it must never be used on a
+//! thread of another runtime.
 
 mod libraries;
 mod process;

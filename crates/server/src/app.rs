@@ -124,7 +124,7 @@ pub struct Parts {
     pub bodies: BodyBudget,
     /// Whether a proxy that is not in `trusted_proxies` was reported.
     pub warned_of_proxy: AtomicBool,
-    /// Cancelled when the server is asked to stop. It goes on for the shutdown delay.
+    /// Cancelled when the server is asked to stop. The server still runs for the shutdown delay.
     pub stop_requested: CancellationToken,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,

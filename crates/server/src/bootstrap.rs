@@ -1,4 +1,5 @@
-//! Creates what `svc up` needs on a running server: an administrator, a token and a space.
+//! Creates the records that `svc up` needs on a running server: an administrator, a token and a
+//! space.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub struct UpState {
     pub token: String,
     pub username: String,
     pub space_id: SpaceId,
-    /// The working folder of the space's agent, which registers `methods.toml` from it.
+    /// The working folder of the space's agent. The agent registers `methods.toml` in this folder.
     pub space_folder: std::path::PathBuf,
 }
 
@@ -76,12 +77,13 @@ pub async fn up(
 }
 
 /// A link that signs the administrator in once, from a browser on this machine. The token is in the
-/// fragment, which browsers do not send: it is in no log and in no `Referer` header.
+/// fragment of the URL. Browsers do not send the fragment, so the token is in no log and in no
+/// `Referer` header.
 pub async fn sign_in_link(app: &App, url: &str) -> Result<String, UpError> {
     link_for(app, url, &*find_admin(app)?).await
 }
 
-/// [`sign_in_link`] for any administrator, for the case that neither passwords nor providers work.
+/// [`sign_in_link`] for any administrator, for use when passwords and providers do not work.
 pub async fn sign_in_link_of(app: &App, url: &str, name: &str) -> Result<String, UpError> {
     let user = app.directory.find_user_by_name(name);
     let user = user.filter(|user| user.active && user.has_role(ROLE_ADMIN));

@@ -1,5 +1,5 @@
-//! Reads the call journal: lists, single calls and streams of new calls. [`access`] decides who sees
-//! what.
+//! Reads the call journal: lists, single calls and streams of new calls. [`access`] decides which
+//! calls and fields a user sees.
 
 mod access;
 mod stream;
@@ -123,7 +123,8 @@ impl CallHistory {
         let mut method = query.method;
         if let Some(name) = method.as_ref().filter(|name| name.starts_with(USER_PREFIX)) {
             let find_owner = |name: &str| self.directory.find_active_user(name);
-            // Calls of a name that does not exist have the name as it was sent.
+            // If the name does not resolve, the filter keeps it: the journal stores unknown names
+            // as they were sent.
             if let Some((found, canonical)) = resolve(caller.user.id, name, find_owner)
                 && found != caller.user.id
             {

@@ -1,5 +1,5 @@
-//! The checks that a server makes of itself: its database, its disk, its open files
-//! (`GET /api/diagnostics`). Checks only read, and end within seconds.
+//! The self-checks of a server: its database, its disk, its open files (`GET /api/diagnostics`).
+//! The checks only read, and end within seconds.
 
 use std::{
     fs, io,
@@ -15,16 +15,16 @@ use svc_store::Store;
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A read that takes longer than this slows every login and every emit.
 const SLOW_READ: Duration = Duration::from_millis(100);
-/// Less free space than this is an error: the database stops taking writes when the disk is full.
+/// Less free space than this is an error: when the disk is full, the database accepts no writes.
 const DISK_FREE_MIN: u64 = 256 << 20;
 /// Less free space than this is a warning.
 const DISK_FREE_LOW: u64 = 2 << 30;
-/// Fewer possible open files than this are too few for a server with many agents.
+/// A lower limit on open files is a warning: it is too low for a server with many agents.
 const OPEN_FILES_FEW: u64 = 4_096;
-/// More than this share of the possible open files in use is a warning, in percent.
+/// A warning if more than this share of the allowed files is open, in percent.
 const OPEN_FILES_USED_PERCENT: u64 = 80;
 
-/// Knows what the checks need.
+/// The values that the checks need.
 pub struct SelfCheck {
     pub store: Store,
     pub data_folder: PathBuf,

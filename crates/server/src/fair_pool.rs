@@ -40,8 +40,8 @@ pub struct PoolOptions {
     pub jobs_per_user: usize,
     /// Jobs of all users that wait.
     pub waiting_max: usize,
-    /// Whether, at `waiting_max`, the job of a user with few waiting jobs replaces the newest job
-    /// of the user with the most.
+    /// If true and `waiting_max` is reached, the job of a user with few waiting jobs replaces the
+    /// newest job of the user with the most waiting jobs.
     pub evicts: bool,
     /// The setting behind `jobs_per_user`, for the error message.
     pub setting: &'static str,

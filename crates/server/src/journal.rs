@@ -1,7 +1,7 @@
-//! The call journal: gathers a row for each call in memory, and writes the rows in groups.
+//! The call journal: collects a row for each call in memory, and writes the rows in groups.
 //!
-//! Recording a call is one push under a lock, and never waits. A kill loses the rows that were not
-//! written yet. `call_history` reads the journal.
+//! Recording a call is one push under a lock, and never waits. If the process is killed, the rows
+//! that were not written yet are lost. `call_history` reads the journal.
 
 mod writer;
 
@@ -19,9 +19,9 @@ use crate::{metrics::Metrics, random_key::RandomKeyMap};
 
 /// Rows of all owners that may wait.
 const WAITING_MAX: usize = 65_536;
-/// Rows of one owner that may wait. A flood of one owner leaves room for the others.
+/// Rows of one owner that may wait. One owner cannot fill the whole queue.
 const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
-/// Rows of one owner that are written without waiting for the next second.
+/// If one owner has this many waiting rows, they are written at once and not at the next second.
 const WRITE_AT: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub struct Journal {
     store: Store,
     metrics: Arc<Metrics>,
     options: JournalOptions,
-    /// Part of the ids of this process's rows.
+    /// A random part of the ids of this process's rows.
     process: u32,
     waiting: Mutex<Waiting>,
     /// Notified when many rows of one owner wait.

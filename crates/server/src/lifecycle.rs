@@ -40,7 +40,7 @@ pub struct Lifecycle {
 /// A space that was deployed for a new link.
 pub struct DeployedSpace {
     pub health_check: HealthCheck,
-    /// Whether the space was not deployed before.
+    /// Whether this link changed the space to deployed.
     pub started: bool,
     /// Whether the space has subscriptions in the store.
     pub declares: bool,
@@ -81,8 +81,8 @@ impl Lifecycle {
             .store
             .read(|tx| spaces::list_in_state(tx, State::Deployed))
             .await?;
-        // A server without a zone waits for all spaces. In a zone, a server waits for its own
-        // spaces only.
+        // After its start, a server without a zone waits for the agents of all spaces. In a zone, a
+        // server waits only for the agents of its own spaces.
         let alone = !self.store.is_shared();
         Ok(rows
             .iter()

@@ -7,16 +7,17 @@
 //! | test deliveries of a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
 //! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
-//! | requests of an address without a credential (OAuth) | [`AddressLimit`] | constants of `oauth` |
+//! | requests of an address without a credential (OAuth, sign-in providers, passkeys) | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
 //! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
-//! On a single server all of these are in memory, and a restart resets them. In a zone, failed logins
-//! are also counted in the database, and twice a second the servers exchange their use of the limits
-//! on calls, emits, test deliveries and script runs (`zone::limits`). The budget for bodies is not
-//! exchanged: it protects the memory of one server. Limits of addresses are counted by each server.
+//! On a single server, all counters are in memory, and a restart resets them. In a zone, failed
+//! logins are also counted in the database. Twice a second, the servers exchange their use of the
+//! limits on calls, emits, test deliveries and script runs (`zone::limits`). The budget for bodies
+//! is not exchanged: it protects the memory of one server. Each server counts the limits of
+//! addresses separately.
 //!
-//! Limits on what a user may have (spaces, sinks, scripts, open streams) are quotas:
+//! Limits on the number of a user's records (spaces, sinks, scripts) and open streams are quotas:
 //! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations
 //! and password hashes (`fair_pool`).
 
@@ -34,7 +35,7 @@ pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};
 pub use minute_limit::{MinuteLimit, OverMinuteLimit};
 pub use rate_limit::{OverLimit, RateLimit, RateUse};
 
-/// The most users in a report to the other servers of the zone, for each limit.
+/// The maximum number of users in a report to the other servers of the zone, for each limit.
 const USES_MAX: usize = 1_000;
 
 /// Test deliveries that one user may send within a minute.

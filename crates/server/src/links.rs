@@ -57,7 +57,7 @@ pub struct Links {
     pub policy: LinkPolicy,
     /// Cancelled when the server stops accepting links.
     pub shutdown: CancellationToken,
-    /// Every task that serves a link or waits for a new one.
+    /// Every task that serves a link or waits for a reconnection.
     pub tasks: TaskTracker,
     live: RwLock<HashMap<SpaceId, Arc<LiveSpace>>>,
     /// Spaces with subscriptions in the store.

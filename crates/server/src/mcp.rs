@@ -9,8 +9,8 @@
 //! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
 //! - `cancellation` tracks the legacy calls in flight.
 //!
-//! No state is kept between requests. Which methods and scripts a user may see and call is decided
-//! in `methods` and `scripts`, never here.
+//! No state is kept between requests. The modules `methods` and `scripts` decide which methods and
+//! scripts a user may see and call.
 
 mod cancellation;
 mod era;
@@ -82,7 +82,7 @@ pub struct Mcp {
     pub shutdown: CancellationToken,
 }
 
-/// Which tools a list holds.
+/// Selects the tools in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     #[default]
@@ -107,7 +107,7 @@ pub enum McpResponse {
     Revoked,
 }
 
-/// A body in pieces, so that a list of tools need not be copied into the answer.
+/// A body in pieces, so that a list of tools does not have to be copied into the answer.
 #[derive(Default)]
 pub struct Chunks(pub Vec<Bytes>);
 
@@ -205,7 +205,7 @@ impl Mcp {
         }
     }
 
-    /// Acts on a cancellation. Other notifications are ignored: the server has no state that one
+    /// Acts on a cancellation. Other notifications are ignored: the server has no state that they
     /// could change. Modern clients cancel a call by closing its response.
     fn take_notification(
         &self,

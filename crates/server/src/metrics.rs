@@ -64,7 +64,7 @@ impl CallOutcome {
         }
     }
 
-    /// The same in the call journal; `None` for requests that are not calls.
+    /// The corresponding outcome in the call journal; `None` for requests that are not calls.
     pub fn end(self) -> Option<CallEnd> {
         Some(match self {
             Self::Ok => CallEnd::Ok,
@@ -193,7 +193,7 @@ impl Metrics {
         self.method_server_restarts.inc_by(count);
     }
 
-    /// Counts changed files of the certificate, and whether they are used.
+    /// Counts a change of the certificate's files, and whether the new files are used.
     pub fn count_tls_reload(&self, used: bool) {
         let outcome = if used { "used" } else { "refused" };
         self.tls_reloads

@@ -1,14 +1,15 @@
 //! OAuth 2.1: apps get limited tokens of a user, after the user agreed on a page of this server.
 //!
-//! Parts: `clients` knows apps (`documents` reads the description that an app publishes,
-//! `registration` takes one that an app sends). `consents` keeps what an app asks until the user
-//! answers. `exchange` turns the code of an answer into tokens, `refresh` renews them. `grants` lists
-//! and ends what users gave, `devices` logs in machines without a browser.
+//! Parts: `clients` finds and manages apps, `documents` reads the description that an app
+//! publishes, `registration` accepts the description that an app sends. `consents` stores the
+//! request of an app until the user answers. `exchange` turns an authorization code into tokens,
+//! `refresh` renews the tokens. `grants` lists and ends the connections of users to apps. `devices`
+//! logs in machines without a browser.
 //!
 //! Invariants: a token of an app always has scopes. Every secret is stored as a hash. A code or a
 //! refresh token is checked completely before it is used up. One transaction uses up a code and
-//! inserts its tokens, so a crash leaves either both or none. Grants and access tokens are records of
-//! the directory: a revocation takes effect with its commit, on every server of a zone.
+//! inserts its tokens, so a crash leaves either both or none. Grants and access tokens are records
+//! of the directory: a revocation takes effect with its commit, on every server of a zone.
 
 mod clients;
 mod consents;
@@ -52,36 +53,36 @@ use crate::{
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Questions of apps from one address within a minute.
+/// Authorization requests of apps from one address within a minute.
 const QUESTIONS_PER_MINUTE: u32 = 60;
 /// Apps that register themselves from one address within an hour.
 const REGISTRATIONS_PER_HOUR: u32 = 20;
 /// Requests for tokens from one address within a minute. Renewals of apps count too.
 const TOKENS_PER_MINUTE: u32 = 600;
-/// Documents of apps that are read for one address within a minute.
+/// Documents of apps that are read within a minute because of requests from one address.
 const DOCUMENTS_PER_MINUTE: u32 = 30;
 /// Documents of apps that are read at the same time.
 const DOCUMENTS_AT_ONCE: usize = 8;
 /// Codes of devices that one user may try within a minute.
 const USER_CODES_PER_MINUTE: usize = 10;
-/// An app that registered itself and that nobody connects is forgotten after this time.
+/// An app that registered itself is deleted after this time if no user connects it.
 const UNUSED_APP_KEPT: Duration = DAY.saturating_mul(30);
 
-/// What administrators decide.
+/// The settings of administrators.
 #[derive(Clone, Debug)]
 pub struct OAuthPolicy {
     /// Whether apps can be connected.
     pub enabled: bool,
     /// Whether apps may register themselves.
     pub registration: bool,
-    /// Hosts whose apps may be connected, with their subdomains; empty for all. Apps that register
-    /// themselves have no verified host and are then refused.
+    /// Hosts whose apps may be connected, with their subdomains; empty for all. If the list is not
+    /// empty, apps that registered themselves are rejected, because they have no verified host.
     pub client_hosts: Vec<String>,
     pub access_lifetime: Duration,
     /// Lifetime of the API tokens that `svc login` gets.
     pub login_token_lifetime: Duration,
-    /// What a user connected in a session that a provider opened is valid this long after the last
-    /// sign-in with the provider.
+    /// If a user connects an app in a session that a provider opened, the connection is valid for
+    /// this time after the user's last sign-in with the provider.
     pub fresh_login: Duration,
 }
 
@@ -102,7 +103,7 @@ impl Default for OAuthPolicy {
 pub struct OAuth {
     store: Store,
     identity: Identity,
-    /// For documents of apps.
+    /// Reads the documents of apps.
     deliverers: Arc<Deliverers>,
     clock: Clock,
     policy: OAuthPolicy,
@@ -146,7 +147,7 @@ impl OAuth {
         take(&self.token_requests, address)
     }
 
-    /// Removes what has expired. The server calls this at intervals.
+    /// Removes expired records and unused apps. The server calls this at intervals.
     pub async fn prune(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         self.identity

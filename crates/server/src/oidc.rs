@@ -1,13 +1,14 @@
-//! Sign-in with OpenID Connect providers. This server is a client of the provider; it never passes a
-//! token of the provider on, and stores none.
+//! Sign-in with OpenID Connect providers. This server is a client of the provider. It neither
+//! passes on nor stores a token of the provider.
 //!
-//! Parts: `providers` manages providers, `endpoints` reads their addresses and keys, `jose` verifies
-//! signatures. `start` sends a browser to the provider, `finish` takes its answer, `logout` ends
-//! sessions when the provider says so, `check` tests a provider step by step.
+//! Parts: `providers` manages providers, `endpoints` reads their addresses and keys, `jose`
+//! verifies signatures. `start` sends a browser to the provider, `finish` handles the answer of the
+//! provider, `logout` ends sessions at the request of the provider, `check` tests a provider step
+//! by step.
 //!
-//! Invariants: a sign-in counts once, in the browser that began it. `identity` alone decides which user
-//! an account belongs to. All requests to providers pass the guard of webhooks, with an allow list of
-//! their own, and are bounded in time, size and number.
+//! Invariants: a sign-in is completed at most once, in the browser that began it. Only `identity`
+//! decides to which user an account belongs. Requests to providers pass the address guard of
+//! webhooks, with a separate allow list, and are limited in time, size and number.
 
 mod check;
 mod endpoints;
@@ -47,19 +48,19 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Sign-ins that one address may begin within a minute.
 const STARTS_PER_MINUTE: u32 = 30;
-/// Answers of providers that one address may bring within a minute.
+/// Answers of providers that are accepted from one address within a minute.
 const ANSWERS_PER_MINUTE: u32 = 30;
-/// Tokens for logout from one address within a minute.
+/// Logout tokens that are accepted from one address within a minute.
 const LOGOUTS_PER_MINUTE: u32 = 600;
 /// Checks of providers from one address within a minute.
 const CHECKS_PER_MINUTE: u32 = 10;
 /// Requests to providers at the same time.
 const REQUESTS_AT_ONCE: usize = 16;
 
-/// What administrators of the machine decide.
+/// The settings in the configuration of the server.
 #[derive(Clone, Debug, Default)]
 pub struct OidcPolicy {
-    /// Hosts and networks of providers that are not globally routable.
+    /// Hosts and networks of providers that are allowed although they are not globally routable.
     pub allow: Vec<String>,
 }
 
@@ -76,7 +77,7 @@ pub struct Oidc {
     answers: AddressLimit,
     logouts: AddressLimit,
     checks: AddressLimit,
-    /// Addresses and keys of providers, for a while.
+    /// A cache of the addresses and keys of providers.
     known: Mutex<HashMap<OidcProviderId, Known>>,
 }
 
@@ -103,7 +104,7 @@ impl Oidc {
         }
     }
 
-    /// Removes what has expired. The server calls this at intervals.
+    /// Removes expired records. The server calls this at intervals.
     pub async fn prune(&self) -> Result<(), StoreError> {
         self.known.lock().retain(|_, known| known.is_fresh());
         let now = self.clock.now();

@@ -44,8 +44,8 @@ pub struct Options {
     /// The URL that this server announces to the agents of its zone. Without it, the server gets home
     /// links only.
     pub advertise_url: Option<String>,
-    /// The password of the user `admin`, created at the first start; without it the server prints a
-    /// one-time setup link.
+    /// The password of the user `admin`, who is created at the first start. Without a password, the
+    /// server prints a one-time setup link.
     pub admin_password: Option<String>,
     /// The `svc` program, for agents and script workers that the server runs.
     pub agent_program: PathBuf,
@@ -66,10 +66,10 @@ pub struct Options {
 pub struct SharedDatabase {
     pub url: DatabaseUrl,
     /// Connections for reads of requests. There are also two for deliveries, one for long lists,
-    /// one for writes and one for notifications.
+    /// one for writes, one for notifications and one for the heartbeat.
     pub readers: usize,
-    /// Find changes of other servers by polling only, without notifications: for connection poolers
-    /// that share connections.
+    /// Whether changes of other servers are found by polling only, without notifications. For
+    /// connection poolers that share connections.
     pub poll_only: bool,
 }
 
@@ -87,9 +87,11 @@ pub struct EventOptions {
     pub emits_per_second: u32,
     /// How long events and finished deliveries are kept.
     pub retention: Duration,
-    /// Key of stored secrets, required in a zone; otherwise created in the data folder.
+    /// The key of stored secrets. Required in a zone. A server without a zone creates a key in its
+    /// data folder if none is set.
     pub secret_key: Option<String>,
-    /// Start although the stored secrets were encrypted with another key. They are lost.
+    /// Whether to start although the stored secrets were encrypted with another key. These secrets
+    /// are lost.
     pub accept_new_key: bool,
     pub retry: RetryPolicy,
     /// How long a server holds a lane without renewing its lease.
@@ -193,7 +195,7 @@ fn default_compute_threads() -> usize {
 pub struct Policy {
     pub links: LinkPolicy,
     pub identity: identity::Policy,
-    /// How long the server goes on, without being ready, after it was asked to stop.
+    /// How long the server still runs after it was asked to stop. It reports that it is not ready.
     pub shutdown_delay: Duration,
 }
 

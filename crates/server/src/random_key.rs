@@ -12,12 +12,12 @@ use std::{
 
 pub type RandomKeyMap<K, V> = HashMap<K, V, BuildHasherDefault<RandomKeyHasher>>;
 
-/// Hashes the last eight bytes of a key, which are random in v7 ids too.
+/// Hashes the last eight bytes of a key. These are random in v7 ids too.
 #[derive(Default)]
 pub struct RandomKeyHasher(u64);
 
-/// 2⁶⁴ divided by the golden ratio: odd, with well-spread bits. The upper bits of a hash then depend
-/// on all bits of the key; the lower ones are as random as those of the key.
+/// 2⁶⁴ divided by the golden ratio: odd, with well-spread bits. The upper bits of a hash then
+/// depend on all bits of the key. The lower bits are as random as the lower bits of the key.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for RandomKeyHasher {

@@ -1,15 +1,16 @@
 //! Second factors of logins with a password: codes of an authenticator app (TOTP), passkeys, and
-//! recovery codes. A passkey that checks its user also replaces the password.
+//! recovery codes. A passkey that verifies its user can also replace the password.
 //!
-//! Parts: `login` asks for the second factor after the password, `totp` sets up and removes an app,
-//! `passkeys` adds and removes passkeys, `passkey_login` asks them, `webauthn` verifies their answers,
-//! `recovery` makes recovery codes, and resets the factors of a user who lost the device.
+//! Parts: `login` requires the second factor after the password, `totp` sets up and removes an app,
+//! `passkeys` adds and removes passkeys, `passkey_login` logs in with them, `webauthn` verifies
+//! their answers. `recovery` creates recovery codes, and resets the factors of a user who lost the
+//! device.
 //!
-//! Invariants: whether a session may be opened with the password alone is decided by
-//! `identity::open_session`, in the transaction that opens it. Tries and used codes are counted in the
-//! database, so they hold for all servers of a zone. The transaction that uses up a code opens the
-//! session, so a crash leaves either both or none. A pending login is no credential. Tokens are not
-//! asked for a second factor.
+//! Invariants: `identity::open_session` decides whether a session may be opened with the password
+//! alone, in the transaction that opens it. Attempts and used codes are counted in the database, so
+//! the limits apply to all servers of a zone. The transaction that uses up a code opens the
+//! session, so a crash leaves either both or none. A pending login is not a credential. Tokens need
+//! no second factor.
 
 mod login;
 mod passkey_login;
@@ -34,26 +35,26 @@ use crate::{
     limits::AddressLimit,
 };
 
-/// Time between the password and the second factor.
+/// The maximum time between the password and the second factor.
 const PENDING_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// Time between the secret of an app and its first code.
+/// The maximum time between the creation of an app's secret and the first code of the app.
 const ENROLMENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Codes that may be tried for one password.
 const TRIES_MAX: u32 = 5;
-/// Logins of a user that wait for a second factor; a further one replaces the oldest.
+/// Logins of a user that wait for a second factor. A new login replaces the oldest one.
 const PENDING_PER_USER: u32 = 20;
-/// Wrong codes in a row after which an app is not asked any more. Only a client that knows the
-/// password gets so far.
+/// After this many wrong codes in a row, codes of the app are rejected. Only a client that knows
+/// the password can try codes.
 const WRONG_CODES_MAX: u32 = 100;
 const RECOVERY_CODES: usize = 10;
 const PASSKEYS_MAX: usize = 10;
-/// Time to answer with a passkey.
+/// The maximum time for the answer of a passkey.
 const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// Questions to the passkeys of a user; a further one replaces the oldest.
+/// Challenges for the passkeys of one user. A new challenge replaces the oldest one.
 const CHALLENGES_PER_USER: u32 = 20;
-/// Questions of logins without a password; a further one replaces the oldest.
+/// Challenges for logins without a password. A new challenge replaces the oldest one.
 const CHALLENGES_MAX: u32 = 10_000;
-/// Requests of an address, without a credential, for and with challenges.
+/// Requests for challenges and answers to them, from one address without a credential.
 const PASSKEY_ATTEMPTS_PER_MINUTE: u32 = 120;
 
 /// The service behind `/api/auth/login`, `/api/auth/second-factor`, `/api/auth/totp`,
@@ -106,7 +107,7 @@ impl SecondFactors {
         Ok(reading.await?)
     }
 
-    /// Removes what has expired. The server calls this at intervals.
+    /// Removes expired records. The server calls this at intervals.
     pub async fn prune(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         self.store
@@ -115,7 +116,7 @@ impl SecondFactors {
     }
 }
 
-/// The record to which an encrypted secret belongs.
+/// The additional data of an encrypted secret: binds the secret to its user.
 fn aad(user: UserId) -> Vec<u8> {
     [b"totp", user.0.as_bytes().as_slice()].concat()
 }
@@ -131,8 +132,8 @@ fn check_unchanged(tx: &mut Tx<'_>, user: UserId, hash: &str) -> Result<(), Iden
     ))
 }
 
-/// Ends logins and sessions that were opened with the password alone, perhaps by somebody else. The
-/// caller's own session may do everything from now on.
+/// Ends logins and sessions that were opened with the password alone, because another person may
+/// have opened them. The caller's own session becomes a full session.
 fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
     let user = caller.user.id;
     rows::pending::delete_of_user(tx, user)?;
@@ -142,8 +143,7 @@ fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
     sessions::delete_enrolling(tx, user)
 }
 
-/// After a factor was removed: without any other one, recovery codes go too. Fails if a role requires
-/// a factor.
+/// Removes the recovery codes if the last factor was removed. Fails if a role requires a factor.
 fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> {
     rows::pending::delete_of_user(tx, user)?;
     if rows::exists(tx, user)? {

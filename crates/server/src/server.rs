@@ -104,7 +104,7 @@ impl Server {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }
 
-    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own.
+    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own clock.
     pub async fn start_with_clock(
         options: Options,
         clock: Clock,
@@ -206,7 +206,7 @@ impl Server {
         };
         tokio::pin!(listening);
         // The links stay open for a moment, because the last requests may still make calls. A long
-        // request does not keep them open.
+        // request does not extend this time.
         let drained = tokio::time::timeout(LAST_CALLS, &mut listening).await;
         let handing_over = self.app.links.drain();
         if drained.is_ok() {

@@ -1,14 +1,14 @@
 //! Sources: other services send requests to a URL, and verified requests become events of the owner.
 //!
 //! Parts: `service` manages sources, `settings` checks their settings. `table` holds the sources in
-//! memory, because every inbound request looks one up. `receive` verifies a request and emits its
-//! event, `trial` does the same with a request that it signs itself. `activity` counts the requests of a
-//! source and keeps the last ones.
+//! memory, because every inbound request looks up a source. `receive` verifies a request and emits
+//! its event, `trial` does the same with a test request that it signs itself. `activity` counts the
+//! requests of a source and keeps the last ones.
 //!
 //! Invariants: a request that is not verified never becomes an event and writes nothing to the
-//! database. Secrets are encrypted at rest and never logged; of the URL's secret only a hash is stored.
-//! The owner's permission to emit is checked at each request. What a sender can cost is bounded for each
-//! source, and counts for its owner alone.
+//! database. Secrets are encrypted at rest and never logged. Only a hash of the URL's secret is
+//! stored. The owner's permission to emit is checked at each request. The resources that a sender
+//! can use are limited for each source, and count only for the owner of the source.
 
 mod activity;
 mod error;

@@ -1,4 +1,4 @@
-//! Counts the open streams of each user: event streams and MCP streams together.
+//! Counts the open streams of each user: event streams, call streams and MCP streams together.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{identity::User, limits::CountUse};
 /// How often an open stream checks that its credential is still valid.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Ticks when an open stream must check its credential; the first time at once.
+/// Ticks when an open stream must check its credential. The first tick is immediate.
 pub fn recheck_interval() -> Interval {
     let mut recheck = interval(RECHECK_EVERY);
     recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -61,8 +61,8 @@ impl Streams {
         })
     }
 
-    /// The open streams of each user at this server. A single stream of a user is not reported: most
-    /// users have one.
+    /// The open streams of each user at this server. Users with a single stream are not reported,
+    /// because most users have one.
     pub fn report(&self) -> Vec<CountUse> {
         let open = self.0.open.lock();
         let counts = open.iter().map(|(user, count)| (*user, *count as usize));

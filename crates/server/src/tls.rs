@@ -1,5 +1,5 @@
-//! TLS for the listener: rustls with ring, the only provider in the program. The files of the
-//! certificate are read again when they change.
+//! TLS for the listener: rustls with ring, the only cryptography provider in the program. The files
+//! of the certificate are read again when they change.
 
 mod reload;
 

@@ -25,7 +25,7 @@ pub struct WebFile {
 pub struct Web {
     /// Sorted by path.
     pub files: &'static [WebFile],
-    /// The version of `files`, the first folder of their addresses: 16 hexadecimal digits.
+    /// The version of `files`: 16 hexadecimal digits. It is the first folder of their addresses.
     pub version: &'static str,
     /// Read at each request instead of `files`, for development.
     pub folder: Option<PathBuf>,
@@ -42,8 +42,9 @@ pub struct WebAsset {
 }
 
 impl Web {
-    /// Finds a file, with or without a version in its path. The file of another version is ours, not
-    /// immutable: while the servers of a zone are upgraded, a page may ask an older server.
+    /// Finds a file, with or without a version in its path. For another version, returns the file
+    /// of this version as not immutable: during an upgrade of a zone, a page may request its files
+    /// from a server of another version.
     pub async fn find(&self, path: &str) -> Option<WebAsset> {
         let (version, path) = split_version(path);
         if let Some(folder) = &self.folder {
@@ -61,7 +62,8 @@ impl Web {
     }
 }
 
-/// Separates the version from the path of a file. No folder of the files looks like a version.
+/// Separates the version from the path of a file. No folder of the files has a name that looks like
+/// a version.
 fn split_version(path: &str) -> (Option<&str>, &str) {
     let is_version = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
     match path.split_once('/') {

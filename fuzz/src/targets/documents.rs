@@ -26,7 +26,7 @@ pub fn registration(data: &[u8]) {
     }
 }
 
-/// The explanation of a fault must not fail itself.
+/// Creating the error message must not fail.
 pub fn api_document(data: &[u8]) {
     let [kind, rest] = match data.split_first() {
         Some((kind, rest)) => [std::slice::from_ref(kind), rest],
@@ -53,7 +53,7 @@ pub fn schema(data: &[u8]) {
     let _ = schema::check_tool_root(&value);
 }
 
-/// White space goes, everything else stays.
+/// Removes white space and keeps everything else.
 pub fn json_text(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {

@@ -1,4 +1,4 @@
-//! What users write about events: patterns, body templates, filters and cron expressions.
+//! Texts of users about events: patterns, body templates, filters and cron expressions.
 
 use std::collections::BTreeMap;
 

@@ -32,7 +32,8 @@ pub fn body(data: &[u8]) {
 /// Compares an accepted request with serde's reading of the same bytes.
 fn compare(data: &[u8], request: &Result<Request<'_>, Invalid<'_>>) {
     let Ok(request) = request else { return };
-    // Numbers beyond the range of a float, deep nesting: serde's `Value` has narrower limits than text.
+    // Serde's `Value` has narrower limits than text: numbers must fit a float, and nesting is
+    // limited.
     let Ok(value) = serde_json::from_slice::<Value>(data) else {
         return;
     };
@@ -72,8 +73,8 @@ pub fn child_line(data: &[u8]) {
     }
 }
 
-/// The guard against bare LFs: the quick check must never pass a head that the slow one refuses, and
-/// the slow one must point at a bare LF.
+/// The guard against bare LFs: the quick check must never accept a head that the slow check
+/// rejects, and the slow check must return the position of a bare LF.
 pub fn http_head(data: &[u8]) {
     let found = find_in_head(Tail::default(), Some(0), data);
     if let Some(at) = found {
@@ -87,7 +88,7 @@ pub fn http_head(data: &[u8]) {
     {
         assert_eq!(found, Some(first));
     }
-    // A head may arrive in two reads: the end of the first one is passed on.
+    // A head may arrive in two reads: the last bytes of the first read are passed on.
     for cut in [data.len() / 2, data.len().saturating_sub(1)] {
         let (first, rest) = data.split_at(cut);
         let mut tail = Tail::default();

@@ -1,4 +1,4 @@
-//! What apps send before any user is known: parameters, redirect addresses, their own documents.
+//! Data that apps send before a user is known: parameters, redirect addresses, documents of apps.
 
 use svc_core::oauth::{
     OAuthScopes, Params, RedirectUri, clean_name, host_of, is_verifier, read_document,

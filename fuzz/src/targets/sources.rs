@@ -1,4 +1,4 @@
-//! Requests of other services: nobody is known before the signature is verified.
+//! Requests of other services. The sender is unknown until the signature is verified.
 
 use svc_core::{
     Id, Timestamp,
@@ -37,7 +37,7 @@ impl Headers for HeaderList {
     }
 }
 
-/// The first byte chooses the sender; headers are lines `name: value`; a zero byte ends them.
+/// The first byte chooses the sender. The headers are lines `name: value`, up to a zero byte.
 pub fn request(data: &[u8]) {
     let Some((kind, rest)) = data.split_first() else {
         return;

@@ -1,5 +1,5 @@
 //! Frames between script workers and their parents. A worker runs code of users, so its parent must
-//! accept any bytes.
+//! handle any bytes.
 
 use svc_protocol::worker::{FromWorker, SANDBOX_FRAME_BYTES_MAX, ToWorker, encode, read};
 

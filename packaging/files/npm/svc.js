@@ -21,13 +21,13 @@ try {
 
 const values = process.argv.slice(2);
 if (typeof process.execve === "function") {
-  // Recent versions of Node can become the program. Warnings about new functions are not for users of svc.
+  // Recent versions of Node can replace this process by the program. Hides Node's warning about this new function.
   process.removeAllListeners("warning");
   process.execve(program, [program, ...values], process.env);
 }
 
 const child = spawn(program, values, { stdio: "inherit" });
-// A terminal sends Ctrl-C to both processes, so only signals to this process alone are passed on. Both wait for svc to end.
+// A terminal sends Ctrl-C to both processes, so this process ignores it and waits for svc. Other signals are passed on.
 process.on("SIGINT", () => {});
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));

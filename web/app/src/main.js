@@ -36,7 +36,7 @@ async function start() {
   const root = /** @type {HTMLElement} */ (document.getElementById('app'));
   startRouter();
   whenUnauthorized(signInAgain);
-  // The frame that the page came with stays until there is something to show.
+  // The frame in the HTML file stays until there is a view to show.
   const show = (/** @type {any} */ view) => {
     if (root.querySelector('.first-shell')) root.replaceChildren();
     render(view, root);

@@ -48,7 +48,7 @@ function placeOf(state) {
 }
 
 /**
- * The browser has already moved when it reports Back or Forward, so staying means going back.
+ * The browser has already moved when it reports Back or Forward, so to stay on the page, the router goes back.
  * @param {PopStateEvent} event
  */
 function onPop(event) {

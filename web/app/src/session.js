@@ -1,6 +1,6 @@
 /**
- * The session of the user. When it ends, the page stays as it is below a dialog that asks for the login. Afterwards the
- * requests that the server rejected are sent again. Tabs tell each other about sign-ins and sign-outs.
+ * The session of the user. When it ends, the page stays as it is below a dialog that asks for the login. After the
+ * login, the requests that the server rejected are sent again. Tabs notify each other about sign-ins and sign-outs.
  */
 import { forgetDrafts } from './lib/draft.js';
 import { loadMe, me } from './lib/me.js';
@@ -28,7 +28,7 @@ export async function signInAgain() {
 
 /** The user of the dialog has signed in. @param {string} before the id of the user whose page is shown */
 export function resume(before) {
-  // The page shows data of the other user.
+  // Another user has signed in, and the page shows data of the first user.
   if (me.value?.id !== before) return location.reload();
   end(true);
   tabs?.postMessage('signed-in');
@@ -42,7 +42,7 @@ export function giveUp() {
   goToLogin();
 }
 
-/** Tells the other tabs that the user has signed out on purpose: their pages must not stay readable. */
+/** Notifies the other tabs that the user has signed out: their pages must not stay readable. */
 export function signedOut() {
   forgetDrafts();
   tabs?.postMessage('signed-out');

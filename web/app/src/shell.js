@@ -14,7 +14,7 @@ import { Icon, Logo } from './ui/icon.js';
 import { Menu } from './ui/menu.js';
 import { toast } from './ui/toasts.js';
 
-/** Interval for the numbers that need attention. */
+/** Interval for reloading the number of failing sinks. */
 const ALERTS_EVERY_MS = 30_000;
 
 /** @param {{children: any}} props */

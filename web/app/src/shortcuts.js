@@ -31,7 +31,7 @@ const LETTERS = {
   z: '/servers',
 };
 
-/** The pages of the letters that the user may see. */
+/** The letters and their pages, without pages that the user may not see. */
 export function pageKeys() {
   return Object.entries(LETTERS).flatMap(([letter, path]) => {
     const row = ROUTES.find((one) => one.path === path);

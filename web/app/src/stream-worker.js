@@ -2,13 +2,13 @@
  * A SharedWorker that holds the event streams of all tabs. Over HTTP/1.1 a browser opens at most six connections per
  * host: with a stream in each tab, the seventh tab would load nothing.
  *
- * A tab always sends the whole set of paths that it wants, also as a sign of life.
+ * Each message of a tab contains all paths that the tab needs. It also shows that the tab still exists.
  */
 import { streamEvents } from './lib/stream.js';
 
-/** Streams with different filters that are open at the same time; others wait for their turn. */
+/** Streams with different filters that are open at the same time; others wait until one is closed. */
 const STREAMS_MAX = 3;
-/** A tab that was silent for this long is gone: a crashed tab does not say goodbye. */
+/** A tab that sent no message for this long counts as closed: a crashed tab cannot report its end. */
 const SILENT_MS = 60_000;
 
 /** @typedef {{paths: Set<string>, heard: number}} Tab */
@@ -32,7 +32,7 @@ function hear(port, paths) {
   settle();
   for (const path of paths) {
     const stream = streams.get(path);
-    // A tab that joins an open stream learns its state; a failed stream is tried again for it.
+    // A tab that joins an open stream gets the state of the stream. A failed stream is opened again.
     if (before.has(path)) continue;
     if (stream?.state === 'failed') restart(path);
     else port.postMessage({ path, state: stream?.state ?? 'waiting' });
@@ -84,6 +84,6 @@ function send(path, message) {
 async function open(path, options) {
   const response = await fetch(path, { ...options, credentials: 'same-origin' });
   if (response.ok) return response;
-  // The tab makes its error of this.
+  // The tab turns this value into an error.
   throw { ...(await response.json().catch(() => ({}))), status: response.status };
 }

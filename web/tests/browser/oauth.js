@@ -9,7 +9,7 @@ import { check } from './accessibility.js';
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {{clientId: string, redirect: string, verifier: string, state: string}} App */
 
-/** The only address with a scheme of its own that the server accepts. */
+/** The only address with a private scheme that the server accepts. */
 export const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback';
 
 /**

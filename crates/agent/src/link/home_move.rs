@@ -1,5 +1,5 @@
-//! Moves the home to another server while the home link is up: the home server asks for it if it has
-//! clearly more home links than others.
+//! Moves the home to another server while the home link is up. The home server requests the move if
+//! it has clearly more home links than other servers.
 //!
 //! The new home link replaces the side link to the same server. The old home link stays up until its
 //! server has a side link in its place and its calls are done, so no call fails.
@@ -29,7 +29,7 @@ impl Link {
     /// fails, the home stays where it is, and this function waits for the next request.
     pub async fn connect_next_home(&self) -> (Target, OpenedLink<ServerIo>) {
         let mut moves = self.moves.subscribe();
-        // A request of an earlier home link does not count.
+        // Ignore a request that was made on an earlier home link.
         moves.mark_unchanged();
         loop {
             if moves.changed().await.is_err() {

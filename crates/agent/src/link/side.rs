@@ -62,7 +62,7 @@ impl SideLinkTask {
                     return SideEnd::Refused;
                 }
                 Err(error) => {
-                    // One warning for each outage. The agent goes on with fewer links.
+                    // One warning for each outage. The agent continues with fewer links.
                     if !std::mem::replace(&mut is_failing, true) {
                         tracing::warn!(server.url = %self.target, %error, "no side link to a server of the zone");
                     }

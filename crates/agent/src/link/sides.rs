@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{backoff::random_within, servers::choose_sides};
 
-/// The maximum time over which agents spread their new links, whatever the server asks for.
+/// The maximum time over which agents spread their new links, even if the server requests more.
 const SPREAD_MAX: Duration = Duration::from_secs(60);
 
 /// Keeps side links until `finish` is cancelled.

@@ -107,7 +107,7 @@ impl Process {
         })
     }
 
-    /// Fails if the process ends within `span`, before it says that it is ready.
+    /// Fails if the process ends within `span`, before it reports that it is ready.
     pub async fn check_start(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
         tokio::select! {
             () = self.wait_until_ended() => {}

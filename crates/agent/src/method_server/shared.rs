@@ -24,7 +24,7 @@ use super::{
 pub struct Shared {
     pub setup: Setup,
     pub services: Services,
-    /// Cancelled when the method server says that it is ready.
+    /// Cancelled when the method server reports that it is ready.
     pub ready: CancellationToken,
     pub inner: Mutex<Inner>,
 }

@@ -1,8 +1,8 @@
 //! Writes lines to a method server's stdin, and keeps few unread bytes in the pipe.
 //!
-//! Lines in the pipe can be neither reordered nor cancelled. Therefore the pipe has one page, and
-//! the writer takes the next lines from the call table only when the pipe has room. A pipe of one
-//! page is writable exactly when it is empty, so the writer learns when its lines were read.
+//! Lines in the pipe cannot be reordered or cancelled. Therefore the pipe has one page, and the
+//! writer takes the next lines from the call table only when the pipe has room. A pipe of one page
+//! is writable exactly when it is empty, so the writer can detect that its lines were read.
 
 use std::{
     io,

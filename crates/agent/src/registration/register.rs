@@ -109,7 +109,8 @@ impl Registrar {
         old.mark_replaced();
         self.tasks.spawn(async move {
             let drained = async {
-                // Until then, the servers of the side links send calls to `old`.
+                // Until they have the new registration, the servers of the side links send calls to
+                // `old`.
                 let limit = registrar.services.policy.side_takeover;
                 registrar.sides.wait(limit).await;
                 // `old` may be idle only because it is held itself: its own predecessor still has

@@ -33,7 +33,8 @@ impl Registrar {
             match self.restore_once(link).await {
                 Ok(()) | Err(RegistrationError::LinkLost | RegistrationError::TimedOut) => return,
                 Err(error) => {
-                    // The home server decides: without it, no server has the methods.
+                    // The home server has rejected the registration, so the servers of the side
+                    // links must remove it.
                     if matches!(&error, RegistrationError::Refused(problem) if problem.status < 500)
                     {
                         self.sides.set(None);

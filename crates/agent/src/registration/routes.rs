@@ -49,7 +49,7 @@ impl Routes {
             .retain(|(_, known)| !Arc::ptr_eq(known, server));
     }
 
-    /// `names_user` says that the payload contains the number of the user. Older servers send no
+    /// `names_user`: whether the payload contains the number of the user. Older servers send no
     /// such number.
     pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {

@@ -1,8 +1,8 @@
 //! Brings the accepted registration to the servers of the side links.
 //!
 //! The home server decides on a registration. Its ticket lets the other servers take over the same
-//! registration. If a server of a side link refuses it, the server gets none, so that no call reaches
-//! a method server that has ended.
+//! registration. If a server of a side link refuses the registration, its earlier registration is
+//! removed, so that no call reaches a method server that has ended.
 
 use std::{collections::HashMap, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{CurrentRegistration, Registrar, RegistrationError};
 
-/// What the servers of the side links must have.
+/// The registration that the servers of the side links must have.
 #[derive(Clone, Default)]
 struct WantedRegistration {
     /// Counts the changes.

@@ -96,7 +96,8 @@ impl Registrar {
             .filter(|(name, _)| !methods.contains(name))
             .cloned()
             .collect();
-        // With side links, the home server may not know, and the other servers need a new ticket.
+        // The home server may not know of the takeover, and the servers of the side links need a
+        // new ticket.
         if current.ticket.is_some() {
             let told = match remaining.is_empty() {
                 true => self.remove_all(&mut change, link).await,

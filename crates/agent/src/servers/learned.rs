@@ -1,8 +1,8 @@
 //! Which announced servers of the zone the agent may use.
 //!
 //! An agent with one configured address learns the announced addresses. An agent with several
-//! configured addresses is pinned to them. An agent that uses `https` never uses an `http` address:
-//! its token would cross the network in the clear.
+//! configured addresses uses only these. An agent that uses `https` never uses an `http` address:
+//! its token would cross the network unencrypted.
 
 use svc_client::Target;
 use svc_core::ServerId;
@@ -68,8 +68,8 @@ impl Servers {
     }
 }
 
-/// The servers for side links: at most `most` of the usable ones, without the home server. Each agent
-/// prefers others, so that all servers get about the same number of links.
+/// The servers for side links: at most `most` of the usable servers, without the home server. Each
+/// agent prefers different servers, so that all servers get about the same number of links.
 pub fn choose_sides(
     mut usable: Vec<UsableServer>,
     home: ServerId,
@@ -129,14 +129,15 @@ mod tests {
         let (a, b, c) = ("http://a", "http://b:81", "http://c");
         check(a, &[], &[], &[]);
         check(a, &[a, b], &[a, b], &[b]);
-        // Several addresses are a pinned list. Names are compared without case.
+        // An agent with several configured addresses uses no others. Names are compared without
+        // case.
         check(
             "http://a,http://b:81",
             &["http://A/", b, c],
             &["http://A", b],
             &[],
         );
-        // Never from https to http; the reverse is allowed.
+        // An agent never changes from https to http. The reverse is allowed.
         check(
             "https://a",
             &[b, "https://b"],
@@ -150,7 +151,7 @@ mod tests {
             &[],
         );
         check(a, &["https://b"], &["https://b"], &["https://b"]);
-        // Addresses that are not addresses are ignored.
+        // Invalid addresses are ignored.
         let bad = ["", "x", "http://ann:x@host", "ftp://b", b];
         check(a, &bad, &[b], &[b]);
     }

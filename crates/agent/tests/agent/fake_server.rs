@@ -154,7 +154,7 @@ impl FakeLink {
             .await;
     }
 
-    /// Welcomes an agent as this server of a zone; a side link has its own version.
+    /// Welcomes an agent as a server of a zone with this id. A side link has its own version.
     pub async fn welcome_as(&mut self, server_id: ServerId, version: Option<u32>) {
         let version = version.unwrap_or(VERSION);
         self.send_welcome(server_id, version, HealthCheck::default())

@@ -111,7 +111,8 @@ impl Zone {
     }
 }
 
-/// The registration on a side link. The link may be up before the home server has accepted it.
+/// The registration on a side link. The link may be up before the home server has accepted the
+/// registration.
 async fn registration(side: &mut FakeLink) -> (u64, Register) {
     loop {
         match side.request().await {
@@ -123,7 +124,8 @@ async fn registration(side: &mut FakeLink) -> (u64, Register) {
 }
 
 fn check_side(hello: &Hello) {
-    // A server without side links refuses this version, and does not take it for a home link.
+    // A server that does not support side links rejects this version, so it never treats the link
+    // as a home link.
     assert_eq!(hello.versions, [SIDE_VERSION]);
     assert_eq!(hello.side.as_ref().map(|side| side.home), Some(id(0)));
 }
@@ -136,7 +138,7 @@ async fn the_agent_brings_its_registration_and_ticket_to_an_announced_server() {
     assert_eq!(register.place, Some(7));
     assert_eq!(register.registration.methods.len(), 2);
     zone.wait_for_links(2).await;
-    // Calls on the side link reach the method server, which is `cat`: its output is no response.
+    // A call of an unknown generation is answered on the side link.
     side.call(9, register.generation + 1, "x").await;
     let (call, kind, _) = side.answer().await;
     assert_eq!(
@@ -144,7 +146,8 @@ async fn the_agent_brings_its_registration_and_ticket_to_an_announced_server() {
         (9, FrameKind::Unavailable),
         "no such generation"
     );
-    // An unknown control message does not end the link, and neither does a server's own mistake.
+    // An unknown control message does not end the link. A message that only a home server may send
+    // does not end it either.
     let unknown = serde_json::json!({"type": "of_a_newer_server", "x": 1}).to_string();
     let frame = Frame::new(0, FrameKind::Control, unknown);
     side.send(&[frame]).await;
@@ -167,7 +170,8 @@ async fn a_lost_home_is_replaced_by_the_server_of_the_side_link() {
         home,
     } = zone;
     drop(home);
-    // The agent knows one address only, and its server is up: it prefers the linked one.
+    // The agent has one configured address, and its server is up. But the agent prefers the server
+    // that has a side link.
     let (mut second, hello) = servers[1].accept().await;
     assert_eq!(hello.side, None, "a home link");
     second.welcome_as(id(1), None).await;

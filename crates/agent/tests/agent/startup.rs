@@ -60,7 +60,8 @@ async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
         read("sub/where").trim(),
         agent.path().join("sub").display().to_string()
     );
-    // A second link runs nothing again, but repeats the refusal, which a new server does not know.
+    // After a second link, the agent runs no script again, but repeats the refusal: a new server
+    // does not know it.
     drop(link);
     let mut link = server.link().await;
     let (_, lost) = link.request().await;

@@ -41,11 +41,10 @@ impl Modules {
 }
 
 impl Evaluator {
-    /// Returns the modules to load for `module`, outermost package first: for each of them its
-    /// whole name and the last part of that name. `child` is set for `from module import child`;
-    /// `module` may then be a folder that contains the child. If `whole` is false, the last part of
-    /// `module` is itself such a child: if it is missing, the error says that its parent has no
-    /// such name.
+    /// Returns the modules to load for `module`, outermost package first: the whole name of each
+    /// module, and the last part of that name. For `from module import child`, `child` is set, and
+    /// `module` may be a folder that contains the child. `whole` is `false` if the last part of
+    /// `module` is such a child. The error for a missing child then names the parent.
     pub(super) fn path(
         &mut self,
         module: &str,

@@ -11,7 +11,7 @@ use monty_types::MontyObject;
 /// The maximum size of a small text.
 const SMALL_BYTES: usize = 8 * 1024;
 
-/// The value of a small text. `None` for a large or invalid one, which the engine then handles.
+/// The value of a small text. `None` for a large or invalid text: the engine handles it.
 pub(super) fn parse(text: &str) -> Option<MontyObject> {
     if text.len() > SMALL_BYTES {
         return None;
@@ -30,7 +30,7 @@ fn object(value: &JsonValue<'_>) -> MontyObject {
         JsonValue::Float(value) => MontyObject::float(*value),
         JsonValue::Str(text) => MontyObject::string(text.as_ref()),
         JsonValue::Array(items) => MontyObject::list(items.iter().map(object)),
-        // Of equal keys the last one wins, as in Python.
+        // If a key occurs more than once, the last value is used, as in Python.
         JsonValue::Object(pairs) => MontyObject::dict(
             pairs
                 .iter()

@@ -1,8 +1,8 @@
 //! Maps a frame of a traceback to its source text.
 //!
-//! In tracebacks, the engine names the code that it is fed `<python-input-N>`, and all code of
-//! `exec` `<string>`. Therefore every library is executed with enough leading newlines to have
-//! unique line numbers.
+//! In tracebacks, the engine uses the name `<python-input-N>` for code that is fed to it, and
+//! `<string>` for all code of `exec`. Therefore every library is executed with enough leading
+//! newlines to have unique line numbers.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ pub struct Text {
     /// The text as its author wrote it.
     text: String,
     origin: TextOrigin,
-    /// Whether the text is part of `svc`, and its frames are hidden from the script's author.
+    /// Whether the text is part of `svc`. Its frames are then hidden from the script's author.
     pub hidden: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum TextOrigin {
-    /// Fed to the engine, which calls it by this name.
+    /// Fed to the engine. The engine gives the code this name.
     Fed(String),
     /// Run by `exec`, with this many empty lines before its first line.
     Executed(u32),

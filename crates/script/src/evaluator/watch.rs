@@ -16,7 +16,7 @@ use crate::{Abilities, ErrorKind, Setting};
 
 /// The engine's time limit is this much later. It ends a script that catches the exception.
 pub const TIME_MARGIN: Duration = Duration::from_millis(100);
-/// The engine's memory limit is this much higher: more than memory grows between two checks.
+/// The engine's memory limit is this much higher. Memory grows less than this between two checks.
 pub const MEMORY_MARGIN: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]

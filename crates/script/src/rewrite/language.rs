@@ -274,7 +274,7 @@ impl<'a> Language<'a> {
         self.visit_arguments(&call.arguments);
     }
 
-    /// Whether a function of ours replaces this method.
+    /// Whether a function of `python/language.py` replaces this method.
     fn is_replaced(&self, method: &ExprAttribute, arguments: &Arguments) -> bool {
         let name = method.attr.as_str();
         if matches!(&*arguments.args, [Expr::Generator(only)] if !only.parenthesized) {

@@ -1,4 +1,4 @@
-//! The names that a script binds: a name of its own hides a built-in function.
+//! The names that a script binds. A name that the script binds hides a built-in function.
 
 use std::collections::HashSet;
 

@@ -158,8 +158,8 @@ impl<'a> Statements<'a> {
         self.edits.push((range, line));
     }
 
-    /// Turns the arguments of an exception into one text, because the engine's exceptions hold no
-    /// more.
+    /// Turns the arguments of an exception into one text, because the engine's exceptions hold only
+    /// one text.
     fn rewrite_raise(&mut self, call: &ExprCall) {
         let Expr::Name(name) = &*call.func else {
             return;

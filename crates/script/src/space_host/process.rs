@@ -47,7 +47,7 @@ pub(super) struct ProcessRequest {
     pub(super) stderr: Output,
 }
 
-/// Where one stream of a program goes.
+/// The destination of one stream of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Output {

@@ -31,13 +31,13 @@ const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
 /// costs no memory.
 const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 
-/// What a worker may do besides running scripts.
+/// The access of a worker to the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Nothing: every available limit is set.
+    /// None: every available limit is set.
     Sandbox { memory_bytes: usize },
     /// Everything that the operating system permits to the process's user, within a memory limit.
-    /// Serves the user's own handlers.
+    /// For the user's own handlers.
     Space { memory_bytes: usize },
 }
 

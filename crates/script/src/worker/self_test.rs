@@ -18,8 +18,11 @@ pub(super) async fn run(options: &PoolOptions) -> Result<(), String> {
     let fires =
         |name: &str, kind: ErrorKind, ended: Result<Option<String>, ScriptError>| match ended {
             Err(error) if error.kind == kind => Ok(()),
-            Err(error) => Err(format!("the {name} limit did not fire: {}", error.message)),
-            Ok(_) => Err(format!("the {name} limit did not fire")),
+            Err(error) => Err(format!(
+                "the {name} limit was not enforced: {}",
+                error.message
+            )),
+            Ok(_) => Err(format!("the {name} limit was not enforced")),
         };
     let loops = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n";
     let eats = "kept = []\nwhile True:\n    kept.append('x' * 1000 + str(len(kept)))\n";

@@ -1,4 +1,4 @@
-//! Keeps the end of a worker's stderr, to explain why the worker died.
+//! Keeps the end of a worker's stderr, to explain why the worker ended.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 

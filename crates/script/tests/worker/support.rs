@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 pub const TIME: Duration = Duration::from_secs(1);
 pub const KILL_AFTER: Duration = Duration::from_millis(500);
-/// Long enough for anything that does not hang.
+/// Long enough for any operation that does not hang.
 pub const SOON: Duration = Duration::from_secs(20);
 pub const MEMORY_BYTES: usize = 64 * MEBIBYTE;
 const MEBIBYTE: usize = 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Who sees which calls, and which of their fields. No other code decides this.
+//! Decides which calls a user sees, and which of their fields. No other code decides this.
 //!
 //! | Reader | Calls | Without |
 //! |---|---|---|

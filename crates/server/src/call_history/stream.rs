@@ -18,7 +18,7 @@ use crate::{
     streams::{OpenStream, recheck_interval},
 };
 
-/// How late a call may be written. Each read starts so much earlier.
+/// How late a call may be written to the journal. Each read starts this much earlier.
 const LATE: Duration = Duration::from_secs(10);
 
 /// A stream of new calls.
@@ -27,7 +27,7 @@ pub struct CallStream {
     caller: Caller,
     query: CallQuery,
     opened: Timestamp,
-    /// Ids of the calls of the last seconds that were sent.
+    /// Ids of the calls of the last seconds that were already sent.
     sent: HashSet<Id>,
     items: VecDeque<CallStreamItem>,
     recheck: Interval,
@@ -37,12 +37,12 @@ pub struct CallStream {
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallStreamItem {
     Call(Box<Call>),
-    /// Calls are missing, because there were too many.
+    /// Some calls are missing, because there were too many for one read.
     Lagged,
 }
 
 impl CallHistory {
-    /// Streams new calls that match the query. Its times have no effect.
+    /// Streams new calls that match the query. `since` and `until` of the query have no effect.
     pub fn stream(
         self: &Arc<Self>,
         caller: Caller,
@@ -92,7 +92,7 @@ impl CallStream {
             return;
         };
         let page = PageRequest::parse(None, Some(PAGE_MAX)).expect("the largest page is valid");
-        // If the database is away, a later read finds the calls.
+        // If the database cannot be reached, a later read finds the calls.
         let Ok(found) = self.history.read(&self.caller, filter, page).await else {
             return;
         };

@@ -12,7 +12,7 @@ use super::PoolOptions;
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Queue<U> {
-    /// One slot per thread, held by running jobs, and the users that wait for a slot.
+    /// The slots of running jobs, one per thread, and the users that wait for a slot.
     slots: FairSlots<U>,
     jobs: HashMap<U, VecDeque<Job>>,
     /// Waiting jobs of all users.
@@ -75,7 +75,7 @@ impl<U: Copy + Eq + Hash> Queue<U> {
     }
 
     /// Makes room for a job of `user`: removes the newest job of the user with the most waiting
-    /// jobs. Returns `None` if no user has at least two more waiting jobs than `user`.
+    /// jobs. Returns `None` if no user has at least two waiting jobs more than `user`.
     pub(super) fn evict_for(&mut self, user: U) -> Option<Job> {
         let own = self.waiting_of(user);
         let longest = self.jobs.values_mut().max_by_key(|jobs| jobs.len())?;

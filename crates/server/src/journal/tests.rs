@@ -1,4 +1,4 @@
-//! What waits is bounded for each owner, and is written in groups.
+//! Waiting rows are limited for each owner and are written in groups.
 
 use svc_core::{
     QuotaOverrides, Timestamp, UserName,

@@ -16,7 +16,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(1);
 const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
 /// How often dropped rows are reported in the log.
 const WARN_EVERY: Duration = Duration::from_secs(60);
-/// Steps of maintenance for one owner at a time. The rest follows later.
+/// Steps of maintenance for one owner in one pass. A later pass continues.
 const STEPS_MAX: usize = 8;
 
 #[derive(Default)]

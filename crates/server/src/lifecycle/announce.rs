@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use crate::events::dispatch::emit_in;
 
-/// Emits the system event of a transition (spec 6.1). `row` is the space before the transition. The
-/// caller passes the events to the hub after the commit: the event, and events about sinks that began
-/// to drop events.
+/// Emits the system event of a transition (spec 6.1). `row` is the space before the transition.
+/// Returns this event, and events about sinks that began to drop events. The caller passes them to
+/// the hub after the commit.
 pub fn announce(
     tx: &mut Tx<'_>,
     row: &SpaceRow,

@@ -1,4 +1,4 @@
-//! Limits the requests of one address that need no credential.
+//! Limits the requests without a credential from one address.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::network;
 
-/// Networks that are counted one by one. Further networks share one counter.
+/// Networks that have their own counter. Further networks share one counter.
 const NETWORKS_MAX: usize = 10_000;
 /// The counter that further networks share.
 const REST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -34,7 +34,7 @@ impl AddressLimit {
         }
     }
 
-    /// The same limit with fewer networks that are counted one by one.
+    /// The same limit, with fewer networks that have their own counter.
     #[must_use]
     pub fn with_networks(self, networks_max: usize) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl AddressLimit {
         }
     }
 
-    /// Whether the next request would be accepted, without counting one.
+    /// Whether the next request would be accepted. Counts nothing.
     pub fn check(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let taken = self.taken.lock();
         let counter = taken.get(&network(address)).or_else(|| {
@@ -60,7 +60,7 @@ impl AddressLimit {
         }
     }
 
-    /// Counts a request. The error is the time until the next one is accepted.
+    /// Counts a request. The error is the time until the next request is accepted.
     pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut taken = self.taken.lock();
         let mut key = network(address);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_requests_of_a_network_are_limited_and_the_number_of_networks_is() {
+    fn requests_of_a_network_and_the_number_of_networks_are_limited() {
         let limit = AddressLimit::new(2, Duration::from_secs(60));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
@@ -108,7 +108,7 @@ mod tests {
             let _ = limit.take(Ipv4Addr::from_bits(0x0a00_0000 + n).into(), at(61));
         }
         assert!(limit.taken.lock().len() <= NETWORKS_MAX + 1);
-        // The networks that came too late share a counter, and known ones keep theirs.
+        // Networks beyond the limit share a counter, and known networks keep theirs.
         assert!(
             limit
                 .take("198.51.100.1".parse().expect("one"), at(62))

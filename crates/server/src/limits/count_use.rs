@@ -1,4 +1,4 @@
-//! A report of countable use to the other servers of the zone.
+//! A report of counted use to the other servers of the zone.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use svc_core::UserId;
 
 use super::USES_MAX;
 
-/// How many a user has at one server.
+/// A user's count at one server, such as open streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CountUse {
     pub user: UserId,

@@ -1,9 +1,9 @@
 //! Slows down logins after failed attempts, by the rule of `svc_core::login`.
 //!
-//! Failures are counted in tables of a fixed size. Each table has two rows, and each row its own
-//! hash function with a secret key. No counter is evicted, so a flood of names or addresses cannot
-//! reset one. Two keys (a name, an address or a pair of both) that share a slot in one row very
-//! likely have different slots in the other row.
+//! Failures are counted in tables of a fixed size. Each table has two rows, and each row has its
+//! own hash function with a secret key. No counter is evicted, so a flood of names or addresses
+//! cannot reset one. A key is a name, an address or a pair of both. If two keys share a slot in one
+//! row, they very likely have different slots in the other row.
 //!
 //! In a zone, failures are also counted in the database (`zone_failures`), for all servers together.
 
@@ -190,7 +190,7 @@ impl Table {
         }
     }
 
-    /// The failures of a key. The number is too high only if other keys share both its slots.
+    /// The failures of a key. The number is too high only if other keys share both of its slots.
     fn find<K: Hash + ?Sized>(&self, key: &K) -> Failures {
         let found = self.rows.each_ref().map(|(hasher, row)| {
             let slot = slot(hasher, row.len(), key);

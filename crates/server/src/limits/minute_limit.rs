@@ -1,5 +1,6 @@
-//! Limits the actions of one user per minute: test deliveries (they may go to any address), test
-//! runs of scripts (each occupies a worker) and log lines.
+//! Limits the actions of one user per minute: test deliveries, because they may go to any address;
+//! test runs of scripts, because each occupies a worker; codes of devices, because a user could
+//! guess them; and log lines.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,7 +13,7 @@ use svc_core::UserId;
 use super::CountUse;
 
 const WINDOW: Duration = Duration::from_secs(60);
-/// The wait if all actions were at other servers, which do not report their times.
+/// The wait if all actions of the user were at other servers. Their times are not reported.
 const ELSEWHERE_RETRY: Duration = Duration::from_secs(5);
 
 /// The limit is exceeded; retry after this time.

@@ -1,10 +1,10 @@
 //! Limits the requests of a user per second: a token bucket per user.
 //!
-//! In a zone, the limit holds for all servers together. Each server reports the use of its busy users
-//! and reads the reports of the others ([`RateLimit::report`], [`RateLimit::follow`]). From the reports
-//! each server computes the level of one bucket of the zone, and takes its share of that level and of
-//! the limit. Every use is subtracted once, so the sum over some seconds is exact although reports
-//! arrive late. Nothing is exchanged on the path of a request.
+//! In a zone, the limit applies to all servers together. Each server reports the use of its busy
+//! users and reads the reports of the others ([`RateLimit::report`], [`RateLimit::follow`]). From
+//! the reports, each server computes the level of one bucket of the zone, and takes its share of
+//! that level and of the limit. Every use is subtracted once, so the sum over some seconds is exact
+//! although reports arrive late. A request never waits for this exchange.
 
 mod share;
 
@@ -21,14 +21,14 @@ use self::share::fair_share;
 use super::USES_MAX;
 use crate::random_key::RandomKeyMap;
 
-/// Number of buckets at which full ones are removed. A full bucket is the same as a new one.
+/// When there are this many buckets, full buckets are removed. A full bucket equals a new one.
 const BUCKETS_MAX: usize = 10_000;
-/// A user with a smaller part of the limit at this server is not reported, divided by the number of
-/// servers: all of them together may use this part unnoticed.
+/// A user who uses less than this part of the limit, divided by the number of servers, is not
+/// reported. So all servers together may use this part without a report.
 const UNREPORTED: f64 = 0.02;
-/// The most that a bucket may owe for the use at other servers, in seconds of the limit.
+/// The maximum debt of a bucket for the use at other servers, in seconds of the limit.
 const DEBT_MAX: f64 = 10.0;
-/// The most servers whose use a bucket remembers.
+/// The maximum number of servers whose use a bucket stores.
 const SERVERS_MAX: usize = 256;
 
 pub struct RateLimit {
@@ -39,8 +39,8 @@ pub struct RateLimit {
 
 struct Buckets {
     users: RandomKeyMap<UserId, Bucket>,
-    /// The capacity of a bucket, and the tokens per second of a user without a share. Less than the
-    /// limit while the use at other servers cannot be read.
+    /// The capacity of a bucket, and the tokens per second of a user without a share. While the use
+    /// at other servers cannot be read, it is less than the limit.
     whole: f64,
 }
 
@@ -49,7 +49,7 @@ struct Bucket {
     filled: Instant,
     /// Tokens per second: this server's share of the limit.
     rate: f64,
-    /// Tokens that were taken since the bucket exists.
+    /// Tokens that were taken since the bucket was created.
     taken: u64,
     /// Tokens that were requested since the last report.
     requested: u64,
@@ -60,7 +60,7 @@ struct Bucket {
     sharing: Sharing,
 }
 
-/// How a bucket relates to those of the same user at other servers.
+/// How a bucket relates to the buckets of the same user at other servers.
 #[derive(Clone, Copy)]
 enum Sharing {
     /// No other server has reported the user.
@@ -77,13 +77,13 @@ pub struct OverLimit {
     pub retry_after: Duration,
 }
 
-/// What a user uses of a limit at one server.
+/// The use of a limit by one user at one server.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RateUse {
     pub user: UserId,
-    /// Tokens taken since the server counts them.
+    /// Tokens taken since the server began to count.
     pub taken: u64,
-    /// Tokens per second that were requested lately, granted or not.
+    /// Tokens per second that were requested recently, granted or not.
     pub demand: f64,
 }
 
@@ -99,8 +99,8 @@ impl RateLimit {
     }
 
     /// Takes `calls` tokens from the user's bucket, or none. A bucket holds the tokens of one
-    /// second. A larger batch passes if the bucket is full; the level is then negative until the
-    /// batch is paid for.
+    /// second. A larger batch is accepted if the bucket is full. The level is then negative until
+    /// the missing tokens have been refilled.
     pub fn take(&self, user: UserId, calls: usize, now: Instant) -> Result<(), OverLimit> {
         if self.per_second.is_none() {
             return Ok(());
@@ -127,8 +127,8 @@ impl RateLimit {
         Ok(())
     }
 
-    /// Takes more tokens from the user's bucket, for a cost that is known only afterwards. The level
-    /// may become negative.
+    /// Takes more tokens from the user's bucket, for a cost that becomes known after the request.
+    /// The level may become negative.
     pub fn charge(&self, user: UserId, more: usize, now: Instant) {
         let mut buckets = self.buckets.lock();
         let whole = buckets.whole;
@@ -140,7 +140,8 @@ impl RateLimit {
         }
     }
 
-    /// The use of the busiest users, `elapsed` after the last report, for a zone of so many servers.
+    /// The use of the busiest users. `elapsed` is the time since the last report, `servers` the
+    /// size of the zone.
     pub fn report(&self, elapsed: Duration, servers: u32) -> Vec<RateUse> {
         let Some(per_second) = self.per_second else {
             return Vec::new();
@@ -163,7 +164,7 @@ impl RateLimit {
         uses
     }
 
-    /// Applies the reports of the other servers, `elapsed` after the last ones.
+    /// Applies the reports of the other servers. `elapsed` is the time since the last reports.
     pub fn follow<'r>(
         &self,
         others: impl IntoIterator<Item = (ServerId, &'r [RateUse])>,
@@ -187,7 +188,8 @@ impl RateLimit {
         }
     }
 
-    /// Divides the limit equally: the use at the other servers cannot be read.
+    /// Divides the limit equally among the servers, because the use at the other servers cannot be
+    /// read.
     pub fn divide(&self, servers: u32, now: Instant) {
         let Some(per_second) = self.per_second.map(f64::from) else {
             return;
@@ -241,7 +243,7 @@ impl Bucket {
         }
         let seconds = elapsed.as_secs_f64();
         let level = match self.sharing {
-            // So far this bucket was the zone's.
+            // Until now, the level of this bucket was the level of the zone.
             Sharing::Alone | Sharing::Divided => self.level(per_second, now),
             Sharing::Zone { level, taken } => {
                 level + per_second * seconds - self.taken.saturating_sub(taken) as f64
@@ -252,14 +254,15 @@ impl Bucket {
         for (server, other) in others {
             let taken = match self.count(*server, other.taken) {
                 Some(taken) => taken as f64,
-                // A server whose use is read for the first time may have counted for long: this
-                // bucket is new, because its server has started, or the user comes here now.
+                // The first report of another server to this bucket may include old use: this
+                // bucket is new, because this server has just started or the user's first request
+                // has just arrived here.
                 None => (other.taken as f64).min(other.demand * seconds),
             };
             used += taken.min(used_max);
         }
         if matches!(self.sharing, Sharing::Divided) {
-            // Each server kept to its part.
+            // Each server used at most its own part, so there is nothing to subtract.
             used = 0.0;
         }
         let level = (level - used).clamp(-DEBT_MAX * per_second, per_second);
@@ -289,7 +292,7 @@ impl Bucket {
             return None;
         };
         let before = std::mem::replace(before, taken);
-        // Less than before: the server has begun to count anew.
+        // A lower number than before: the server has restarted its count.
         Some(taken.checked_sub(before).unwrap_or(taken))
     }
 }

@@ -1,8 +1,8 @@
 //! Legacy calls in flight, so that `notifications/cancelled` can end one of them.
 //!
 //! There are no sessions: a call is identified by its credential and its request id. Several
-//! clients with one credential may use the same id at the same time. Which of these calls is meant
-//! cannot be known, so none of them is cancelled.
+//! clients with one credential may use the same id at the same time. The server cannot know which
+//! of these calls the client means, so it cancels none of them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::identity::Caller;
 
 /// The notification of a client that no longer needs an answer.
 pub const CANCELLED: &str = "notifications/cancelled";
-/// Bytes of an id that is remembered. A call with a longer id cannot be cancelled.
+/// The maximum bytes of a stored id. A call with a longer id cannot be cancelled.
 const ID_BYTES_MAX: usize = 256;
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct SameId {
     cancel: Arc<Notify>,
 }
 
-/// A call in flight; forgotten when dropped.
+/// A call in flight. Dropping it removes the call from the table.
 pub struct CancellableCall<'a> {
     calls: &'a CancellableCalls,
     key: Key,
@@ -57,7 +57,7 @@ struct CancelledParams<'a> {
 }
 
 impl Key {
-    /// `None` for an id that is too long or not an id.
+    /// `None` if the id is too long, or is not a string or a number.
     fn new(caller: &Caller, id: &RawValue) -> Option<Self> {
         let raw = id.get();
         let id = match text(id) {
@@ -94,8 +94,8 @@ impl CancellableCalls {
         })
     }
 
-    /// Cancels the call that a notification names, if it is the only one in flight with this id and
-    /// credential.
+    /// Cancels the call that a notification names, if it is the only call in flight with this id
+    /// and credential.
     pub fn cancel(&self, caller: &Caller, notification: &Request<'_>) {
         let params = notification.params.filter(|params| is_object(params));
         let params = params.and_then(|params| serde_json::from_str::<CancelledParams>(params).ok());

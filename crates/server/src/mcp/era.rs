@@ -68,8 +68,8 @@ impl Era {
         }
     }
 
-    /// The era by the headers alone. An unknown version counts as modern, because it may be a
-    /// future one.
+    /// Finds the era from the headers alone. An unknown version counts as modern, because it may be
+    /// a future version.
     pub fn of_headers(headers: &HeaderMap) -> Self {
         match Header::find(headers, VERSION_HEADER) {
             Header::Absent => Self::Legacy,

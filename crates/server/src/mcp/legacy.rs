@@ -14,7 +14,7 @@ use super::{
 };
 use crate::metrics::McpOutcome;
 
-/// Instructions for search mode, in which the list of tools does not explain itself.
+/// Instructions for search mode: the list contains only the two tools that find and run the others.
 pub const SEARCH_INSTRUCTIONS: &str = "Find tools with tool_search and run them with execute_tool.";
 
 impl Mcp {

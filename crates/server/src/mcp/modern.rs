@@ -1,4 +1,4 @@
-//! Answers in the version without sessions, 2026-07-28. Each result says that it is complete and
+//! Answers in the version without sessions, 2026-07-28. Each result has the type `complete` and
 //! names the server.
 
 use std::borrow::Cow;
@@ -21,17 +21,17 @@ use crate::metrics::McpOutcome;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// In `_meta` of a list: the tools that are not listed, because another tool has their name.
+/// In `_meta` of a list: the tools that are not listed because another tool has the same name.
 const HIDDEN_TOOLS: &str = "svc/hiddenTools";
 
-/// `_meta` of a result for which the method set none.
+/// `_meta` of a result if the method set no `_meta`.
 const OWN_META: &str = concat!(
     r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}}"#
 );
 
-/// How long a client may cache `server/discover`: about the life of a connection.
+/// How long a client may cache `server/discover`: about as long as a connection stays open.
 const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
 /// A list may change at any time, so it must not be cached.
 const LIST_TTL_MS: u32 = 0;
@@ -182,7 +182,7 @@ pub fn list_changed(subscription: Option<&str>) -> String {
     }
 }
 
-/// The answer to the request that opened a subscription. It tells the client that the server ended
+/// The answer to the request that opened a subscription. It shows the client that the server ended
 /// the subscription and that the connection was not lost.
 pub fn subscription_ended(subscription: &str) -> String {
     format!(

@@ -161,7 +161,7 @@ impl ProgressStream {
             for chunk in &chunks.0 {
                 fold_lines(&mut message, chunk);
             }
-            // The link passes only JSON, which is UTF-8.
+            // Never fails: the link passes only JSON, which is UTF-8.
             let message = String::from_utf8(message)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
             self.waiting.push_back(message);

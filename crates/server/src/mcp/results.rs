@@ -1,5 +1,5 @@
-//! Tool results: text blocks for people and models, and the same as structured data. The bytes of a
-//! method's result are passed on unchanged; only text blocks are escaped.
+//! Tool results: text blocks for people and models, and the same content as structured data. The
+//! bytes of a method's result are passed on unchanged; only text blocks are escaped.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,8 @@ impl ToolResult {
         }
     }
 
-    /// A failed call. The error is a tool result in words, so that the model can decide what to do.
+    /// A failed call. The error is a text in the tool result, so that the model can decide what to
+    /// do.
     pub fn of_failure(error: &RpcError) -> Self {
         let message = match error {
             RpcError::TimedOut {
@@ -84,7 +85,7 @@ impl ToolResult {
         Self::error(&message)
     }
 
-    /// An error in words.
+    /// A tool result with an error message.
     pub fn error(message: &str) -> Self {
         Self::finish(text_content(&[message]), true)
     }

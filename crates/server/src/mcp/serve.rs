@@ -15,7 +15,7 @@ use super::{
 };
 use crate::methods::calls::outcome_of;
 
-/// Searches in more tools than this take over a millisecond and run on `App::compute`.
+/// A search in more tools than this takes more than a millisecond and runs on `App::compute`.
 const SMALL_SEARCH: usize = 100;
 
 impl Mcp {

@@ -26,7 +26,7 @@ use crate::{
 /// Changes within this time cause one notification.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// What a stream watches.
+/// The sources of changes that a stream watches.
 pub struct Sources {
     pub views: Arc<Views>,
     pub directory: Arc<Directory>,
@@ -35,7 +35,7 @@ pub struct Sources {
     pub shutdown: CancellationToken,
 }
 
-/// What the client requested.
+/// The options that the client requested.
 pub struct StreamRequest {
     pub era: Era,
     pub mode: Mode,

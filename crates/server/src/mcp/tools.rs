@@ -48,7 +48,8 @@ pub enum OutputSchema {
 /// A tool and its serialised forms.
 pub struct ListedTool {
     pub tool: Tool,
-    /// Of several tools with one name, an own tool wins, then the lowest `place`.
+    /// If several tools have the same name, the user's own tool is listed; otherwise, the tool with
+    /// the lowest `place`.
     pub is_own: bool,
     /// The order of registration.
     pub place: u64,
@@ -130,7 +131,7 @@ struct ToolJson<'a> {
     annotations: Option<Hints>,
 }
 
-/// Annotations with the names of MCP. A hint that is not known is absent: clients have defaults.
+/// Annotations with the names of MCP. Unknown hints are left out: clients have defaults.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Hints {
@@ -184,8 +185,8 @@ pub fn of_method(
 
 pub fn of_script(script: &Arc<ScriptTool>) -> ListedTool {
     let source = ToolSource::Script(Arc::clone(script));
-    // The last place: of two tools with one name, a method wins over a script, unless only the
-    // script is the user's own.
+    // Scripts have the last place. If a method and a script have the same tool name, the method is
+    // listed, unless the script is the user's own and the method is not.
     project(
         source,
         script.params_schema.as_ref(),

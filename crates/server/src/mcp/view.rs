@@ -71,8 +71,8 @@ pub struct Source {
 const HIDDEN_MAX: usize = 100;
 
 impl View {
-    /// Of several tools with one name, the user's own tool is kept, otherwise the tool that was
-    /// registered first.
+    /// If several tools have the same name, the user's own tool is kept; otherwise, the tool that
+    /// was registered first.
     fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<HiddenTool>) {
         listed.sort_by(|a, b| {
             let rank = |p: &ListedTool| (!p.is_own, p.place);

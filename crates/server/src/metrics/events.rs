@@ -32,7 +32,7 @@ struct AttemptLabel {
 #[derive(Debug, Default)]
 pub struct EventCounters {
     pub emitted: AtomicU64,
-    /// Deliveries given up.
+    /// Deliveries whose attempts all failed.
     pub dead: AtomicU64,
 }
 

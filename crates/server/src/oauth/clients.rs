@@ -1,4 +1,4 @@
-//! Apps: who presents which `client_id`, and what administrators do with apps.
+//! Apps: finds the app of a `client_id`, and lets administrators add, block and delete apps.
 
 use std::net::IpAddr;
 
@@ -24,21 +24,22 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
-/// The most apps without a user that the server keeps, besides those of administrators. A further one
-/// replaces the oldest: a limit that refused new apps would let a stranger keep all others out.
+/// The maximum number of apps that no user has connected, not counting the apps that administrators
+/// added. A new app replaces the oldest one: if new apps were rejected instead, a stranger could
+/// block all other apps.
 pub const UNUSED_MAX: u32 = 1_000;
 
 /// How an app identifies itself in a request for tokens.
 #[derive(Clone, Default)]
 pub struct Presented {
     pub client_id: String,
-    /// Only apps that an administrator added have one.
+    /// `None` for apps that no administrator added.
     pub secret: Option<String>,
 }
 
 impl OAuth {
-    /// The app with this `client_id`, for `/authorize`. Reads its document if the server does not
-    /// know it or its copy is old.
+    /// The app with this `client_id`, for `/authorize`. Reads the document of the app if the server
+    /// has no copy or the copy is old.
     pub(super) async fn find_client(
         &self,
         client_id: &str,
@@ -77,7 +78,7 @@ impl OAuth {
         let hosts = &self.policy.client_hosts;
         match client.kind {
             ClientKind::Builtin | ClientKind::Manual => true,
-            // Those that registered before `registration` was switched off stay.
+            // Apps that registered before `registration` was switched off stay valid.
             ClientKind::Registered => hosts.is_empty(),
             ClientKind::Metadata => {
                 let host = host_of(&client.client_id).unwrap_or_default();
@@ -106,7 +107,7 @@ impl OAuth {
                         fresh_until: document.fresh_until,
                         ..new_client(client_id, ClientKind::Metadata, now)
                     },
-                    // The site may be down for a while: what was read before stays valid.
+                    // The site may be down for a while: the last copy stays valid.
                     (Err(OAuthError::Refused { .. }), Some(known), _) => return Ok(known),
                     (Err(OAuthError::Refused { .. }), None, Some(copy)) => from_known(copy, now),
                     (Err(error), ..) => return Err(error),
@@ -130,8 +131,8 @@ impl OAuth {
         Ok(stored)
     }
 
-    /// The app of a request for tokens, inside its transaction. The app must be known and, if it has
-    /// a secret, present it.
+    /// Authenticates the app of a token request, inside the transaction of the request. The server
+    /// must know the app. If the app has a secret, the request must contain it.
     pub(super) fn authenticate_client(
         &self,
         tx: &mut Tx<'_>,
@@ -259,8 +260,8 @@ impl OAuth {
         Ok(shown(client))
     }
 
-    /// Deletes an app with its grants. A blocked app cannot be deleted: with its record, the block
-    /// would be forgotten, and the app could be connected again.
+    /// Deletes an app with its grants. A blocked app cannot be deleted: the block is part of the
+    /// record, so the app could be connected again.
     pub async fn delete_client(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What an app asks, and the answer of the user.
+//! Stores the authorization request of an app, and the answer of the user.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -25,14 +25,14 @@ use crate::identity::{AffectedRecords, Caller, IdentityError, Secret};
 const ANSWER_TIME: Duration = Duration::from_secs(10 * 60);
 /// The app must exchange the code within this time.
 const CODE_LIFETIME: Duration = Duration::from_secs(60);
-/// Questions that wait for an answer. A further one replaces the oldest.
+/// Authorization requests that wait for an answer. A new request replaces the oldest one.
 const QUESTIONS_MAX: u32 = 10_000;
-/// Codes of one user, with those that were used. A further one replaces the oldest.
+/// Codes of one user, including used codes. A new code replaces the oldest one.
 const CODES_PER_USER: u32 = 100;
 /// Bytes of `state`.
 const STATE_MAX: usize = 4 * 1024;
 
-/// The parameters of `/authorize`, after the app and its address were checked.
+/// The parameters of an authorization request, after the app and its address were checked.
 pub struct Question {
     client: ClientRow,
     redirect_uri: String,
@@ -41,7 +41,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The address that tells the app about a refusal.
+    /// The address of the app, with the error as parameters.
     pub fn refusal(&self, error: &OAuthError) -> String {
         let (code, description) = match error {
             OAuthError::Refused { code, description } => (*code, description.as_str()),
@@ -58,7 +58,7 @@ impl Question {
     }
 }
 
-/// The optional parameters of `/authorize`.
+/// The other parameters of `/authorize`.
 pub struct Asked<'a> {
     pub response_type: &'a str,
     pub challenge: &'a str,
@@ -68,8 +68,8 @@ pub struct Asked<'a> {
 }
 
 impl OAuth {
-    /// Checks the app and its address. A failure is shown to the user: the browser is never sent to
-    /// an address that the app did not list.
+    /// Checks the app and its address. An error is shown to the user and not sent to the app: the
+    /// browser is never sent to an address that the app did not list.
     pub async fn begin_question(
         &self,
         issuer: &str,
@@ -110,7 +110,7 @@ impl OAuth {
         })
     }
 
-    /// Stores a question until the user answers.
+    /// Stores an authorization request until the user answers.
     pub async fn ask(
         &self,
         question: &Question,
@@ -163,7 +163,8 @@ impl OAuth {
         Ok(id)
     }
 
-    /// What an app asks. The first session that reads it is the only one that may answer.
+    /// The authorization request for the consent page. Only the first session that reads it may
+    /// answer.
     pub async fn find_consent(
         &self,
         caller: &Caller,
@@ -181,7 +182,7 @@ impl OAuth {
             .await
     }
 
-    /// Records the answer of the user. Returns where the browser goes.
+    /// Records the answer of the user. Returns the address to which the browser goes.
     pub async fn decide(
         &self,
         caller: &Caller,
@@ -252,7 +253,8 @@ impl OAuth {
     }
 }
 
-/// Only a person in a browser answers: a token could be in the hands of the app itself.
+/// Returns the session of the caller. Only a user in a browser may answer: a token could belong to
+/// the app itself.
 pub fn session_of(caller: &Caller) -> Result<SessionId, IdentityError> {
     caller.session_id().ok_or_else(|| {
         IdentityError::forbidden(
@@ -262,7 +264,7 @@ pub fn session_of(caller: &Caller) -> Result<SessionId, IdentityError> {
     })
 }
 
-/// The question and its app, if it is open and belongs to this session.
+/// The authorization request and its app, if the request is open and belongs to this session.
 fn open_consent(
     tx: &mut Tx<'_>,
     id: ConsentId,
@@ -302,7 +304,7 @@ fn shown(consent: &ConsentRow, client: &ClientRow, caller: &Caller) -> api::Cons
     }
 }
 
-/// Random in every bit, so that nobody can guess the address of the page.
+/// A fully random id, so that the address of the page cannot be guessed.
 fn random_id() -> Result<ConsentId, IdentityError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
@@ -314,11 +316,11 @@ pub fn foreign_resource(resource: &str) -> OAuthError {
     let resource: String = resource.chars().take(200).collect();
     OAuthError::refused(
         "invalid_target",
-        format!("the resource `{resource}` is not of this server"),
+        format!("the resource `{resource}` does not belong to this server"),
     )
 }
 
-/// An address of an app with an answer. `iss` is in every answer (RFC 9207).
+/// The address of an app, with the answer as parameters. `iss` is in every answer (RFC 9207).
 fn answer_address(
     redirect_uri: &str,
     issuer: &str,

@@ -26,14 +26,16 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
-/// Letters of a code that a person types: no vowels, so no words; none that looks like another.
+/// The letters of a code that a person types. Without vowels, a code contains no words. No letter
+/// looks like another one.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LETTERS_OF_CODE: usize = 8;
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Shortest time between two polls, in seconds, and how much it grows if a machine is faster.
+/// The shortest time between two polls, in seconds. It grows by this value after each poll that is
+/// too early.
 const POLL_SECONDS: u32 = 5;
 const POLL_SECONDS_MAX: u32 = 60;
-/// Logins that wait for their user. A further one replaces the oldest.
+/// Logins that wait for their user. A new login replaces the oldest one.
 const WAITING_MAX: u32 = 10_000;
 
 /// The answer to a machine.
@@ -203,7 +205,7 @@ impl OAuth {
     }
 }
 
-/// Counts a poll, and says whether it came too early.
+/// Counts a poll. The returned error says whether the poll was too early.
 fn note_poll(
     tx: &mut Tx<'_>,
     device: &DeviceRow,
@@ -222,7 +224,7 @@ fn note_poll(
     })
 }
 
-/// The login with this code, if it waits for an answer.
+/// The login with this code, if the login waits for an answer.
 fn open_device(
     tx: &mut Tx<'_>,
     code: &str,
@@ -247,7 +249,7 @@ fn new_user_code() -> Result<String, IdentityError> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)
             .map_err(|error| IdentityError::Internal(format!("no random bytes: {error}")))?;
-        // The largest multiple of 20 below 256, so that every letter is equally likely.
+        // 240 is the largest multiple of 20 below 256, so every letter is equally likely.
         let letters = bytes.iter().filter(|byte| **byte < 240);
         let letters = letters.map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]));
         code.extend(letters.take(LETTERS_OF_CODE - code.len()));
@@ -261,7 +263,7 @@ fn with_dash(code: &str) -> String {
     format!("{first}-{second}")
 }
 
-/// A code as it is stored, from what a person typed.
+/// Converts a typed code to the form in which it is stored.
 fn normalise(typed: &str) -> String {
     typed
         .chars()

@@ -1,5 +1,5 @@
 //! Documents that describe apps. The `client_id` of such an app is the address of its document, so
-//! the host of the address answers for the app.
+//! the owner of the host controls the app.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -10,9 +10,9 @@ use super::{OAuth, error::OAuthError, take};
 
 /// Bytes of a document.
 const DOCUMENT_BYTES_MAX: usize = 5 * 1024;
-/// Time to wait for a turn to read.
+/// How long a request waits for a free slot to read a document.
 const TURN_TIME: Duration = Duration::from_secs(2);
-/// A document is read again after at least and at most this time.
+/// A document is read again after its cache time. These are the limits of the cache time.
 const FRESH_MIN: Duration = Duration::from_secs(5 * 60);
 const FRESH_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -35,7 +35,7 @@ impl OAuth {
             let text = format!("the document of the app, `{client_id}`, cannot be used: {why}");
             OAuthError::invalid_client(text)
         };
-        // Documents that are slow must not keep others waiting.
+        // Slow documents must not delay other requests for long.
         let turn = timeout(TURN_TIME, self.reading.acquire()).await;
         let _turn = turn.map_err(|_| unreadable("too many are being read; try again"))?;
         let webhook = &self.deliverers.webhook;

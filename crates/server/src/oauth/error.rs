@@ -1,4 +1,4 @@
-//! Refusals of OAuth, with the codes of its standards.
+//! Errors of OAuth, with the codes of its standards.
 
 use std::time::Duration;
 

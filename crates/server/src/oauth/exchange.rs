@@ -30,9 +30,9 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Secret, hash_secret};
 
-/// A used code is remembered this long after its expiry, so that a second use is noticed.
+/// A used code is kept this long after its expiry, so that a second use is detected.
 pub const USED_CODE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Grants of one user. A further one replaces the one that was used longest ago.
+/// Grants of one user. A new grant replaces the one that was used longest ago.
 const GRANTS_PER_USER: u32 = 100;
 
 /// The parameters of the request.
@@ -59,7 +59,7 @@ impl OAuth {
         let pair = NewPair::new()?;
         let login_token = Secret::new(CredentialKind::ApiToken)?;
         let (oauth, now) = (self.clone(), self.clock.now());
-        // A reuse of a code is refused, and yet the end of its grant must be committed.
+        // A second use of a code is rejected, but the end of its grant must be committed.
         let outcome = self.identity.change(move |tx| {
             let code = match oauth.check_code(tx, &request, now)? {
                 Checked::Usable(code) => code,
@@ -107,12 +107,12 @@ impl OAuth {
         let redirect_uri = request.redirect_uri.as_deref();
         if redirect_uri.is_some_and(|uri| uri != code.redirect_uri) {
             return Err(OAuthError::invalid_grant(
-                "`redirect_uri` is not the address that got the code",
+                "`redirect_uri` is not the address to which the code was sent",
             ));
         }
         if !is_answer(&request.verifier, &code.challenge) {
             return Err(OAuthError::invalid_grant(
-                "`code_verifier` does not fit the challenge",
+                "`code_verifier` does not match the challenge",
             ));
         }
         check_resources(&request.resources, &request.issuer, &code.resource)?;
@@ -151,7 +151,8 @@ impl OAuth {
         Ok(grant)
     }
 
-    /// Somebody has a copy of the code: ends what was given for it.
+    /// The code was used twice, so it was copied: ends the grant or the token that was issued for
+    /// it.
     fn end_reused(&self, tx: &mut Tx<'_>, code: &CodeRow) -> Result<AffectedRecords, OAuthError> {
         let ended_grant = match code.grant_id {
             Some(grant) if rows::grants::delete(tx, grant)? => Some(("oauth_grant", grant.0)),
@@ -171,8 +172,9 @@ impl OAuth {
         Ok(AffectedRecords::user(code.user_id))
     }
 
-    /// An API token for `svc login` of a machine, for a code or a device with this hash. It does not
-    /// outlive the sign-in with a provider that it comes from.
+    /// Issues an API token for `svc login` on a machine, for the code or the device with this hash.
+    /// If the user signed in with a provider, the token expires no later than that sign-in
+    /// (`fresh_login`).
     pub(super) fn issue_login_token(
         &self,
         tx: &mut Tx<'_>,
@@ -203,7 +205,7 @@ impl OAuth {
 }
 
 impl OAuth {
-    /// How long the last sign-in of an account with its provider still counts.
+    /// How long the last sign-in of an account with its provider is still valid.
     pub(super) fn check_fresh(
         &self,
         tx: &mut Tx<'_>,
@@ -226,13 +228,13 @@ enum Checked {
     Reused(CodeRow),
 }
 
-/// Whether a PKCE verifier fits a challenge of the method `S256`.
+/// Whether a PKCE verifier matches a challenge of the method `S256`.
 fn is_answer(verifier: &str, challenge: &str) -> bool {
     let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     is_verifier(verifier) && bool::from(digest.as_bytes().ct_eq(challenge.as_bytes()))
 }
 
-/// Checks that a request for tokens names the resource of its grant, or none.
+/// Checks that a request for tokens names no resource, or the resource of its grant.
 pub fn check_resources(
     resources: &[String],
     issuer: &str,
@@ -247,7 +249,7 @@ pub fn check_resources(
     Ok(())
 }
 
-/// The same answer for a code that never existed and one that was used.
+/// A code that never existed and a used code get the same error.
 fn unknown_code() -> OAuthError {
     OAuthError::invalid_grant("the code is not valid; connect again")
 }

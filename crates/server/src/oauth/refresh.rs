@@ -1,5 +1,5 @@
-//! Renews the tokens of a grant. Each refresh token is used once. If it is used again after [`GRACE`],
-//! the grant ends, because somebody has a copy of the token.
+//! Renews the tokens of a grant. Each refresh token is used once. If it is used again after
+//! [`GRACE`], the grant ends, because the token was copied.
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,7 +46,7 @@ impl OAuth {
         }
         let pair = NewPair::new()?;
         let (oauth, now) = (self.clone(), self.clock.now());
-        // A reuse is refused, and yet the end of the grant must be committed.
+        // A second use of a token is rejected, but the end of the grant must be committed.
         let outcome = self.identity.change(move |tx| {
             let (token, grant) = oauth.check_refresh(tx, &request, now)?;
             let affected = AffectedRecords::user(grant.user_id);

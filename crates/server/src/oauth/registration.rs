@@ -19,7 +19,7 @@ use super::{
     take,
 };
 
-/// What an app says about itself. Other members of the request are ignored.
+/// The description that an app sends. Other members of the request are ignored.
 #[derive(Deserialize)]
 pub struct NewRegistration {
     pub client_name: Option<String>,
@@ -27,7 +27,7 @@ pub struct NewRegistration {
     pub redirect_uris: Vec<String>,
 }
 
-/// The answer. It names the addresses that were accepted.
+/// The answer, with the addresses that were accepted.
 #[derive(Serialize)]
 pub struct Registered {
     client_id: String,

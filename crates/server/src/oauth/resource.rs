@@ -1,4 +1,4 @@
-//! Resources: what a token is for (RFC 8707).
+//! Resources: the services for which a token is valid (RFC 8707).
 
 /// Query of `/mcp` that some clients keep in the resource.
 const SEARCH: &str = "?tools=search";
@@ -17,7 +17,7 @@ impl Resource {
             .then(|| Self(format!("{issuer}{path}").replace(SEARCH, "")))
     }
 
-    /// The resource of a client that names none.
+    /// The resource for a client that does not name one.
     pub fn default_of(issuer: &str) -> Self {
         Self(mcp_resource(issuer, false))
     }

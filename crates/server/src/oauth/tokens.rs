@@ -23,7 +23,7 @@ use crate::identity::{IdentityError, Secret};
 const IDLE_LIFETIME: Duration = DAY.saturating_mul(30);
 /// Every grant ends after this time.
 const GRANT_LIFETIME: Duration = DAY.saturating_mul(180);
-/// Tokens of one grant, with refresh tokens that were used up. A further one replaces the oldest.
+/// Tokens of one grant, including used refresh tokens. A new token replaces the oldest one.
 const TOKENS_PER_GRANT: u32 = 32;
 
 /// The answer to a request for tokens.
@@ -55,7 +55,7 @@ impl NewPair {
     }
 }
 
-/// When a grant ends unless it is used.
+/// When a grant ends if it is not used again.
 pub(super) fn grant_expiry(created_at: Timestamp, now: Timestamp) -> Timestamp {
     now.plus(IDLE_LIFETIME).min(created_at.plus(GRANT_LIFETIME))
 }

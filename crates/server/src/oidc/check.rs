@@ -1,4 +1,4 @@
-//! Tests a provider step by step, and says what is wrong and what to do.
+//! Tests a provider step by step, and reports each problem with its solution.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use svc_store::{groups, oidc::providers::ProviderRow, roles};
 
 use super::{Oidc, OidcError, endpoints::Metadata, jose::ALGORITHMS, take};
 
-/// The report, while it grows.
+/// The report of a test. Each step adds a line.
 #[derive(Default)]
 struct Report(Vec<OidcCheckStep>);
 

@@ -1,4 +1,4 @@
-//! What a provider publishes: its addresses and its keys, kept for a while.
+//! The published addresses and keys of a provider, in a cache.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use super::{
     requests::check_address,
 };
 
-/// The addresses and keys of a provider are read again after this time, so a withdrawn key is refused
-/// after it.
+/// The addresses and keys of a provider are read again after this time. So a key that the provider
+/// withdrew is rejected after this time at the latest.
 const FRESH: Duration = Duration::from_secs(10 * 60);
-/// Keys are read again for an unknown key id at most once in this time: anybody can write a token with
-/// an unknown key id.
+/// For an unknown key id, the keys are read again at most once within this time: any client can
+/// send a token with an unknown key id.
 const RELOAD_PAUSE: Duration = Duration::from_secs(60);
 
 /// The discovery document (OpenID Connect Discovery 1.0), as far as this server uses it.
@@ -38,7 +38,7 @@ pub struct Metadata {
     pub backchannel_logout_supported: bool,
 }
 
-/// What was read of a provider.
+/// The addresses and keys of a provider.
 #[derive(Clone)]
 pub(super) struct Known {
     metadata: Metadata,
@@ -58,8 +58,8 @@ impl Oidc {
         Ok(self.known(provider).await?.metadata)
     }
 
-    /// Verifies the signature of a token with the keys of a provider, which are read again if the token
-    /// names an unknown key.
+    /// Verifies the signature of a token with the keys of a provider. Reads the keys again if the
+    /// token names an unknown key.
     pub(super) async fn verify(
         &self,
         provider: &ProviderRow,
@@ -78,8 +78,8 @@ impl Oidc {
         verified.map_err(|error| unusable(provider, error.to_string()))
     }
 
-    /// Whether the keys may be read again now. If so, records the time: of many requests at the same
-    /// time, only one reads the keys.
+    /// Whether the keys may be read again now. If so, records the time, so that only one of several
+    /// concurrent requests reads the keys.
     fn may_reload(&self, provider: &ProviderRow) -> bool {
         match self.known.lock().get_mut(&provider.id) {
             Some(known) if known.keys_read_at.elapsed() >= RELOAD_PAUSE => {
@@ -106,19 +106,19 @@ impl Oidc {
             metadata,
             keys,
             read_at: now,
-            // The pause is for unknown key ids: keys that were just read may be reloaded once.
+            // The pause limits reloads for unknown key ids. The first reload needs no pause.
             keys_read_at: now.checked_sub(RELOAD_PAUSE).unwrap_or(now),
         };
         self.known.lock().insert(provider.id, known.clone());
         Ok(known)
     }
 
-    /// Forgets what was read, after a provider was changed or deleted.
+    /// Removes a provider from the cache, after it was changed or deleted.
     pub(super) fn forget(&self, provider: svc_core::OidcProviderId) {
         self.known.lock().remove(&provider);
     }
 
-    /// Reads the discovery document. Its issuer must be the configured one, to the byte.
+    /// Reads the discovery document. Its issuer must equal the configured issuer byte for byte.
     pub(super) async fn read_metadata(&self, issuer: &str) -> Result<Metadata, String> {
         let address = format!(
             "{}/.well-known/openid-configuration",

@@ -9,7 +9,7 @@ use crate::identity::IdentityError;
 
 #[derive(Clone, Debug, Error)]
 pub enum OidcError {
-    /// The request cannot be what it should be, or came too late.
+    /// The request is invalid, or came too late.
     #[error("{0}")]
     Refused(String),
     /// The provider cannot be used, or sent something that is not valid.

@@ -1,4 +1,4 @@
-//! Takes the answer that a browser brings from a provider.
+//! Handles the answer that a browser brings from a provider.
 
 use std::net::IpAddr;
 
@@ -27,7 +27,7 @@ pub struct ProviderAnswer {
     pub error_description: Option<String>,
 }
 
-/// What the answer led to, and where the browser goes on.
+/// The result of a sign-in, and the address to which the browser goes.
 pub struct SignedIn {
     /// `None` if an account was linked.
     pub session: Option<NewSession>,
@@ -47,7 +47,7 @@ struct TokenFailure {
 }
 
 impl Oidc {
-    /// Completes a sign-in, or the link of an account if the sign-in began as one.
+    /// Completes a sign-in. If the sign-in began as a link, links the account.
     pub async fn finish(
         &self,
         name: &str,
@@ -81,7 +81,8 @@ impl Oidc {
         })
     }
 
-    /// Uses up the sign-in to which the answer belongs. It must have begun in this browser.
+    /// Uses up the sign-in to which the answer belongs. The sign-in must have begun in this
+    /// browser.
     async fn take_login(
         &self,
         name: &str,
@@ -108,7 +109,7 @@ impl Oidc {
         Ok((provider, login.ok_or_else(unknown)?))
     }
 
-    /// Exchanges the code of the answer, and checks what the provider says about the user.
+    /// Exchanges the code of the answer, and checks the claims about the user.
     async fn exchange(
         &self,
         provider: &ProviderRow,
@@ -148,7 +149,7 @@ impl Oidc {
         {
             let more = self.read_user(provider, address, &token, &subject.sub);
             for (name, value) in more.await? {
-                // The signed token is believed first.
+                // The claims of the signed token have priority.
                 claims.entry(name).or_insert(value);
             }
         }
@@ -194,8 +195,8 @@ impl Oidc {
             .map_err(|error| unusable(provider, format!("its tokens cannot be read: {error}")))
     }
 
-    /// Sends a code that cannot exist, to see whether the provider knows the client. Returns the status
-    /// and the error.
+    /// Sends a code that cannot exist, to find out whether the provider knows the client. Returns
+    /// the status and the error.
     pub(super) async fn try_code(
         &self,
         provider: &ProviderRow,
@@ -240,7 +241,7 @@ impl Oidc {
         sent.await.map_err(|why| unusable(provider, why))
     }
 
-    /// What the provider says about the user beyond the token.
+    /// Reads further claims about the user, which are not in the token.
     async fn read_user(
         &self,
         provider: &ProviderRow,
@@ -261,7 +262,7 @@ impl Oidc {
     }
 }
 
-/// Whether claims that this server uses are not in the token.
+/// Whether the token lacks claims that this server uses.
 fn needs_more(provider: &ProviderRow, claims: &Claims) -> bool {
     let groups = provider.groups_claim.iter();
     let used = groups.chain(provider.required_claims.keys());
@@ -269,7 +270,7 @@ fn needs_more(provider: &ProviderRow, claims: &Claims) -> bool {
     !claims.contains_key("preferred_username") || used.into_iter().any(is_absent)
 }
 
-/// The answer must come from this provider and not from another one (RFC 9207).
+/// Checks that the answer comes from this provider and not from another one (RFC 9207).
 fn check_answer_issuer(
     provider: &ProviderRow,
     metadata: &Metadata,

@@ -1,7 +1,7 @@
-//! Signed tokens (RFC 7515) and key sets (RFC 7517): verifies signatures, and nothing else.
+//! Verifies the signatures of tokens (RFC 7515) with key sets (RFC 7517), and nothing else.
 //!
-//! The algorithm of a token must belong to the kind of the key, so a public key can never be used as
-//! the secret of a symmetric algorithm. `none` and symmetric algorithms do not exist here.
+//! The algorithm of a token must belong to the type of the key, so a public key can never be used
+//! as the secret of a symmetric algorithm. `none` and symmetric algorithms are not implemented.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{
@@ -31,7 +31,7 @@ pub enum JoseError {
     Algorithm(String),
     #[error("the provider publishes no key `{kid}` for `{algorithm}`")]
     UnknownKey { kid: String, algorithm: String },
-    #[error("the signature of the token is not right")]
+    #[error("the signature of the token is not valid")]
     Signature,
 }
 
@@ -39,7 +39,7 @@ pub enum JoseError {
 struct Header {
     alg: String,
     kid: Option<String>,
-    /// Extensions that a reader must understand. None is known here.
+    /// Extensions that a reader must support. This server supports none.
     crit: Option<serde::de::IgnoredAny>,
 }
 
@@ -50,7 +50,7 @@ pub struct Keys(Vec<Key>);
 #[derive(Clone, Debug)]
 struct Key {
     kid: Option<String>,
-    /// The only algorithm of the key, if the provider says so.
+    /// The only algorithm of the key, if the provider names one.
     algorithm: Option<String>,
     material: Material,
 }
@@ -202,7 +202,7 @@ impl Keys {
 struct Parts<'a> {
     header: Header,
     payload: Vec<u8>,
-    /// What is signed.
+    /// The signed bytes.
     message: &'a [u8],
     signature: Vec<u8>,
 }
@@ -216,7 +216,7 @@ impl<'a> Parts<'a> {
         let (message, signature) = token.rsplit_once('.').ok_or(malformed("it has no parts"))?;
         let (header, payload) = message
             .split_once('.')
-            .ok_or(malformed("it has no three parts"))?;
+            .ok_or(malformed("it does not have three parts"))?;
         let decode = |part: &str| {
             URL_SAFE_NO_PAD
                 .decode(part)

@@ -1,4 +1,4 @@
-//! Back-channel logout: a provider says that a user signed out, or that a session there ended.
+//! Back-channel logout: a provider reports that a user signed out or that a session ended.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::{Oidc, OidcError, endpoints::unusable, take};
 use crate::identity::hash_secret;
 
 impl Oidc {
-    /// Ends the sessions that a token for logout names. Returns their number.
+    /// Ends the sessions that a logout token names. Returns their number.
     pub async fn log_out(
         &self,
         name: &str,

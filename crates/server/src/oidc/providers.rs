@@ -18,7 +18,7 @@ const CLIENT_MAX: usize = 1_024;
 const ISSUER_MAX: usize = 1_024;
 const SCOPES_MAX: usize = 20;
 const MAPPINGS_MAX: usize = 200;
-/// Claims that may be required, and accepted values of one of them.
+/// The maximum number of required claims, and of accepted values for each claim.
 const REQUIRED_MAX: usize = 20;
 /// Bytes of the name, path or value of a claim.
 const CLAIM_MAX: usize = 255;

@@ -14,7 +14,7 @@ use crate::{
 
 /// Bytes of any answer of a provider.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
-/// Time to wait for a turn.
+/// How long a request waits for a free slot.
 const TURN_TIME: Duration = Duration::from_secs(5);
 
 /// Checks an address of a provider: https, except on this machine.
@@ -47,7 +47,7 @@ impl Oidc {
             .map_err(|error| format!("the answer of `{address}` is not as expected: {error}"))
     }
 
-    /// Sends a form, or reads. Returns the status and the body.
+    /// Sends a form with `POST`, or a `GET` request. Returns the status and the body.
     pub(super) async fn send(
         &self,
         address: &str,
@@ -55,7 +55,7 @@ impl Oidc {
         form: Option<String>,
     ) -> Result<(StatusCode, Vec<u8>), String> {
         check_address(address)?;
-        // A provider that is slow must not keep users of others waiting for long.
+        // A slow provider must not delay the users of other providers for long.
         let turn = timeout(TURN_TIME, self.requests.acquire()).await;
         let _turn = turn.map_err(|_| "too many requests are waiting; try again".to_owned())?;
         let request = FetchRequest {

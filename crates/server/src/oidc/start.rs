@@ -11,9 +11,9 @@ use svc_store::oidc::{self as rows, logins::LoginRow, providers::ProviderRow};
 use super::{Oidc, OidcError, take};
 use crate::identity::{Caller, IdentityError, hash_secret};
 
-/// Time to sign in at the provider.
+/// How long a user may take to sign in at the provider.
 pub const LOGIN_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Sign-ins in progress that the server keeps. A further one replaces the oldest.
+/// Sign-ins in progress. A new sign-in replaces the oldest one.
 const LOGINS_MAX: u32 = 10_000;
 const RANDOM_BYTES: usize = 32;
 
@@ -21,8 +21,8 @@ const RANDOM_BYTES: usize = 32;
 pub struct BrowserKey(String);
 
 impl BrowserKey {
-    /// The key that a request presents, or a new one. Several sign-ins of a browser share one, so that
-    /// two tabs do not disturb each other.
+    /// The key in the cookie of the request, or a new one. Several sign-ins of a browser share one
+    /// key, so that two tabs do not disturb each other.
     pub fn presented_or_new(presented: Option<&str>) -> Result<Self, IdentityError> {
         match presented.and_then(Self::presented) {
             Some(key) => Ok(key),
@@ -30,7 +30,7 @@ impl BrowserKey {
         }
     }
 
-    /// The key that a request presents, if it can be one.
+    /// The key in the cookie of the request, if its form is valid.
     pub fn presented(text: &str) -> Option<Self> {
         let is_key = text.len() == 2 * RANDOM_BYTES
             && text
@@ -44,7 +44,7 @@ impl BrowserKey {
     }
 }
 
-/// A sign-in that began: where the browser goes, and its cookie.
+/// A new sign-in: the address to which the browser goes, and its cookie.
 pub struct StartedLogin {
     pub redirect_to: String,
     pub browser: BrowserKey,
@@ -69,7 +69,8 @@ impl Oidc {
         self.begin((name, origin), return_to, browser, None).await
     }
 
-    /// Begins to link an account with the user of a session, after the password was given again.
+    /// Begins to link an account with the user of a session. The user has entered the password
+    /// again.
     pub async fn start_linking(
         &self,
         caller: &Caller,
@@ -159,7 +160,7 @@ impl Oidc {
     }
 }
 
-/// Where the browser goes: the endpoint of the provider, with the request.
+/// The address to which the browser goes: the endpoint of the provider, with the parameters.
 fn address_at_provider(
     endpoint: &str,
     provider: &ProviderRow,
@@ -179,7 +180,7 @@ fn address_at_provider(
         ("code_challenge_method", "S256"),
     ]);
     if login.link_session_id.is_some() {
-        // The provider must not link whichever account happens to be signed in there.
+        // Without this, the provider would link the account that happens to be signed in there.
         query.append_pair("prompt", "login");
     }
     let separator = match endpoint.contains('?') {

@@ -1,5 +1,5 @@
-//! Makes the runs that are due: one task for all schedules. Every server of a zone has this task, and the
-//! transaction of a run decides which of them makes it.
+//! Makes the runs that are due, in one task for all schedules. Every server of a zone has this
+//! task, and the transaction of a run decides which server makes it.
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ use crate::events::emit::{Emission, EmitServiceError, Origin, ScheduledRun, Serv
 const BATCH: u32 = 200;
 /// Runs that are written at the same time. Writes that wait together share a commit.
 const AT_ONCE: usize = 32;
-/// The longest wait while there are schedules: a clock that was set is noticed after this time.
+/// The longest wait while there are schedules. A change of the clock is noticed within this time.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// The wait after the database did not answer.
+/// The wait if the database did not answer.
 const RETRY: Duration = Duration::from_secs(1);
 /// The shortest wait, for a next run within a millisecond.
 const WAIT_MIN: Duration = Duration::from_millis(1);
@@ -61,7 +61,7 @@ impl Schedules {
         }
     }
 
-    /// Makes the runs that are due. Returns the time until the next look; `None` if no schedule is
+    /// Makes the runs that are due. Returns the time until the next check; `None` if no schedule is
     /// active.
     pub(super) async fn run_due(&self) -> Option<Duration> {
         loop {
@@ -106,7 +106,7 @@ impl Schedules {
         };
         let rule = match CronRule::parse(&row.cron, &row.timezone) {
             Ok(rule) => rule,
-            // A newer svc may have stored an expression that this one does not know.
+            // A newer svc may have stored an expression that this version cannot parse.
             Err(error) => return self.fail(&row, due, None, error.to_string()).await,
         };
         let planned = plan(&rule, row.missed, due, now);
@@ -137,7 +137,7 @@ impl Schedules {
                 Handled::Done
             }
             Err(EmitServiceError::Store(error)) => Handled::Unavailable(error),
-            // The run is lost: a retry would delay the runs of other users.
+            // The run is not retried: a retry would delay the runs of other users.
             Err(error) => self.fail(&row, due, planned.next, error.to_string()).await,
         }
     }

@@ -28,9 +28,9 @@ use crate::{
 
 type Result<T> = std::result::Result<T, ScheduleServiceError>;
 
-/// Bytes of the payload of a schedule. Each run stores it again.
+/// The maximum bytes of a schedule's payload. Each run stores the payload again.
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
-/// Runs that a preview shows, unless the request says otherwise.
+/// The number of runs in a preview, unless the request sets it.
 const PREVIEW_DEFAULT: u32 = 5;
 
 impl Schedules {
@@ -87,8 +87,8 @@ impl Schedules {
         Ok(record(row))
     }
 
-    /// Applies a merge patch. A new time, and a schedule that becomes active, count from now: nothing is
-    /// made up for.
+    /// Applies a merge patch. If the time of the schedule changes or the schedule becomes active,
+    /// the next run is computed from now, and earlier runs are skipped.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -136,7 +136,8 @@ impl Schedules {
             data,
             origin: Origin::Any,
         };
-        // The caller, not only the owner: a token that was revoked meanwhile emits nothing.
+        // Checks the caller, and not only the owner: a token that was revoked meanwhile emits
+        // nothing.
         let caller = caller.clone().with_needs(EMIT_NEEDS);
         match self.events.emit_for(&caller, event).await? {
             Emission::New(emitted) | Emission::Repeated(emitted) => Ok(emitted),
@@ -234,7 +235,7 @@ fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
     Ok(payload)
 }
 
-/// A schedule of the caller; the schedules of other users do not exist for them.
+/// A schedule of the caller. For schedules of other users, the error is "not found".
 fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
     let row = schedules::find(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)

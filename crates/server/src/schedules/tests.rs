@@ -85,7 +85,7 @@ impl Fixture {
         Caller::process(user.expect("such a user"))
     }
 
-    /// Sets the clock and lets the server look at it.
+    /// Sets the clock and wakes the server.
     fn set_clock(&self, minutes: i64) {
         self.now.store(START + minutes * MINUTE, Ordering::SeqCst);
         self.app().schedules.wake();
@@ -176,14 +176,14 @@ async fn each_run_has_one_event_through_restarts() {
     fixture.expect_next("10:01").await;
     fixture.set_clock(1);
     fixture.expect_runs(&["10:01"]).await;
-    // A look at the same time changes nothing.
+    // A second check at the same time changes nothing.
     fixture.set_clock(1);
     fixture.expect_next("10:02").await;
     fixture.stop().await;
     fixture.start().await;
     fixture.set_clock(1);
     fixture.expect_runs(&["10:01"]).await;
-    // Ten minutes without a server: only the latest of the missed runs.
+    // Ten minutes without a server: only the latest of the missed runs is made.
     fixture.stop().await;
     fixture.now.store(START + 11 * MINUTE, Ordering::SeqCst);
     fixture.start().await;
@@ -235,7 +235,7 @@ async fn a_clock_that_jumps_never_repeats_a_run() {
 }
 
 #[tokio::test]
-async fn servers_that_look_at_the_same_time_make_one_event() {
+async fn servers_that_check_at_the_same_time_make_one_event() {
     let mut fixture = Fixture::new().await;
     fixture.create("* * * * *", MissedPolicy::All).await;
     let app = fixture.app();
@@ -259,7 +259,7 @@ async fn servers_that_look_at_the_same_time_make_one_event() {
 }
 
 #[tokio::test]
-async fn a_schedule_whose_owner_lost_the_right_shows_it_and_recovers() {
+async fn a_schedule_shows_that_its_owner_lost_the_permission_and_recovers() {
     let mut fixture = Fixture::new().await;
     fixture.create("* * * * *", MissedPolicy::Once).await;
     let app = fixture.app();

@@ -162,7 +162,7 @@ impl ScriptRunner {
     }
 }
 
-/// `notes.py:3: SyntaxError: …: `def (:``, and the hint.
+/// Such as `notes.py:3: SyntaxError: …: `def (:``, with the hint.
 fn located(error: &ScriptError) -> String {
     let mut text = outline(error);
     if let Some(line) = error.place().and_then(|place| place.source_line.as_deref()) {

@@ -1,7 +1,7 @@
 //! Decides for which users a global script runs.
 //!
-//! A global script runs as each user who uses it, so it runs only for users without permissions
-//! beyond those of the user who last saved it. A user's own script runs only for that user.
+//! A global script runs as each user who uses it. So it runs for a user only if the user who last
+//! saved it held every permission of that user. A user's own script runs only for that user.
 
 use svc_core::{Permissions, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptOwner};

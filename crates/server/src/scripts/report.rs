@@ -9,7 +9,7 @@ pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
 /// Characters of a one-line failure.
 const LINE_MAX: usize = 2_000;
 
-/// `notes.py:3: ValueError: no such note`.
+/// One line, such as `notes.py:3: ValueError: no such note`.
 pub fn outline(error: &ScriptError) -> String {
     let message: String = error.message.chars().take(LINE_MAX).collect();
     match error.place() {

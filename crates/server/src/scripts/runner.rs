@@ -92,7 +92,7 @@ pub struct ScriptRunner {
 }
 
 impl ScriptRunner {
-    /// `program` is this binary, whose command `script-worker` is a worker. `wake` resumes a lane
+    /// `program` is this binary: its command `script-worker` runs a worker. `wake` resumes a lane
     /// that waits for a slot.
     pub fn new(
         program: PathBuf,

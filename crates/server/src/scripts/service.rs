@@ -5,8 +5,8 @@
 //! its audit entry are one transaction. Audit entries never contain the source.
 //!
 //! A global script runs as each user who uses it. Changing one requires every permission of the
-//! user who made it and of the users whose spaces and sinks use it. A global script runs only for
-//! users without permissions beyond those of the user who last saved it.
+//! user who made it and of the users whose spaces and sinks use it. A global script runs for a user
+//! only if the user who last saved it held every permission of that user.
 
 use std::sync::Arc;
 
@@ -160,7 +160,7 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Checks the texts, and the schema on the compute pool: to check a large schema takes long.
+    /// Checks the texts, and the schema on the compute pool: checking a large schema takes long.
     async fn check_texts_and_schema(
         &self,
         caller: &Caller,

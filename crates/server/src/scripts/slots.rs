@@ -38,7 +38,7 @@ pub struct ScriptSlot {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitingDelivery {
     pub lane: LaneId,
-    /// Failed attempts of the delivery so far. After a further failure the lane waits for its next
+    /// Failed attempts of the delivery so far. After another failure, the lane waits for its next
     /// attempt, and a wake-up with the old number has no effect.
     pub failures: u32,
 }
@@ -127,7 +127,7 @@ impl Shared {
     fn notify(self: &Arc<Self>, granted: impl Iterator<Item = (UserId, Waiter)>) {
         for (owner, waiter) in granted {
             match waiter {
-                // If the receiver is gone, the slot is dropped and thereby released.
+                // If the receiver no longer exists, the slot is dropped, which releases it.
                 Waiter::Task(granted) => drop(granted.send(self.slot(owner))),
                 Waiter::Lane(waiting) => (self.wake)(waiting),
             }

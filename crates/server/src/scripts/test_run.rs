@@ -40,7 +40,8 @@ impl Scripts {
         let taken = self.runs.take(caller.user.id, Instant::now());
         taken.map_err(ScriptsError::TooManyRuns)?;
         if let Some(draft) = draft {
-            // The same rules as for saving the draft: who may do it, and which text is accepted.
+            // The same rules as for saving the draft: the caller's permissions, and the checks of
+            // the text.
             check_may_own(caller.user.permissions, script.owner)?;
             script.source = draft;
             self.check_source(caller, &script).await?;

@@ -26,7 +26,7 @@ use crate::{
     methods::calls::Reply,
 };
 
-/// Error code of a script that failed without a code of its own.
+/// The error code of a failed script that set no code.
 const SCRIPT_FAILED: i64 = -32000;
 
 /// A stored script that is offered as a tool.

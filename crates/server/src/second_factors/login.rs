@@ -1,4 +1,4 @@
-//! Logins in two steps: the password, then a code. `passkey_login` has the passkeys.
+//! Logins in two steps: the password, then a code. `passkey_login` handles passkeys.
 
 use serde_json::json;
 use svc_core::{
@@ -23,19 +23,19 @@ use crate::{
     identity::{ClientDetails, IdentityError, NewSession, Proof, Secret, hash_secret},
 };
 
-/// What a right password leads to. Without `Debug`: it holds secrets.
+/// The result of a correct password. Without `Debug`: it holds secrets.
 pub enum LoginOutcome {
     Session(NewSession),
     Pending(api::PendingLogin),
 }
 
-/// A code that was right.
+/// A correct code.
 enum Factor {
     Totp { step: i64 },
     RecoveryCode { hash: Hash },
 }
 
-/// The result of one try.
+/// The result of one attempt.
 enum Try {
     Right(Factor),
     Wrong,
@@ -105,7 +105,7 @@ impl SecondFactors {
         })
     }
 
-    /// Completes a login. Each try counts, at whichever server of a zone it is made.
+    /// Completes a login. Each attempt is counted, for all servers of a zone together.
     pub async fn complete(
         &self,
         login: api::SecondFactorLogin,
@@ -150,7 +150,7 @@ impl SecondFactors {
         };
         let (forgiven, address) = (user.clone(), client.address);
         let session = self.open(user, client, hash, factor).await?;
-        // Both steps counted as a failure so far.
+        // Both steps were counted as failures when they began.
         self.identity.forgive_login(&forgiven, address).await?;
         self.identity.forgive_login(&forgiven, address).await?;
         Ok(session)
@@ -252,7 +252,7 @@ fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKe
     }
 }
 
-/// Depends on the password: a new password ends the login.
+/// Includes the password hash, so a new password ends the login.
 fn proof_of(token: &str, user: &UserRow) -> Hash {
     hash_secret(&format!("{token}{}", user.password_hash))
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::identity::{ClientDetails, IdentityError, NewSession, Proof, hash_secret};
 
-/// An answer whose signature is right. Nothing is used up yet.
+/// An answer with a valid signature. Neither the challenge nor the pending login is used up yet.
 struct VerifiedAnswer {
     client: ClientData,
     passkey: PasskeyRow,
@@ -28,7 +28,7 @@ struct VerifiedAnswer {
 }
 
 impl SecondFactors {
-    /// Asks a passkey: of the user of a pending login, or of any user.
+    /// Creates a challenge: for the passkeys of the user of a pending login, or for any passkey.
     pub async fn challenge_passkey(
         &self,
         asked: api::PasskeyChallenge,
@@ -96,7 +96,7 @@ impl SecondFactors {
         }
     }
 
-    /// The second step of a login with a password. Each try counts.
+    /// The second step of a login with a password. Each attempt is counted.
     async fn complete_with_passkey(
         &self,
         token: String,
@@ -130,13 +130,13 @@ impl SecondFactors {
             }
         };
         let session = self.open_with_passkey(answer, client, Some(token)).await?;
-        // Both steps counted as a failure so far.
+        // Both steps were counted as failures when they began.
         self.identity.forgive_login(&user, address).await?;
         self.identity.forgive_login(&user, address).await?;
         Ok(session)
     }
 
-    /// Checks everything that the database does not have to decide in a transaction.
+    /// Makes all checks that need no transaction.
     async fn verify_answer(
         &self,
         login: api::PasskeyLogin,

@@ -26,7 +26,7 @@ use crate::identity::{AffectedRecords, Caller, IdentityError, hash_secret};
 const CHALLENGE_BYTES: usize = 32;
 const NAME_CHARACTERS_MAX: usize = 60;
 
-/// What an answer is for. An answer to one question is never an answer to another one.
+/// The purpose of a challenge. An answer is valid for one purpose only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     Register(UserId),
@@ -46,7 +46,7 @@ impl Purpose {
     }
 }
 
-/// A new question to a passkey.
+/// A new challenge for a passkey.
 pub(super) struct Challenge {
     /// For the browser.
     pub text: String,
@@ -146,7 +146,7 @@ impl SecondFactors {
                 last_used_at: None,
             };
             rows::passkeys::insert(tx, &passkey)?;
-            // Codes from before stay valid: the user has kept them.
+            // Existing codes stay valid: the user has kept them.
             let recovery_codes = match rows::recovery_codes::count(tx, user)? {
                 0 => {
                     codes.store(tx, user)?;
@@ -271,7 +271,7 @@ pub(super) fn take_challenge(
         true => Ok(()),
         false => Err(IdentityError::conflict(
             "challenge_ended",
-            "the question to the passkey has expired, was answered already, or was for somebody else; begin again",
+            "the challenge for the passkey has expired, was already answered, or was for another user; begin again",
         )),
     }
 }
@@ -292,7 +292,7 @@ pub(super) fn shown(passkey: PasskeyRow) -> api::Passkey {
     }
 }
 
-/// Whether a text can be a pending login.
+/// Whether a text has the form of a pending login's token.
 pub(super) fn is_pending_login(token: &str) -> bool {
     CredentialKind::recognise(token) == Some(CredentialKind::PendingLogin)
 }

@@ -1,4 +1,4 @@
-//! Ways back for users who lost the device: recovery codes, and the reset by an administrator or on
+//! Recovery for users who lost the device: recovery codes, and a reset by an administrator or on
 //! the server's machine.
 
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ impl NewCodes {
 }
 
 impl SecondFactors {
-    /// Makes new recovery codes; earlier ones are not valid any more.
+    /// Creates new recovery codes. Earlier codes become invalid.
     pub async fn renew_recovery_codes(
         &self,
         caller: &Caller,
@@ -101,8 +101,8 @@ impl SecondFactors {
     }
 }
 
-/// Removes the second factors of a user without a server: for the last administrator. Returns whether
-/// the user exists.
+/// Removes the second factors of a user without a running server. For the case that the last
+/// administrator has lost the device. Returns whether the user exists.
 pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreError> {
     let username = username.to_owned();
     let at = svc_clock::now();
@@ -123,7 +123,7 @@ pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreE
                     detail: json!({"on_host": true}),
                 },
             )?;
-            // Servers of a zone that are running.
+            // For servers of the zone that are running.
             zone_changes::append(tx, &ZoneChange::User(user.id))?;
             Ok(true)
         })

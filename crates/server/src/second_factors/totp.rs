@@ -20,12 +20,12 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError};
 
-/// Pixels of a module of the QR code. The picture scales.
+/// Pixels of one module (square) of the QR code. The image is scalable.
 const MODULE_PIXELS: u32 = 4;
 
 impl SecondFactors {
-    /// Makes the secret of an app. The app that is in use stays in use until the first code of the new
-    /// one.
+    /// Creates the secret of an app. An app that is already in use stays in use until the first
+    /// code of the new app.
     pub async fn begin_totp(
         &self,
         caller: &Caller,
@@ -61,7 +61,7 @@ impl SecondFactors {
         Ok(shown)
     }
 
-    /// Puts an app into use with its first code. The answer shows new recovery codes once.
+    /// Activates an app with its first code. The new recovery codes are shown only in this answer.
     pub async fn confirm_totp(
         &self,
         caller: &Caller,

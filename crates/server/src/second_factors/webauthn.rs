@@ -1,8 +1,8 @@
 //! Answers of authenticators (W3C Web Authentication, level 3): reads and verifies them, and nothing
 //! else.
 //!
-//! Attestation is not asked for, so the maker of an authenticator is never checked, and the answer to a
-//! registration is not signed. What counts is the signature of each login.
+//! Attestation is not requested, so the maker of an authenticator is never checked, and the answer
+//! to a registration is not signed. Only the signature of each login is verified.
 
 mod cose;
 
@@ -14,9 +14,9 @@ use thiserror::Error;
 pub use cose::ALGORITHMS;
 use cose::PublicKey;
 
-/// Bytes of one field of an answer. A key of RSA with 4,096 bits has about 600.
+/// The maximum bytes of one field of an answer. A key of RSA with 4,096 bits has about 600 bytes.
 const FIELD_BYTES_MAX: usize = 4096;
-/// Bytes of the name that an authenticator gives its key (WebAuthn: at most 1,023).
+/// The maximum bytes of a credential id (WebAuthn: at most 1,023).
 const CREDENTIAL_ID_MAX: usize = 1023;
 
 const USER_PRESENT: u8 = 0x01;
@@ -31,11 +31,11 @@ pub enum AnswerError {
         "the browser was at `{found}`, and this server is `{expected}`; open the server at its own address"
     )]
     Origin { found: String, expected: String },
-    #[error("the answer is for another kind of question")]
+    #[error("the answer is for another kind of request")]
     Purpose,
     #[error("the passkey belongs to another host name than `{0}`")]
     RelyingParty(String),
-    #[error("nobody touched the authenticator")]
+    #[error("the user did not touch the authenticator")]
     UserAbsent,
     #[error(
         "the passkey did not check who uses it; sign in with the password first, or use a passkey with a PIN or a fingerprint"
@@ -43,11 +43,11 @@ pub enum AnswerError {
     UserNotVerified,
     #[error("the algorithm of the key is not accepted; use ES256, EdDSA or RS256")]
     Key,
-    #[error("the signature of the passkey is not right")]
+    #[error("the signature of the passkey is not valid")]
     Signature,
 }
 
-/// What a passkey is asked for.
+/// The operation that a passkey performs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ceremony {
     Registration,
@@ -63,7 +63,7 @@ pub struct Site {
     pub rp_id: String,
 }
 
-/// What a browser says about a question to a passkey. The passkey signs it.
+/// The data of a browser about a challenge. The passkey signs it.
 pub struct ClientData {
     bytes: Vec<u8>,
     pub challenge: Vec<u8>,
@@ -80,7 +80,7 @@ struct ClientDataFields {
 }
 
 impl ClientData {
-    /// Reads the text of the browser; it must be from this site, and for this ceremony.
+    /// Parses the data of the browser. The data must be from this site and for this ceremony.
     pub fn read(text: &str, ceremony: Ceremony, site: &Site) -> Result<Self, AnswerError> {
         let malformed = AnswerError::Malformed("client_data");
         let bytes = decode(text).ok_or(malformed.clone())?;
@@ -93,7 +93,7 @@ impl ClientData {
         if fields.kind != kind {
             return Err(AnswerError::Purpose);
         }
-        // A page inside a page of another site may not ask either.
+        // A page that is embedded in a page of another site is rejected too.
         if fields.origin != site.origin || fields.cross_origin {
             return Err(AnswerError::Origin {
                 found: fields.origin.chars().take(200).collect(),
@@ -107,7 +107,7 @@ impl ClientData {
     }
 }
 
-/// What an authenticator says about itself and its user.
+/// The data of an authenticator about itself and its user.
 pub struct AuthenticatorData {
     bytes: Vec<u8>,
     rp_id_hash: [u8; 32],
@@ -115,7 +115,7 @@ pub struct AuthenticatorData {
     pub counter: u32,
 }
 
-/// A key that an authenticator made.
+/// A key that an authenticator created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewCredential {
     pub id: Vec<u8>,
@@ -150,7 +150,7 @@ impl AuthenticatorData {
         Ok(())
     }
 
-    /// Requires that the passkey checked its user, with a PIN or a fingerprint.
+    /// Requires that the passkey verified its user, with a PIN or a fingerprint.
     pub fn check_user_verified(&self) -> Result<(), AnswerError> {
         match self.flags & USER_VERIFIED {
             0 => Err(AnswerError::UserNotVerified),
@@ -164,7 +164,7 @@ impl AuthenticatorData {
         if self.flags & HAS_CREDENTIAL == 0 {
             return Err(malformed());
         }
-        // Hash, flags, counter and the model of the authenticator.
+        // Skips the hash, the flags, the counter and the model of the authenticator.
         let rest = self.bytes.get(37 + 16..).ok_or_else(malformed)?;
         let (length, rest) = rest.split_first_chunk::<2>().ok_or_else(malformed)?;
         let length = usize::from(u16::from_be_bytes(*length));
@@ -176,7 +176,7 @@ impl AuthenticatorData {
         let (_, key_length) = PublicKey::read(public_key).ok_or(AnswerError::Key)?;
         Ok(NewCredential {
             id: id.to_vec(),
-            // Extensions may follow. None is asked for.
+            // Extensions may follow the key. This server requests none.
             public_key: public_key[..key_length].to_vec(),
             counter: self.counter,
         })
@@ -203,7 +203,7 @@ pub fn verify(
     }
 }
 
-/// Bytes of a field. Some clients pad.
+/// Decodes a field. Some clients add padding.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=');
     (text.len() <= FIELD_BYTES_MAX * 4 / 3)

@@ -55,7 +55,7 @@ use crate::{
 pub struct Assembly {
     pub app: App,
     pub engine: Engine<Deliverers>,
-    /// To be opened with the router.
+    /// Opened with the router when the server starts.
     pub internal_api: Arc<InternalApi>,
 }
 
@@ -340,8 +340,8 @@ fn oidc(
     secrets: Arc<SecretKey>,
     clock: Clock,
 ) -> Result<Arc<Oidc>, StartError> {
-    // Not the guard of webhooks: users choose the addresses of webhooks, and must not reach a provider
-    // in the private network.
+    // Not the guard of webhooks: users choose the addresses of webhooks. With the allow list of
+    // providers, webhooks could reach a provider in the private network.
     let web = guarded_web(options, &options.oidc.allow)?;
     let (store, identity) = (base.store.clone(), base.identity.clone());
     Ok(Arc::new(Oidc::new(store, identity, secrets, web, clock)))

@@ -9,8 +9,9 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use super::StartError;
 
-/// Connections that may wait to be accepted; the system limits them too (`net.core.somaxconn`).
-/// After a restart all agents reconnect at once, and a rejected one retries only a second later.
+/// Connections that may wait to be accepted. The system limits them too (`net.core.somaxconn`).
+/// After a restart all agents reconnect at the same time, and an agent whose connection is rejected
+/// retries only after a second.
 const WAITING_MAX: u32 = 16 * 1024;
 
 /// Listens on an address. Returns the actual address, because port 0 becomes a free port.
@@ -18,7 +19,8 @@ pub fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError
     listen(address).map_err(|source| StartError::Listen { address, source })
 }
 
-/// Listens without TLS for agents that the server runs: the certificate has another host name.
+/// Listens without TLS for agents that the server runs: the host name of the certificate is not the
+/// loopback address.
 pub fn bind_loopback() -> Result<(TcpListener, String), StartError> {
     let (tcp, address) = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     Ok((tcp, format!("http://{address}")))

@@ -37,8 +37,8 @@ fn reserve(options: &Options) -> usize {
     BASE + options.events.slots.webhook + workers + database
 }
 
-/// The number of connections for this many file descriptors: all except the reserve, and at least
-/// half of them.
+/// The number of connections for this many file descriptors: all descriptors except the reserve,
+/// but at least half of all descriptors.
 fn fit(files: usize, reserve: usize) -> usize {
     files.saturating_sub(reserve).max(files / 2).max(1)
 }

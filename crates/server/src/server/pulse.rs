@@ -2,7 +2,7 @@
 
 use svc_store::{Store, StoreError};
 
-/// A handle to the parts that must not stand still.
+/// A handle to the parts whose progress is checked.
 #[derive(Clone)]
 pub struct Pulse {
     store: Store,
@@ -13,11 +13,12 @@ impl Pulse {
         Self { store }
     }
 
-    /// Returns when the runtime has run a new task and the writer of the embedded database has run a
-    /// transaction. Never returns if one of them is stuck, so callers set a time limit.
+    /// Returns when the runtime has run a new task and the writer of the embedded database has run
+    /// a transaction. Never returns if the runtime or the writer is stuck, so callers set a time
+    /// limit.
     ///
-    /// The database of a zone is another program: a restart of this server would not help it, and
-    /// calls need no database.
+    /// The database of a zone is not checked: it is another program, so a restart of this server
+    /// would not repair it, and calls need no database.
     pub async fn beat(&self) -> Result<(), StoreError> {
         // An error would mean a panic, and an empty task cannot panic.
         let _ = tokio::spawn(async {}).await;

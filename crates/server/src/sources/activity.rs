@@ -16,16 +16,16 @@ use crate::limits::AddressLimit;
 
 /// Requests of a source that are kept.
 const REQUESTS_KEPT: usize = 50;
-/// Rejected requests of one network within a minute. Further requests of this network are refused
-/// before their body is read. Other networks are not affected: a stranger who knows the URL cannot
-/// keep the real sender out.
+/// Rejected requests of one network within a minute. Further requests of this network are rejected
+/// before their body is read. Other networks are not affected, so a stranger who knows the URL
+/// cannot block the real sender.
 const REJECTED_PER_MINUTE: u32 = 60;
-/// Networks that are counted one by one, for each source.
+/// Networks of one source that have their own counter.
 const NETWORKS_MAX: usize = 256;
 /// Complete requests of a source that are handled at the same time.
 const IN_FLIGHT_MAX: usize = 64;
 
-/// Answers to requests that the sender should not have sent.
+/// The status of answers that count as faults of the sender.
 const FAULTS: [u16; 5] = [400, 401, 404, 408, 413];
 
 pub(super) struct Activity {
@@ -77,9 +77,9 @@ impl Activity {
     }
 
     pub(super) fn note(&self, address: IpAddr, request: SourceRequest) {
-        // Limits of the owner are not the sender's fault.
+        // Rejections because of the owner's limits are not faults of the sender.
         if request.outcome == RequestOutcome::Rejected && FAULTS.contains(&request.status) {
-            // The result only matters for the next request.
+            // The result would apply only to the next request.
             let _ = self.rejections.take(address, Instant::now());
         }
         let mut state = self.state.lock();
@@ -101,8 +101,8 @@ impl Activity {
         state.requests.truncate(REQUESTS_KEPT);
     }
 
-    /// Counts a request that was refused before it was read. It is not listed: a flood would push out
-    /// the requests that tell the owner something.
+    /// Counts a request that was rejected before it was read. The request is not listed: a flood
+    /// would remove useful requests from the list.
     pub(super) fn note_refused(&self) {
         self.state.lock().rejected += 1;
     }

@@ -26,9 +26,9 @@ use crate::{
     identity::{Caller, IdentityError},
 };
 
-/// Larger bodies take about a millisecond to read and are read on the threads for computations.
+/// Reading a larger body takes more than about a millisecond, so it runs on the compute threads.
 const SMALL_BODY_BYTES: usize = 32 * 1024;
-/// The wait after too many requests at the same time.
+/// The time after which to retry if there are too many requests at the same time.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
 /// A request to a source, with its whole body.
@@ -43,14 +43,14 @@ pub struct Inbound {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Received {
     Event(EmittedEvent),
-    /// To be sent back.
+    /// The text that the sender expects in the answer.
     Challenge(String),
 }
 
-/// Why a request made no event.
+/// Why a request caused no event.
 #[derive(Debug, Error)]
 pub enum ReceiveError {
-    /// The answer is that of an unknown path.
+    /// The answer is the same as for an unknown path.
     #[error("the source is not active")]
     Inactive,
     #[error("requests of this address were rejected too often")]
@@ -103,7 +103,7 @@ impl Headers for SentHeaders<'_> {
 }
 
 impl Sources {
-    /// Whether the body of a request may be read. Costs little, also for a flood.
+    /// Whether the body of a request may be read. Cheap, so that it can reject a flood.
     pub fn admit(&self, source: &KnownSource, address: IpAddr) -> Result<(), ReceiveError> {
         let admitted = source.activity.check_address(address, Instant::now());
         admitted.map_err(|retry_after| {
@@ -130,7 +130,7 @@ impl Sources {
         handled.map(|(received, _)| received)
     }
 
-    /// Whether the event is new is the second part of the result.
+    /// The second part of the result is whether the event is new.
     async fn handle(
         &self,
         source: &Arc<KnownSource>,
@@ -155,7 +155,7 @@ impl Sources {
         self.emit(&owner, &source.row, event, body_hash).await
     }
 
-    /// Any secret that is valid at the moment may have signed the request.
+    /// Verifies a request with all secrets that are valid at the moment.
     pub(super) fn verify(
         &self,
         row: &SourceRow,
@@ -174,7 +174,7 @@ impl Sources {
         )?)
     }
 
-    /// The secrets that verify at the moment, the current one first.
+    /// The secrets that are valid at the moment, the current one first.
     pub(super) fn secrets_of(&self, row: &SourceRow) -> Result<Vec<String>, SecretError> {
         let is_previous_valid = row
             .previous_until
@@ -224,7 +224,7 @@ impl Sources {
         match self.events.emit_for(caller, new).await? {
             Emission::New(emitted) => Ok((Received::Event(emitted), true)),
             Emission::Repeated(emitted) => Ok((Received::Event(emitted), false)),
-            // Only runs of schedules end like this.
+            // Never happens here: only runs of schedules return this.
             Emission::AlreadyRan => Err(EmitServiceError::from(StoreError::NoRow).into()),
         }
     }

@@ -29,7 +29,7 @@ use crate::{
     identity::{Caller, Secret, check_one_more},
 };
 
-/// How long the old secret verifies after a rotation, unless the request says otherwise.
+/// How long the old secret stays valid after a rotation, unless the request sets it.
 const OVERLAP_HOURS: u32 = 24;
 
 /// A new source, and the secret of its URL, which is shown once.
@@ -146,8 +146,8 @@ impl Sources {
         Ok(())
     }
 
-    /// Replaces the secret, or the URL. The old secret verifies until the overlap ends; the old URL ends
-    /// at once. The result's `url` is the new secret of the URL.
+    /// Replaces the secret or the URL. The old secret stays valid until the overlap ends. The old
+    /// URL becomes invalid at once. `url` in the result is the new secret of the URL.
     pub async fn rotate(
         &self,
         caller: &Caller,
@@ -320,7 +320,7 @@ fn new_secret(kind: VerifyType) -> Result<String, SourceError> {
     if kind == VerifyType::Standard {
         return Ok(secrets::new_webhook_secret());
     }
-    // Any random text does; a credential of ours has 256 bits.
+    // Any random text is suitable. A client secret has 256 random bits.
     let random = Secret::new(CredentialKind::ClientSecret)?.text;
     let random = random.rsplit('_').next().unwrap_or(&random);
     Ok(match kind {
@@ -329,7 +329,7 @@ fn new_secret(kind: VerifyType) -> Result<String, SourceError> {
     })
 }
 
-/// A source of the caller; the sources of other users do not exist for them.
+/// A source of the caller. For sources of other users, the error is "not found".
 fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, SourceError> {
     let row = sources::find(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)

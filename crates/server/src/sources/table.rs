@@ -97,7 +97,7 @@ impl SourceTable {
         }
     }
 
-    /// The source of a URL. The same work for a known and for an unknown secret.
+    /// Finds the source of a URL. Takes the same time for a known and an unknown secret.
     pub fn find(&self, secret: &str) -> Option<Arc<KnownSource>> {
         let key = hash_secret(secret);
         self.state.read().by_token.get(&key).cloned()

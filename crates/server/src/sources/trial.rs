@@ -57,7 +57,8 @@ impl Sources {
             data: Some(event.data.clone().into_raw()),
         };
         if !test.dry_run {
-            // The caller, not only the owner: a token that was revoked meanwhile emits nothing.
+            // Checks the caller, and not only the owner: a token that was revoked meanwhile emits
+            // nothing.
             let caller = caller.clone().with_needs(EMIT_NEEDS);
             let hash = || Sha256::digest(&inbound.body).into();
             match self.emit(&caller, &row, event, hash).await {
@@ -88,7 +89,7 @@ impl Sources {
             .headers
             .iter()
             .map(|(name, value)| (name.clone(), value.clone()));
-        // Each test is a delivery of its own, as a sender's would be.
+        // Each test has its own delivery id, like each request of a real sender.
         let id = format!("test_{}", Uuid::now_v7().simple());
         let secrets = self.secrets_of(row)?;
         let secret = secrets.first().map_or("", String::as_str);

@@ -187,7 +187,8 @@ impl LocalRuntime {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        // The settings of the server may contain passwords, and the agent's methods belong to a user.
+        // Remove the server's settings: they may contain passwords, and the agent runs methods of a
+        // user.
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"SVC_") && name != env::LOG {
                 command.env_remove(name);
@@ -232,8 +233,8 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
         .create(folder)
 }
 
-/// Waits until the agent exits, or stops it. Closing stdin tells the agent to stop; this also works
-/// if this process is killed.
+/// Waits until the agent exits, or stops it. An agent stops when its stdin is closed, so it also
+/// stops if this process is killed.
 async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSignals) {
     let pid = child.id();
     let ended = tokio::select! {

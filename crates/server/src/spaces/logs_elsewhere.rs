@@ -1,5 +1,6 @@
-//! Reads the log of a space at the server that holds its link. The servers exchange the request and the
-//! lines through the database. The caller has checked who may read them.
+//! Reads the log of a space at the server that holds its link. The servers exchange the request and
+//! the lines through the database. The caller of this module has checked the permission to read
+//! them.
 
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ use uuid::Uuid;
 
 /// How long to wait for the other server.
 const WAIT_MAX: Duration = Duration::from_secs(3);
-/// The time between looks for the answer.
+/// The interval of checks for the answer.
 const LOOK_EVERY: Duration = Duration::from_millis(30);
-/// Requests of one user, and of all users, at the same time; more wait.
+/// Concurrent requests of one user, and of all users. Further requests wait.
 const REQUESTS_PER_USER_MAX: usize = 1;
 const REQUESTS_MAX: usize = 4;
 
@@ -54,8 +55,8 @@ impl LogsElsewhere {
             line_limit: i64::try_from(limit).unwrap_or(i64::MAX),
             lines: None,
         };
-        // A task: if the caller disconnects, the request is still removed, and keeps its permit until
-        // then.
+        // In a separate task: if the caller disconnects, the task still removes the request, and
+        // holds the permit until then.
         let exchange = tokio::spawn(exchange(self.store.clone(), request, permit?, deadline));
         exchange.await.unwrap_or(Err(StoreError::Panicked))
     }
@@ -72,10 +73,10 @@ async fn exchange(
         .write(move |tx| log_requests::add(tx, &request))
         .await?;
     let lines = wait_for_answer(&store, &id, deadline).await;
-    // A request that stays because of an error is removed later.
+    // If the removal fails, the request is removed later.
     store.write(move |tx| log_requests::remove(tx, &id)).await?;
     let lines = lines?.map(|lines| serde_json::from_str(&lines));
-    // Lines that cannot be read are of another version of svc.
+    // Lines that cannot be parsed come from another version of svc.
     Ok(lines.and_then(Result::ok))
 }
 

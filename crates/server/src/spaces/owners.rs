@@ -43,7 +43,8 @@ impl Spaces {
         })
     }
 
-    /// Stops a space like a requested stop: its owner may start it again once allowed.
+    /// Stops a space in the same way as a stop that a user requests: its owner may start it again
+    /// when they have the permission again.
     async fn stop_local(&self, id: SpaceId) {
         warn!(space.id = %id, "a space on this server is stopped: its owner is not active or does not hold `manage_spaces`");
         let stopping = self.store.try_write(move |tx| {

@@ -175,7 +175,7 @@ impl Spaces {
         self.present(row)
     }
 
-    /// Accepts the agent of a stopped space again, and starts it if the server runs it.
+    /// Accepts the agent of a stopped space again. If the server runs this agent, starts it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let allow_local = self.allow_local;
         let row = self
@@ -243,7 +243,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Replaces the shown agent token. The link of the old one is ended.
+    /// Replaces the shown agent token, and ends the link of the old token.
     pub async fn rotate_agent_token(
         &self,
         caller: &Caller,
@@ -259,7 +259,8 @@ impl Spaces {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<NumberedLine>, SpaceError> {
-        // A log shows what runs as the owner, so reading it requires the rights to act on the space.
+        // A log shows the output of code that runs as the owner, so reading it requires the rights
+        // to act on the space.
         let reading = caller.clone();
         let space = self
             .store
@@ -321,7 +322,7 @@ fn append_audit(
     append(tx, &caller.user.name, action, row.id, detail)
 }
 
-/// A space that the caller may not see does not exist for them.
+/// For a space that the caller may not see, the error is "not found".
 fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), SpaceError> {
     let is_own = row.owner_id == caller.user.id;
     if is_own || caller.user.permissions.contains(Permission::ManageSpaces) {

@@ -1,5 +1,5 @@
-//! Reads the files of the certificate again when they change. Files that cannot be used leave the
-//! former certificate in service. Connections that exist keep the certificate they began with.
+//! Reads the files of the certificate again when they change. If the new files cannot be used, the
+//! former certificate stays in use. Existing connections keep their certificate.
 
 use std::{error::Error, fs, os::unix::fs::MetadataExt, path::Path, sync::Arc, time::Duration};
 
@@ -11,8 +11,8 @@ use tracing::{error, info};
 use super::{ServedCertificate, TlsError, read};
 use crate::{metrics::Metrics, options::TlsFiles};
 
-/// Interval of looking at the files. Their notification by the system would not work on every file
-/// system, and misses links that point elsewhere.
+/// Interval of checks for changed files. Notifications by the system do not work on every file
+/// system, and miss a symbolic link whose target changes.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Replaces the served certificate when its files change.
@@ -26,7 +26,7 @@ pub struct Reloader {
 impl Reloader {
     /// Reads the files for the first time.
     pub(super) fn new(files: &TlsFiles) -> Result<Self, TlsError> {
-        // Before the files are read: a later change is then noticed.
+        // Read before the files, so that a later change is noticed.
         let states = FileStates::of(files);
         Ok(Self {
             served: Arc::new(ServedCertificate(RwLock::new(read(files)?))),
@@ -40,8 +40,8 @@ impl Reloader {
     }
 
     pub async fn run(mut self, metrics: Arc<Metrics>, shutdown: CancellationToken) {
-        // The certificate and its key change one after the other, so changed files are read only when
-        // two looks in succession find them in the same state.
+        // The certificate and its key are replaced one after the other. So changed files are read
+        // only when two successive checks find them in the same state.
         let mut changed = None;
         loop {
             tokio::select! {
@@ -103,7 +103,7 @@ struct FileState {
     inode: u64,
     size: u64,
     modified: (i64, i64),
-    /// Changes with the permissions too, which may be why a file could not be read.
+    /// Also changes with the permissions, which can make a file unreadable.
     changed: (i64, i64),
 }
 

@@ -1,4 +1,4 @@
-//! Fixed sequences for escalations that random sequences found, or would seldom find.
+//! Fixed sequences: escalations that random sequences found, or would rarely find.
 
 use serde_json::{Value, json};
 

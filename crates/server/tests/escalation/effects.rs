@@ -20,7 +20,7 @@ use crate::{
 const SESSION_DAYS: i64 = 30;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Applies a change. Returns the new credential that the answer may contain.
+/// Applies a change. Returns the new credential, if the answer contains one.
 pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     let created = apply_act(model, caller, act, answer);
     model.end_lost_agent_tokens();

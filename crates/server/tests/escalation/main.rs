@@ -122,7 +122,7 @@ fn escalation_no_sequence_gives_a_user_more_than_they_hold() {
     let expected = [
         "POST /api/auth/setup",
         "POST /api/auth/sign-in",
-        // Sent with invented tokens only; `it second_factor` has the right ones.
+        // Sent with invented tokens only; `it second_factor` sends valid ones.
         "POST /api/auth/second-factor",
         "POST /api/event-sinks/{id}/deliveries/{n}/resend",
     ];
@@ -148,7 +148,7 @@ struct Run {
 }
 
 impl Run {
-    /// Runs sequences on its own servers until none is left.
+    /// Runs sequences on its own servers until no sequence is left.
     async fn work(&self) {
         loop {
             let world = World::start().await;

@@ -1,7 +1,7 @@
 //! The test's model of users, credentials and resources.
 //!
 //! The model must not use the rules of the product: permissions are a bit set defined here, and
-//! `rules` and `views` state again which user may do and see what.
+//! `rules` and `views` repeat the rules about changes and views.
 
 mod apps;
 mod perms;
@@ -62,24 +62,24 @@ pub enum Kind {
         grant: usize,
         scopes: Vec<String>,
     },
-    /// What an app exchanges for its first tokens. No credential of a request.
+    /// A code that an app exchanges for its first tokens. Requests cannot use it as a credential.
     Code {
         app: usize,
         scopes: Vec<String>,
     },
-    /// What an app exchanges for its next tokens. No credential of a request.
+    /// A token that an app exchanges for its next tokens. Requests cannot use it as a credential.
     Refresh {
         grant: usize,
     },
 }
 
 impl Kind {
-    /// Whether requests may carry it.
+    /// Whether requests can use this kind as a credential.
     pub fn is_for_requests(&self) -> bool {
         !matches!(self, Self::Code { .. } | Self::Refresh { .. })
     }
 
-    /// Whether it reaches only what its scopes name.
+    /// Whether the credential has scopes.
     pub fn is_scoped(&self) -> bool {
         match self {
             Self::Token { scopes, .. } => !scopes.is_empty(),
@@ -108,7 +108,7 @@ pub struct Cred {
 }
 
 impl Cred {
-    /// A credential of a user who holds it.
+    /// A credential that its own user holds.
     pub fn new(value: String, user: UserIx, kind: Kind) -> Self {
         Self {
             value,
@@ -223,7 +223,7 @@ impl Model {
         self.users[user].active && !self.users[user].deleted
     }
 
-    /// Whether a credential must still be accepted.
+    /// Whether the server must still accept a credential.
     pub fn is_alive(&self, cred: CredIx) -> bool {
         let cred = &self.creds[cred];
         let expired = cred.expires_at.is_some_and(|at| at <= self.now);
@@ -358,7 +358,8 @@ impl Model {
         indexes(&self.templates, |template| !template.deleted)
     }
 
-    /// Users as whom a script runs without their action: at the start of a space, or in a sink.
+    /// The users for whom a script runs without an action of the user: at the start of a space, or
+    /// in a sink.
     pub fn runs_for(&self, script: usize) -> Vec<UserIx> {
         let spaces = self.spaces.iter().filter(|space| !space.deleted);
         let spaces = spaces.filter(|space| space.startup == Some(script));

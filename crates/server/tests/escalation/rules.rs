@@ -1,5 +1,5 @@
 //! The rules for changes, written from the specification and the documentation, not from the code
-//! of the server. No request may give a caller more than they hold.
+//! of the server. No request may give any user more permissions than the caller holds.
 
 mod changes;
 
@@ -80,7 +80,7 @@ fn agent_may(model: &Model, space: usize, method: &str, path: &str) -> bool {
     is_for_agents(method, path) && (!manages || is_own)
 }
 
-/// Routes that need no credential: what they check stands in the body.
+/// Routes that need no credential, because they check a secret in the body.
 const OPEN: [&str; 6] = [
     "/api/auth/login",
     "/api/auth/setup",

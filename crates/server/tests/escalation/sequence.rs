@@ -115,7 +115,8 @@ impl<'a> Sequence<'a> {
                 && self.model.perms(record.subject).has_any(needs)
         };
         let opening: Vec<_> = all.iter().copied().filter(opens).collect();
-        // The first user may do everything and breaks no rule, so others act more often.
+        // The first user may do everything and so breaks no rule. Therefore other users act more
+        // often.
         let others: Vec<_> = opening
             .iter()
             .copied()

@@ -97,8 +97,8 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/oauth/devices/{user_code}", 5, apps::decide_device),
 ];
 
-/// Preflights of browsers, and registrations by apps themselves, which give no power to anybody; and
-/// what the model does not know.
+/// Routes that are not tested here: preflights of browsers and registrations of apps, because they
+/// give no permissions; and routes whose records are not in the model.
 pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("POST", "/register"),
     ("OPTIONS", "/token"),
@@ -108,15 +108,15 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("OPTIONS", "/.well-known/oauth-protected-resource/mcp"),
     ("OPTIONS", "/.well-known/oauth-authorization-server"),
     ("OPTIONS", "/.well-known/oauth-authorization-server/mcp"),
-    // Providers of sign-ins. `crates/svc/tests/it/oidc` tests them.
+    // Sign-in with providers. `crates/svc/tests/it/oidc` tests these routes.
     ("POST", "/api/auth/oidc/{name}/backchannel-logout"),
     ("POST", "/api/auth/oidc/{name}/link"),
     ("DELETE", "/api/auth/identities/{id}"),
     ("POST", "/api/oidc/providers"),
     ("PATCH", "/api/oidc/providers/{id}"),
     ("DELETE", "/api/oidc/providers/{id}"),
-    // Codes and answers of second factors, which the model cannot make. `crates/svc/tests/it/second_factor`
-    // tests them.
+    // Second factors: the model cannot create their codes and answers.
+    // `crates/svc/tests/it/second_factor` tests these routes.
     ("POST", "/api/auth/totp/confirm"),
     ("POST", "/api/auth/totp/remove"),
     ("POST", "/api/auth/passkeys/challenge"),
@@ -126,7 +126,8 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("PATCH", "/api/auth/passkeys/{id}"),
     ("POST", "/api/auth/passkeys/{id}/remove"),
     ("POST", "/api/auth/recovery-codes"),
-    // Sources and schedules emit events of their owner only. `crates/svc/tests/it/sources` tests them.
+    // Sources and schedules emit events of their owner only. `crates/svc/tests/it/sources` tests
+    // the sources.
     ("POST", "/in/{token}"),
     ("POST", "/api/sources"),
     ("PATCH", "/api/sources/{id}"),
@@ -197,7 +198,8 @@ impl Draft<'_> {
         self.rng.pick(&sinks)
     }
 
-    /// Mostly permissions that the subject holds, so that requests succeed; sometimes any.
+    /// Usually permissions that the subject holds, so that requests succeed; sometimes any
+    /// permissions.
     fn perms(&mut self) -> Perms {
         let held = self.model.perms(self.subject);
         let drawn = Perms(self.rng.next() as u32 & Perms::ALL.0);

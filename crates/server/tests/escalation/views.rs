@@ -1,4 +1,4 @@
-//! The rules for views: which user may see what.
+//! The rules for views: which data a user may see.
 //!
 //! Every name, source and payload of the test contains a marker, `zq<kind><number>z`. No answer may
 //! contain the marker of something that the caller must not see.
@@ -71,18 +71,18 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/mcp",
     "/api/events/stream",
     "/api/calls/stream",
-    // Its ids are not part of the model; the list has the same rule.
+    // The ids of calls are not in the model. The list of calls has the same rule.
     "/api/calls/{id}",
     "/agent/link",
-    // The steps of a browser before a question; every sequence sends it.
+    // Each sequence sends this request when it connects an app.
     "/authorize",
     "/.well-known/oauth-protected-resource",
     "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-authorization-server",
     "/.well-known/oauth-authorization-server/mcp",
-    // Any signed-in user may type any code; guesses are limited.
+    // Any signed-in user may type any code. The number of attempts is limited.
     "/api/oauth/devices/{user_code}",
-    // Providers of sign-ins. `crates/svc/tests/it/oidc` tests them.
+    // Sign-in with providers. `crates/svc/tests/it/oidc` tests these routes.
     "/api/auth/oidc",
     "/api/auth/oidc/{name}/start",
     "/api/auth/oidc/{name}/callback",
@@ -90,7 +90,7 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/oidc/providers",
     "/api/oidc/providers/{id}",
     "/api/oidc/providers/{id}/check",
-    // The model has no sources and schedules, which only their owner sees.
+    // The model has no sources and schedules. Only their owner sees them.
     "/api/sources",
     "/api/sources/{id}",
     "/api/sources/{id}/requests",
@@ -215,7 +215,8 @@ fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
     let is_owner = model.owners.get(marker) == Some(&caller.subject);
     let has = |permissions: &[&str]| caller.perms.has_any(permissions);
     match marker.as_bytes()[2] {
-        // Space names and events: in the history, in streams, and in all that global sinks receive.
+        // Space names and events are in the history, in streams, and in everything that global
+        // sinks receive.
         b'p' => is_owner || has(&["manage_spaces", "view_audit", "manage_global_event_sinks"]),
         b'e' => is_owner || has(&["view_audit", "manage_global_event_sinks"]),
         // Names of own scripts, sinks and tokens, which are also in the audit log.

@@ -37,7 +37,7 @@ pub struct World {
     shutdown: CancellationToken,
     /// Milliseconds added to the system clock.
     offset: Arc<AtomicI64>,
-    /// An API token of the first administrator, who takes part in no sequence.
+    /// An API token of the first administrator, who is not a user of any sequence.
     root: String,
     /// Ids of the built-in roles `user` and `admin`.
     pub builtin_roles: [String; 2],
@@ -150,7 +150,7 @@ impl World {
         answer
     }
 
-    /// A text as body is sent as a form.
+    /// Sends a request. A body that is a string is sent as a form.
     pub async fn send(
         &self,
         method: &str,
@@ -284,7 +284,7 @@ fn options(folder: &Path) -> Options {
         allowed_hosts: vec![],
         allow_local_spaces: false,
         wildcard_domain: None,
-        // The name by which OAuth knows the server.
+        // The issuer of OAuth.
         public_url: Some(ORIGIN.to_owned()),
         advertise_url: None,
         admin_password: Some(ROOT_PASSWORD.to_owned()),

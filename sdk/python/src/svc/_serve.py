@@ -78,7 +78,7 @@ def _take_streams() -> Tuple[BinaryIO, BinaryIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    # So printed lines reach the log at once, and in order with the other lines of stderr.
+    # Printed lines then reach the log at once, and in order with the other lines of stderr.
     sys.stdout = sys.stderr
     return requests, answers
 

@@ -20,8 +20,8 @@ ATTEMPTS = [
     ("a fragment", "GET", "/api/events#x"),
     ("a backslash", "GET", "/api/\\..\\mcp"),
     ("letters", "GET", "/api/ü"),
-    ("a path that is no text", "GET", None),
-    ("a verb that is no text", 1, "/api/events"),
+    ("a path that is not text", "GET", None),
+    ("a verb that is not text", 1, "/api/events"),
 ]
 
 for name, method, path in ATTEMPTS:

@@ -21,7 +21,7 @@ ATTEMPTS = [
     ("array of a text", lambda: s.array("string")),
     ("optional twice", lambda: s.optional(s.optional(s.null()))),
     ("optional of a text", lambda: s.optional("string")),
-    ("property that is none", lambda: s.object(a="string")),
+    ("property that is not a schema", lambda: s.object(a="string")),
     ("property that is a builder", lambda: s.object(a=s.string)),
     ("additional optional", lambda: s.object(additional_properties=s.optional(s.null()))),
     ("additional text", lambda: s.object(additional_properties="no")),
@@ -39,11 +39,11 @@ ATTEMPTS = [
         ),
     ),
     (
-        "no JSON in a schema",
+        "a value that JSON cannot hold",
         lambda: server.method("x", description="d", params=s.object(a=s.null(default=[server]))),
     ),
     (
-        "a key that is no text",
+        "a key that is not text",
         lambda: server.method("x", description="d", params={"properties": {1: {}}}),
     ),
 ]

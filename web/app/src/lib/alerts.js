@@ -1,4 +1,4 @@
-/** What needs attention on any page: sinks that do not deliver. The navigation and the tab's title show it. */
+/** The number of sinks that do not deliver. The navigation and the tab's title show it on every page. */
 import { api } from './api.js';
 import { can, me } from './me.js';
 import { computed, signal } from './preact.js';
@@ -7,10 +7,10 @@ import { computed, signal } from './preact.js';
 
 const numbers = signal(/** @type {Numbers | null} */ (null));
 
-/** The sinks that gave up or try again. */
+/** The number of sinks whose last delivery is dead or is retried. */
 export const failingSinks = computed(() => (me.value ? (numbers.value?.sinks?.failing.length ?? 0) : 0));
 
-/** Takes over the numbers of the overview, which loads them more often. @param {Numbers} stats */
+/** Stores the numbers that the overview has loaded. The overview loads them more often. @param {Numbers} stats */
 export function noteStats(stats) {
   numbers.value = stats;
 }

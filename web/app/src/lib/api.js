@@ -51,7 +51,7 @@ export function whenUnauthorized(listener) {
   onUnauthorized = listener;
 }
 
-/** Reports that the session has ended: whether the same user has signed in again. */
+/** Reports that the session has ended. Resolves to true if the same user signs in again. */
 export const sessionEnded = () => onUnauthorized();
 
 /**
@@ -89,7 +89,7 @@ async function raw(method, path, body, options = {}) {
     throw unreachable(error);
   }
   if (response.ok) return response;
-  // The server rejected the request before it did anything, so it can be sent again.
+  // The server rejected the request without any effect, so the request can be sent again.
   if (response.status === 401 && !options.anonymous && (await onUnauthorized()))
     return raw(method, path, body, options);
   throw await refusal(response);
@@ -141,7 +141,7 @@ export const api = {
   del: (path, options) => json('DELETE', path, undefined, options),
   raw,
   /**
-   * Follows a stream of server-sent events until the function it returns is called.
+   * Follows a stream of server-sent events. The returned function stops it.
    * @param {string} path
    * @param {(event: import('./stream.js').StreamEvent) => void} onEvent
    * @param {(state: import('./stream.js').StreamState, error?: ApiError) => void} [onState]

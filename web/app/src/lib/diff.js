@@ -1,6 +1,6 @@
 /** The difference of two texts, line by line. */
 
-/** Limit of lines that are compared; the table of the comparison grows with its square. */
+/** The maximum number of lines that are compared. The table of the comparison grows with the square of this number. */
 const MOST_LINES = 600;
 
 /** @typedef {{kind: 'same' | 'removed' | 'added', text: string}} Line */

@@ -31,7 +31,7 @@ export function useStoredDraft(name, initial) {
     const store = () => (text === first.current ? sessionStorage.removeItem(key) : write(key, text));
     pending.current = store;
     const timer = setTimeout(store, PAUSE_MS);
-    // A page that is left or reloaded in the pause keeps its draft too.
+    // Also stores the draft if the page is left or reloaded during the pause.
     const leave = () => pending.current();
     window.addEventListener('pagehide', leave);
     return () => {

@@ -5,7 +5,7 @@
 import { parseJson } from './json.js';
 
 /**
- * Browsers gained `rawJSON` and the source text in revivers together; without them numbers are doubles.
+ * A browser has both `rawJSON` and the source text in revivers, or neither. Without them, numbers are doubles.
  */
 const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (
   /** @type {unknown} */ (JSON)

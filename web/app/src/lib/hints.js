@@ -1,4 +1,4 @@
-/** Hints about what a tool does: a tool may state none, some or all of them. */
+/** Hints about the behaviour of a tool. A tool may state none, some or all of them. */
 
 /**
  * `key` is the name of the hint in a registration or script, `mcp` its name in a list of tools.

@@ -35,7 +35,7 @@ export function can(...permissions) {
 }
 
 /**
- * Loads the signed-in user from the one route that also answers without a session: a 401 would appear as an error in
+ * Loads the signed-in user. Uses a route that also answers without a session, because a 401 would appear as an error in
  * the browser's console.
  * @returns {Promise<Me>}
  */
@@ -49,7 +49,7 @@ export async function loadMe() {
 }
 
 /**
- * Takes over the answer of the server about a signed-in user.
+ * Stores the answer of the server about a signed-in user.
  * @param {{me: Me, local_spaces?: boolean}} state
  */
 export function acceptState({ me: loaded, local_spaces: local }) {

@@ -6,7 +6,7 @@
  * @property {string} client_id
  * @property {string} name chosen by the app
  * @property {'builtin' | 'metadata' | 'registered' | 'manual'} kind how the server knows the app
- * @property {string | null} host the host that answers for an app of the kind `metadata`
+ * @property {string | null} host the host that publishes the document of an app of the kind `metadata`
  */
 
 /** The longest name shown. */
@@ -28,14 +28,14 @@ export function displayName(name) {
   return letters.length > NAME_MAX ? `${letters.slice(0, NAME_MAX).join('')}…` : line;
 }
 
-/** What each scope allows, for users. @type {Record<string, string>} */
+/** The actions that each scope allows, as texts for users. @type {Record<string, string>} */
 const SCOPES = {
   mcp: 'List and call, as you, the tools (methods) that you can see',
   methods: 'List and call your methods over HTTP',
   cli: 'Everything that you can do, as the command line `svc` on this computer',
 };
 
-/** What a scope allows; backticks mark code. @param {string} scope */
+/** The actions that a scope allows; backticks mark code. @param {string} scope */
 export const scopeText = (scope) =>
   Object.hasOwn(SCOPES, scope) ? SCOPES[scope] : `What the scope \`${scope}\` allows`;
 
@@ -51,11 +51,11 @@ export function userCode(text) {
   return found ? `${found[1]}-${found[2]}` : null;
 }
 
-/** Schemes that open a document of their own, or run code in this page. */
+/** Schemes that open another document, or run code in this page. */
 const UNSAFE = ['about:', 'blob:', 'data:', 'file:', 'filesystem:', 'javascript:', 'vbscript:', 'view-source:'];
 
 /**
- * The address to which the browser returns, if it is safe to open. Apps have schemes of their own, such as `cursor:`.
+ * The address to which the browser returns, if it is safe to open. An app may have its own scheme, such as `cursor:`.
  * @param {unknown} text
  * @returns {string | null}
  */

@@ -1,4 +1,4 @@
-/** Passkeys: the browser's part of adding one and of signing in with one. Bytes are base64url. */
+/** Passkeys: adds one, and signs in with one, in the browser. Bytes are base64url. */
 import { api } from './api.js';
 import { loadMe } from './me.js';
 
@@ -69,7 +69,8 @@ export async function signInWithPasskey(token) {
 }
 
 /**
- * Browsers say little about why a passkey was not used, so that pages cannot find out which ones exist.
+ * Runs a request to the browser and converts its errors. Browsers hide why a passkey was not used: otherwise pages
+ * could find out which passkeys exist.
  * @param {() => Promise<Credential | null>} question
  */
 async function ask(question) {

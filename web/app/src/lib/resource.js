@@ -82,7 +82,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     };
   }, [...key, every]);
 
-  // A page that could not be loaded tries again by itself; a page that polls does so anyway.
+  // A page that could not be loaded is loaded again by itself. A page that polls needs no extra retry.
   const lost = every === 0 && !state.loading && isPassing(state.error) && state.data === null;
   const wait = useRef(0);
   useEffect(() => {
@@ -157,8 +157,8 @@ export function poll(load, every) {
 const MAX_ROWS = 2_000;
 
 /**
- * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling reloads the first page; rows of later
- * pages stay, and so do rows that move off the first page.
+ * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling reloads the first page. Rows of later
+ * pages, and rows that move off the first page, stay.
  * @template [T=any]
  * @param {string | null} path
  * @param {string} name the key of the list in the response

@@ -1,4 +1,4 @@
-/** Errors that pass by themselves, and the waits between attempts. */
+/** Temporary errors, and the waits between attempts. */
 
 const FIRST_MS = 1_000;
 const LONGEST_MS = 15_000;

@@ -3,7 +3,7 @@
 const KEY = 'svc.scroll';
 /** Entries whose position is remembered. */
 const ENTRIES_MAX = 50;
-/** How long a page may take to become high enough for its position. */
+/** How long a page may take until it is high enough to scroll to its position. */
 const LOADS_MS = 5_000;
 
 /** @type {() => void} */

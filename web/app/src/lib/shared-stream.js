@@ -1,12 +1,12 @@
 /**
  * The event streams of this tab. A worker holds one connection for all tabs; a browser without shared workers (Chrome
- * on Android) opens the connection in the tab. A hidden tab gives up its streams.
+ * on Android) opens the connection in the tab. A hidden tab closes its streams.
  */
 import { streamEvents } from './stream.js';
 
-/** A tab hidden for this long gives up its streams. Shorter visits to other tabs keep them. */
+/** A tab that is hidden for this long closes its streams. If it is hidden for a shorter time, they stay open. */
 const UNSEEN_MS = 5_000;
-/** Interval of the sign of life for the worker. */
+/** Interval of the messages that show the worker that the tab still exists. */
 const ALIVE_MS = 15_000;
 
 /** @typedef {import('./stream.js').StreamEvent} StreamEvent */
@@ -29,7 +29,7 @@ let seen = true;
 let openStream = fetch;
 
 /**
- * Follows a stream until the function it returns is called.
+ * Follows a stream. The returned function stops it.
  * @param {string} path
  * @param {Listener & {open: Open}} options
  */
@@ -51,8 +51,8 @@ export function followStream(path, { onEvent, onState, open }) {
 }
 
 /**
- * Names the signed-in user. Each user has a worker of their own: a tab must never join a stream that another user has
- * opened in the same browser.
+ * Sets the signed-in user. Each user has a separate worker: a tab must never join a stream that another user has opened
+ * in the same browser.
  * @param {string} id
  */
 export function setStreamUser(id) {
@@ -94,7 +94,7 @@ function connect() {
   const worker = new SharedWorker(address, { type: 'module', name: `streams of ${user}` });
   const ours = worker.port;
   ours.onmessage = ({ data }) => {
-    // The last messages of the worker of another user.
+    // Ignore the last messages of the worker of another user.
     if (ours !== port) return;
     for (const listener of wanted.get(data.path) ?? []) {
       if (data.event) listener.onEvent(data.event);
@@ -137,7 +137,7 @@ function tell() {
   return undefined;
 }
 
-/** Gives up one stream; the next `tell` requests it again. @param {string} path */
+/** Closes one stream. The next `tell` requests it again. @param {string} path */
 function leave(path) {
   if (port) return port.postMessage({ paths: [...wanted.keys()].filter((one) => one !== path) });
   own.get(path)?.();

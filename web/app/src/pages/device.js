@@ -33,7 +33,8 @@ export default function DevicePage() {
 }
 
 /**
- * Asks for the code even if the link contains it: a link from a stranger must not lead to the question by itself.
+ * The user must confirm the code even if the link contains it: a link from a stranger must not open the question
+ * directly.
  * @param {{onFound: (login: DeviceLogin) => void}} props
  */
 function CodePage({ onFound }) {

@@ -62,7 +62,7 @@ function NoUsers() {
   `;
 }
 
-/** Where the user goes after signing in. @param {{next: string}} props */
+/** Names the page that opens after the sign-in. @param {{next: string}} props */
 function Destination({ next }) {
   if (next === '/') return null;
   const { bare, title } = findRoute(new URL(next, location.origin).pathname);

@@ -19,7 +19,7 @@ export default function McpPage() {
   const url = `${location.origin}/mcp${search ? '?tools=search' : ''}`;
   const refused = nameProblem(name);
   const discovery = useResource(findOauth);
-  // Until the answer, most servers accept logins.
+  // Before the answer arrives, assume that the server accepts logins, as most servers do.
   const oauth = discovery.data ?? true;
   return html`
     <${PageHeader} title="MCP"

@@ -74,7 +74,7 @@ export default function ProvidersPage() {
           <p>Nobody can sign in with <strong>${open.provider.label}</strong> any more.</p>
           <p>
             This unlinks ${plural(open.provider.identities, 'user')}. Sessions that the provider opened end, and groups
-            and roles that it gave are taken away.
+            and roles that it gave are removed.
           </p>
         </${ConfirmDialog}>
       `

@@ -230,7 +230,7 @@ function Membership({ path, user, onChange }) {
   };
   return html`
     <${Card} title="Roles and groups"
-      description="Roles give permissions. Groups open the shared methods that are limited to them.">
+      description="Roles give permissions. Groups give access to the shared methods that are limited to them.">
       <form class="form" onSubmit=${save.submit}>
         <div class="columns">
           <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)}

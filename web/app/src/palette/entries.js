@@ -1,4 +1,4 @@
-/** What the command palette finds. */
+/** The entries of the command palette. */
 import { api } from '../lib/api.js';
 import { can } from '../lib/me.js';
 import { hasWords } from '../lib/search.js';
@@ -11,7 +11,7 @@ import { overlay } from '../shortcuts.js';
  * @typedef {{kind: string, title: string, icon: string, href?: string, run?: () => void}} Entry
  */
 
-/** Entries shown at most, and those of one kind. */
+/** The maximum number of entries shown, in total and of one kind. */
 const SHOWN_MAX = 30;
 const KIND_MAX = 8;
 /** Records of one kind that are loaded; methods are searched by the server. */

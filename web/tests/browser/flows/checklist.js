@@ -1,4 +1,4 @@
-/** The checklist ticks what the user did, not what others did, and begins with a call if there are methods to call. */
+/** The checklist ticks only the user's own actions. It begins with a call if there are methods to call. */
 import assert from 'node:assert/strict';
 
 import { see, seePage } from '../scene.js';

@@ -50,7 +50,7 @@ async function allow(scene, page, callback) {
   await seeNo(page.getByRole('navigation', { name: 'Main' }));
   await expectUsable(page, 'the question');
 
-  // A click in the moment of display, or of the return to the window, was meant for something else.
+  // A click at the moment when the page appears, or when the user returns to the window, was meant for something else.
   const button = page.getByRole('button', { name: 'Allow' });
   await page.waitForFunction(() => 'clickedAtOnce' in window);
   await button.evaluate((/** @type {HTMLButtonElement} */ allow) => {

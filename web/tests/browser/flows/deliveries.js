@@ -13,7 +13,7 @@ export default async function deliveries(scene) {
   await inspect(page, scene, printer);
   await resend(page, scene, printer);
 
-  // The retried delivery is not hidden by those that wait.
+  // Waiting deliveries do not hide the retried delivery.
   await page.goto(`/sinks/${slow.id}`);
   const rows = page.getByRole('table', { name: 'Deliveries' }).getByRole('row');
   await see(rows.getByText('retrying'));
@@ -29,7 +29,7 @@ export default async function deliveries(scene) {
 
 /** @param {Page} page @param {import('../scene.js').Scene} scene @param {{id: string, name: string}} sink */
 async function inspect(page, scene, sink) {
-  // The filter does not list the delivery, and it opens all the same.
+  // The filter excludes the delivery, but the address still opens it.
   await page.goto(`/sinks/${sink.id}?state=delivered&delivery=1`);
   await seePage(page, sink.name);
   const drawer = page.getByRole('dialog', { name: 'Delivery #1' });

@@ -15,7 +15,7 @@ export default async function oidc(scene) {
   await firstSignIn(scene, guest);
   await linkAccount(scene, ann);
   await deleteProvider(ann, guest);
-  // The provider's own pages ask for a font and an icon that are not there; a wrong password is a 403.
+  // The provider's own pages request a font and an icon that do not exist. A wrong password is a 403.
   scene.expectNoErrors(/\/interaction\/|with a status of 403/);
 }
 

@@ -89,7 +89,7 @@ async function remove(page, ben) {
   await dialog.getByRole('button', { name: 'Remove' }).click();
   await seeNo(card.getByText('Work laptop'));
   await signOut(page);
-  // The browser still has it; the server does not.
+  // The browser still has the passkey; the server does not.
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await see(page.getByRole('alert').getByText(/does not belong to a user/));
 }

@@ -35,7 +35,7 @@ export default async function session(scene) {
   await seePage(page, 'keeper');
   scene.expectNoErrors(/the server responded with a status of 401/);
 
-  // A draft survives a reload and Back; saving it ends it.
+  // A draft survives a reload and Back. Saving removes it.
   await page.getByLabel('Source').fill(`${SOURCE}# draft\n`);
   await see(page.getByText('Unsaved changes'));
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Tokens' }).click();
@@ -65,7 +65,7 @@ export default async function session(scene) {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await seePage(page, 'There is nothing here');
   assert.ok(!(await page.content()).includes('of Ann'));
-  // The page of Ben asks for the script again and again.
+  // The page of Ben requests the script repeatedly.
   await scene.leave();
   scene.expectNoErrors(/the server responded with a status of (401|404)/);
   await otherTabs(scene);

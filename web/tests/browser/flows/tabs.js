@@ -36,7 +36,7 @@ export default async function tabs(scene) {
 }
 
 /**
- * Headless Chromium never hides a tab, so the page is told that it is hidden.
+ * Headless Chromium never hides a tab, so the test sets the visibility of the page.
  * @param {import('playwright-core').Page} page
  * @param {boolean} visible
  */

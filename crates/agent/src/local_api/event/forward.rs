@@ -1,4 +1,5 @@
-//! [`Events`]: forwards events to the servers, and retries while their database is away.
+//! [`Events`]: forwards events to the servers, and retries while the servers cannot reach the
+//! database.
 
 use std::{sync::Arc, time::Duration};
 
@@ -44,9 +45,10 @@ impl Events {
         }
     }
 
-    /// Sends the event. While the database of the servers is away, sends the event again, with the
-    /// same key, for a limited time: servers detect duplicates by the key. `wait_max` shortens that
-    /// time. Only a limited number of events waits; the others get the answer of the server at once.
+    /// Sends the event. While the servers cannot reach the database, sends the event again, with
+    /// the same key, for a limited time: servers detect duplicates by the key. `wait_max` shortens
+    /// that time. Only a limited number of events waits; for further events, the answer of the
+    /// server is returned at once.
     pub(super) async fn emit(
         &self,
         key: HeaderValue,
@@ -121,8 +123,8 @@ fn is_database_away(answer: &Result<Answer, Failure>) -> bool {
     })
 }
 
-/// Whether to send an event again after its first answer was that the database is away. Any 503 or
-/// 504 counts, because the servers may restart during the outage.
+/// Whether to send an event again after its first answer was that the database cannot be reached.
+/// Any 503 or 504 counts, because the servers may restart during the outage.
 fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
     match answer {
         Ok(answer) => answer.status == StatusCode::SERVICE_UNAVAILABLE,
@@ -132,7 +134,7 @@ fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
     }
 }
 
-/// The key may be one that the agent has made, so the message names it.
+/// The message contains the key, because the agent may have created it.
 fn given_up(key: &HeaderValue, after: Duration) -> Failure {
     let key = key.to_str().unwrap_or_default();
     unavailable(

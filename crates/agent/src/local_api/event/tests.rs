@@ -243,7 +243,7 @@ async fn with_a_single_server_and_no_link_events_are_refused_and_invalid_events_
     assert_eq!(problem["code"], "invalid_event");
 }
 
-/// The answer of a server whose database is away.
+/// The answer of a server that cannot reach its database.
 fn away() -> Reaction {
     let body = r#"{"type":"about:blank","title":"t","status":503,"detail":"d","code":"database_unavailable"}"#;
     let length = body.len();

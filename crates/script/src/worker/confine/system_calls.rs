@@ -51,11 +51,12 @@ const ALLOWED: &[i64] = &[
     libc::SYS_nanosleep,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
-    // The other filter refuses this call. Of two filters, the stricter result applies.
+    // The filter of `without_clone3` rejects this call. If two filters differ, the stricter result
+    // applies.
     libc::SYS_clone3,
 ];
 
-/// Calls that newer architectures no longer have.
+/// Calls that only the older architecture has.
 #[cfg(target_arch = "x86_64")]
 const ALLOWED_HERE: &[i64] = &[libc::SYS_poll, libc::SYS_time];
 #[cfg(not(target_arch = "x86_64"))]

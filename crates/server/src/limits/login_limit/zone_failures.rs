@@ -1,5 +1,5 @@
-//! Failed logins at all servers of a zone, in the database. Only failures are written: their number is
-//! limited by the time that a password takes to check.
+//! Failed logins at all servers of a zone, in the database. Only failures are written. Their rate
+//! is limited, because checking a password takes time.
 
 use std::{collections::HashMap, net::IpAddr, sync::OnceLock};
 
@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::{LoginPolicy, LoginRefused};
 
-/// The key in `meta` of the text that makes the slots of a zone unpredictable: a client must not find
-/// a name that resets the counter of another one.
+/// The key in `meta` of the salt for the slots of a zone. Without the salt, a client could find a
+/// name that shares the slots of another name, and reset its counter.
 const SALT: &str = "login_salt";
 /// Rows of each table, as in memory.
 const ROWS: u8 = 2;
@@ -46,7 +46,7 @@ impl ZoneFailures {
         }
     }
 
-    /// Checks whether an attempt may be made now. `address` is that of the network.
+    /// Checks whether an attempt may be made now. `address` is the address of the network.
     pub(super) async fn check(&self, username: &str, address: IpAddr) -> Result<(), LoginRefused> {
         let (rule, slots) = (self.rule, self.slots(username, address).await?);
         let check = move |tx: &mut Tx<'_>| {
@@ -75,7 +75,7 @@ impl ZoneFailures {
         self.store.write(count).await
     }
 
-    /// Forgets the failures of the account at the address. Writes nothing if there were none.
+    /// Resets the failures of the account at the address. Writes nothing if there were none.
     pub(super) async fn reset(&self, username: &str, address: IpAddr) -> Result<(), StoreError> {
         let slots = self.slots(username, address).await?.own;
         let find = move |tx: &mut Tx<'_>| login_failures::find(tx, &slots);
@@ -121,7 +121,7 @@ impl AttemptSlots {
 
 type Counters = HashMap<i64, Failures>;
 
-/// The failures of a key: the number is too high only if other keys share all its slots.
+/// The failures of a key. The number is too high only if other keys share all of its slots.
 fn least(counters: &Counters, slots: &Slots) -> Failures {
     let found = slots.iter().map(|slot| counters.get(slot).copied());
     found

@@ -1,12 +1,13 @@
 //! The share of a limit that a server may use.
 
-/// A server without demand gets this part of the limit, so that a first request is not refused.
+/// A server without demand gets this part of the limit, so that its first request is not rejected.
 const SHARE_MIN: f64 = 0.02;
 
-/// This server's share. A demand below a common level is met in full, and larger demands get that
-/// level, which is chosen so that the limit is used up. If all demands together are less than the
-/// limit, the rest is divided equally. All servers compute from the same reports, so the shares add
-/// up to the limit, apart from the minimum share of servers that demand less than [`SHARE_MIN`].
+/// This server's share. Demands below a common level are met in full, and larger demands get that
+/// level. The level is chosen so that the limit is used up. If the sum of all demands is less than
+/// the limit, the rest is divided equally. All servers compute from the same reports, so the shares
+/// add up to the limit, apart from the minimum share of servers that demand less than
+/// [`SHARE_MIN`].
 pub(super) fn fair_share(limit: f64, own: f64, others: impl Iterator<Item = f64>) -> f64 {
     let own = own.max(limit * SHARE_MIN);
     let mut demands: Vec<f64> = others.chain([own]).collect();

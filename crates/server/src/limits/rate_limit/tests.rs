@@ -141,10 +141,10 @@ fn a_server_that_starts_again_refuses_no_load_below_the_limit() {
     let mut zone = Zone::new(3);
     zone.run(0, 60_000, &[30.0; 3]);
     zone.servers[1].1 = RateLimit::new(Some(LIMIT));
-    // The requests of a fraction of a step may be missing.
+    // The requests of a part of one step may be missing.
     let granted = zone.run(60_000, 62_000, &[30.0; 3]);
     assert!(granted >= 3 * 59, "{granted}");
-    // A user who comes to a further server late is not refused there either.
+    // A user who first uses another server later is not rejected there either.
     let zone = Zone::new(2);
     zone.run(0, 60_000, &[50.0, 0.0]);
     let granted = zone.run(60_000, 62_000, &[50.0, 30.0]);

@@ -1,4 +1,5 @@
-//! Makes schemas safe for MCP clients: some reject the whole list of tools because of one schema.
+//! Makes schemas safe for MCP clients: some clients reject the whole list of tools because of one
+//! schema.
 //!
 //! Clients accept only a restricted form of `inputSchema`, and compile each `outputSchema` with
 //! their own validator while they read the list.
@@ -52,8 +53,8 @@ const PLAIN_KEYWORDS: &[&str] = &[
     "writeOnly",
 ];
 
-/// Gives the root the form that every client requires: the type `object`, with an object for each
-/// property.
+/// Gives the root the form that every client requires: its type is `object`, and the schema of each
+/// property is an object.
 pub fn make_object_root(schema: &mut Value) {
     let Value::Object(root) = schema else {
         *schema = json!({"type": "object"});

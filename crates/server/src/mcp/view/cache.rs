@@ -181,8 +181,8 @@ impl ViewCache {
         }
     }
 
-    /// Removes an eighth of the cache, so that not every new view causes a removal. Keeps the
-    /// newest view.
+    /// Removes an eighth of the cache, so that the next new views need no removal. Keeps the newest
+    /// view.
     fn shrink(&mut self, newest: UserId) {
         let mut by_use: Vec<_> = self
             .views

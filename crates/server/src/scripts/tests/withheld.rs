@@ -1,4 +1,4 @@
-//! Deliveries to a script that cannot run spend no attempt, and the audit log has the reason.
+//! Deliveries to a script that cannot run use up no attempt, and the audit log has the reason.
 
 use std::time::Duration;
 

@@ -12,10 +12,10 @@ const RS256: i64 = -257;
 /// The accepted algorithms, the preferred one first. Every authenticator has one of them.
 pub const ALGORITHMS: [i64; 3] = [ES256, EDDSA, RS256];
 
-/// Entries of a key that are considered. A key has at most five.
+/// The maximum number of entries in a key. A valid key has at most five.
 const ENTRIES_MAX: u64 = 16;
 
-/// A key, whose algorithm belongs to its kind.
+/// A key. Its algorithm belongs to its type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PublicKey {
     /// An uncompressed point.
@@ -31,14 +31,14 @@ pub enum PublicKey {
 struct Fields {
     kind: Option<i64>,
     algorithm: Option<i64>,
-    /// The curve, or nothing for RSA.
+    /// The curve; `None` for RSA.
     curve: Option<i64>,
-    /// The bytes under -1, -2 and -3.
+    /// The bytes of the labels -1, -2 and -3.
     bytes: [Option<Vec<u8>>; 3],
 }
 
 impl PublicKey {
-    /// Reads the key at the beginning of `bytes`. Returns its length, too.
+    /// Reads the key at the beginning of `bytes`. Also returns the length of the key.
     pub fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut reader = Reader { rest: bytes };
         let mut fields = Fields::default();
@@ -104,7 +104,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The kind of the next item, and its number or length.
+    /// The type of the next item, and its number or length.
     fn head(&mut self) -> Option<(u8, u64)> {
         let (&first, rest) = self.rest.split_first()?;
         let length = match first & 0x1f {

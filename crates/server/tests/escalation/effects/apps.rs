@@ -1,4 +1,4 @@
-//! Effects of requests about connected apps and logins of machines.
+//! Effects of requests about connected apps and device logins.
 
 use super::{DAY, add_cred};
 use crate::{
@@ -13,7 +13,7 @@ const CODE_LIFETIME: i64 = 60 * 1_000;
 /// An app that is not used for this time is disconnected.
 const IDLE: i64 = 30 * DAY;
 
-/// Applies a change. Returns the new credential that the answer may contain.
+/// Applies a change. Returns the new credential, if the answer contains one.
 pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     match act {
         Act::NewApp => model.apps.push(App {
@@ -87,14 +87,14 @@ fn add_code(model: &mut Model, caller: &Caller, question: usize, answer: &Answer
     add_cred(model, caller, code, caller.subject, kind, expires_at)
 }
 
-/// The new access token. The refresh token is added too.
+/// Adds the new access token and the new refresh token to the model. Returns the access token.
 fn exchange(model: &mut Model, spent: CredIx, answer: &Answer) -> CredIx {
     model.creds[spent].ended = true;
     let (subject, holder) = (model.creds[spent].subject, model.creds[spent].holder);
     let grant = match model.creds[spent].kind {
         Kind::Code { app, .. } => {
             model.grants.push(Grant {
-                // The sequence reads it from the list of grants.
+                // The sequence reads the id from the list of grants later.
                 id: String::new(),
                 app,
                 subject,

@@ -1,4 +1,4 @@
-//! Connected apps and logins of machines.
+//! Connected apps and device logins.
 
 use super::{Cred, CredIx, Kind, Model, UserIx, indexes};
 
@@ -10,12 +10,12 @@ pub struct App {
     pub deleted: bool,
 }
 
-/// What an app asks a user.
+/// A request of an app for a user's approval.
 pub struct Question {
     pub id: String,
     pub app: usize,
     pub scopes: Vec<String>,
-    /// The session that was asked.
+    /// The session that received the request.
     pub asked: Option<CredIx>,
     pub answered: bool,
 }
@@ -28,14 +28,14 @@ pub struct Grant {
     pub ended: bool,
 }
 
-/// A machine that waits for the approval of its login.
+/// A machine that waits for the approval of its device login.
 pub struct Device {
     pub user_code: String,
     pub device_code: String,
     /// The user of the machine.
     pub holder: UserIx,
     pub approved_by: Option<UserIx>,
-    /// Approved, declined or polled for the last time.
+    /// Approved, declined, or already exchanged for a token.
     pub ended: bool,
 }
 
@@ -73,7 +73,7 @@ impl Model {
         indexes(&self.grants, |grant| !grant.ended)
     }
 
-    /// Ends what users gave to an app.
+    /// Ends the grants of an app.
     pub fn end_grants(&mut self, app: usize) {
         let of_app = self.grants.iter_mut().filter(|grant| grant.app == app);
         of_app.for_each(|grant| grant.ended = true);

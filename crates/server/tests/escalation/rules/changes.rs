@@ -21,7 +21,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Acting on or for a user requires all permissions of that user.
+    /// Acting on a user, or for a user, requires all permissions of that user.
     fn power(&mut self, user: UserIx, rule: &'static str, what: &str) {
         let other = self.model.perms(user);
         let caller = self.caller;
@@ -41,7 +41,7 @@ impl Judge<'_> {
         });
     }
 
-    /// Only a person in a browser decides about apps, never a token.
+    /// Decisions about apps require a session. A token may not make them.
     fn check_session(&mut self, what: &str) {
         let kind = self.caller.cred.map(|cred| &self.model.creds[cred].kind);
         let is_session = matches!(kind, Some(Kind::Session { .. }));
@@ -61,7 +61,7 @@ impl Judge<'_> {
         );
     }
 
-    /// A code or a refresh token gives a new access token only while its user agrees.
+    /// A code or a refresh token may be exchanged only while its grant is valid.
     fn check_exchange(&mut self, cred: usize) {
         let alive = self.model.gives_token(cred);
         self.require(alive, "app.token", || {

@@ -1,4 +1,4 @@
-//! Connects apps: the steps of a browser that are no requests of the tables.
+//! Connects apps: the steps of a browser that are not in the tables of requests.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ impl Sequence<'_> {
             None => Auth::Nothing,
         };
         let answer = self.world.send("GET", &path, &auth, None).await;
-        // A blocked app is refused.
+        // For a blocked app, the answer has another location.
         if let Some(id) = answer.location.strip_prefix("/connect?request=") {
             self.model.questions.push(Question {
                 id: id.to_owned(),

@@ -20,7 +20,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// No user may gain more by a request than its caller holds.
+    /// A request may not give any user a permission that its caller does not hold.
     pub(super) fn judge_growth(&self, caller: &Caller, before: &[Perms]) -> Vec<Violation> {
         let after = self.authorities();
         let grown = after.iter().enumerate().map(|(person, after)| {
@@ -39,8 +39,9 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// Obtaining a credential of another user requires all permissions of that user. An anonymous
-    /// request presents a secret instead (a password, a code); other rules say who may have it.
+    /// To receive a credential of another user, the caller must hold all permissions of that user.
+    /// An anonymous request presents a secret instead, such as a password or a code; other rules
+    /// check it.
     pub(super) fn judge_new(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What a request changes.
+//! The effects of requests.
 
 use crate::model::{CredIx, Perms, UserIx};
 
@@ -19,7 +19,7 @@ pub enum Act {
     },
     /// Begins to set up a second factor.
     BeginFactor {
-        /// Whether the password is right.
+        /// Whether the password is correct.
         right: bool,
     },
     /// Removes the second factors of another user.
@@ -142,7 +142,7 @@ pub enum Act {
     DeleteApp {
         app: usize,
     },
-    /// A user answers an app.
+    /// A user approves or declines the request of an app.
     Decide {
         question: usize,
         approve: bool,
@@ -163,7 +163,7 @@ pub enum Act {
         device: usize,
         approve: bool,
     },
-    /// A machine asks for its token.
+    /// A machine polls for its token.
     Poll {
         device: usize,
     },

@@ -1,11 +1,11 @@
-//! Requests about connected apps and logins of machines.
+//! Requests about connected apps and device logins.
 
 use serde_json::{Value, json};
 
 use super::{Act, Draft, Plan, bare, plan};
 use crate::model::{CredIx, Kind};
 
-/// Where apps wait for the browser. Nothing listens there.
+/// The redirect address of the apps. No program listens there.
 pub const CALLBACK: &str = "http://127.0.0.1:5000/callback";
 /// The proof key of every app, and its S256 challenge (RFC 7636, appendix B).
 pub const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -35,7 +35,7 @@ pub fn delete_app(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::DeleteApp { app })
 }
 
-/// Mostly the newest question, which was made for this step.
+/// Usually decides the newest request, which was created for this step.
 pub fn decide(draft: &mut Draft<'_>) -> Option<Plan> {
     let all: Vec<_> = (0..draft.model.questions.len()).collect();
     let question = match draft.rng.percent(70) {
@@ -51,7 +51,7 @@ pub fn decide(draft: &mut Draft<'_>) -> Option<Plan> {
     )
 }
 
-/// A request to `/token`, with a code, a refresh token or the code of a machine.
+/// A request to `/token`, with an authorization code, a refresh token or a device code.
 pub fn token(draft: &mut Draft<'_>) -> Option<Plan> {
     if draft.rng.percent(25) {
         return poll(draft);
@@ -84,7 +84,7 @@ fn exchange(draft: &mut Draft<'_>, cred: CredIx) -> Option<Plan> {
         ),
         _ => return None,
     };
-    // Sometimes another app has stolen it.
+    // Sometimes another app presents the code or token, as if it was stolen.
     let app = match draft.rng.percent(10) {
         true => draft.rng.pick(&draft.model.live_apps()).unwrap_or(app),
         false => app,
@@ -130,7 +130,8 @@ pub fn start_device(_: &mut Draft<'_>) -> Option<Plan> {
     plan("/device_authorization", form(&fields), Act::StartDevice)
 }
 
-/// A user approves only their own machines: who approves another's gives them the power.
+/// A user approves only their own machines. By approving the machine of another user, they would
+/// willingly give their permissions to that user.
 pub fn decide_device(draft: &mut Draft<'_>) -> Option<Plan> {
     let device = own_device(draft)?;
     let approve = draft.rng.percent(90);

@@ -1,5 +1,5 @@
-//! Second factors. The model has no clock and no authenticator, so no factor is ever in use: it follows
-//! who may begin to set one up, and who may reset those of others.
+//! Second factors. The model has no authenticator, so no factor is ever in use. The test checks
+//! only who may begin to set up a factor, and who may reset the factors of other users.
 
 use serde_json::json;
 

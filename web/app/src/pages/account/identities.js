@@ -66,7 +66,7 @@ export function IdentitiesCard({ user }) {
             ${user ? user.username : 'You'} can no longer sign in with the account at
             <strong> ${ending.provider}</strong>.
           </p>
-          <p>Sessions that it opened end, and groups and roles that it gave are taken away.</p>
+          <p>Sessions that it opened end, and groups and roles that it gave are removed.</p>
         </${ConfirmDialog}>
       `
     }

@@ -1,4 +1,4 @@
-/** One operation of the API: closed it shows its path and summary, open everything else. */
+/** One operation of the API. When closed, it shows its path and summary; when open, all details. */
 import { html, useState } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
 import { CodeBlock } from '../../ui/code-block.js';

@@ -5,12 +5,12 @@ import { Badge } from '../../ui/badge.js';
 
 /** @typedef {import('../../lib/oauth.js').App} App */
 
-/** The name as a quote; `bdi` keeps its direction from changing the text around it. @param {{app: App}} props */
+/** The name as a quote; `bdi` isolates its text direction from the text around it. @param {{app: App}} props */
 export function QuotedName({ app }) {
   return html`<span class="anywhere">“<bdi>${displayName(app.name)}</bdi>”</span>`;
 }
 
-/** How the server knows an app, in a sentence. @param {{app: App}} props */
+/** The origin of an app, in a sentence. @param {{app: App}} props */
 export function Origin({ app }) {
   if (app.kind === 'metadata')
     return html`<span>published by <strong class="anywhere">${app.host ?? 'an unknown host'}</strong></span>`;
@@ -19,7 +19,7 @@ export function Origin({ app }) {
   return html`<span class="app-unverified">not verified: this app gave itself this name</span>`;
 }
 
-/** How the server knows an app, in a table. @param {{app: App}} props */
+/** The origin of an app, in a table. @param {{app: App}} props */
 export function OriginBadge({ app }) {
   if (app.kind === 'metadata') return html`<${Badge} mono title="published by this host">${app.host}</${Badge}>`;
   if (app.kind === 'builtin') return html`<${Badge} tone="accent">part of svc</${Badge}>`;

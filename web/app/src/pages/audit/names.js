@@ -6,7 +6,7 @@ import { useResource } from '../../lib/resource.js';
 /** @typedef {import('./target.js').Entry} Entry */
 
 /**
- * Lists that have names by id: address, name of the list, and the permissions that may read it.
+ * Lists that have names by id: address, name of the list, and the permissions to read it.
  * @type {[path: string, list: string, permissions: string[]][]}
  */
 const LISTS = [
@@ -20,7 +20,8 @@ const LISTS = [
 ];
 
 /**
- * Names by id, of records that exist and of entries that are listed: a deleted record has a name only there.
+ * Names by id. They come from the existing records, and from the listed entries: the name of a deleted record is only
+ * in an entry.
  * @param {Entry[] | null} entries
  * @returns {Map<string, string>}
  */

@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { Moment, RANGES } from '../audit/filters.js';
 
-/** Filters that need the history: the stream of new events does not know them. */
+/** Filters that need the history: the stream of new events does not support them. */
 export const HISTORY_FILTERS = ['range', 'since', 'until', 'actor', 'text'];
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -1,4 +1,4 @@
-/** Payloads as emitted text: JavaScript would round large numbers. */
+/** Shows payloads as the emitted text: JavaScript would round large numbers. */
 import { api } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';

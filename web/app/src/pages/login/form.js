@@ -96,7 +96,7 @@ function PasswordForm({ next, onDone, known, onPending }) {
         autocomplete="current-password" required autofocus=${known !== undefined} />
     </${Form}>
     ${
-      // A passkey may be another user's. Where only one user may sign in, the password comes first.
+      // A passkey may belong to another user. Where only one user may sign in, no passkey is offered.
       known === undefined &&
       hasPasskeys() &&
       html`<${PasskeyButton} onDone=${onDone}>Sign in with a passkey</${PasskeyButton}>`

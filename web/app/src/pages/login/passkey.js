@@ -6,7 +6,7 @@ import { Button } from '../../ui/button.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 
 /**
- * With a token of a pending sign-in, the passkey is the second factor; without one, it is all that is needed.
+ * With a token of a pending sign-in, the passkey is the second factor. Without a token, no other factor is needed.
  * @param {{onDone: () => void, token?: string, children: any}} props
  */
 export function PasskeyButton({ onDone, token, children }) {

@@ -1,4 +1,4 @@
-/** Links to the OpenID Connect providers, on the sign-in page. The form for passwords stays in any case. */
+/** Links to the OpenID Connect providers, on the sign-in page. The form for passwords is always shown too. */
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
@@ -22,6 +22,6 @@ export function ProviderLinks({ next }) {
   `;
 }
 
-/** Where a sign-in begins. @param {string} name @param {string} next */
+/** The path at which a sign-in begins. @param {string} name @param {string} next */
 export const startPath = (name, next) =>
   `/api/auth/oidc/${encodeURIComponent(name)}/start?${new URLSearchParams({ return_to: next })}`;

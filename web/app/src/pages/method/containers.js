@@ -1,4 +1,4 @@
-/** Fields that contain other fields. An absent optional member is a button, so a recursive schema renders finitely. */
+/** Fields that contain other fields. An absent optional member is shown as a button, so that a recursive form ends. */
 import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { inlineMarkdown } from '../../ui/markdown.js';

@@ -37,7 +37,7 @@ function isEmail(text) {
   return parts.length === 2 && parts.every((part) => part !== '' && !/\s/.test(part)) && !parts[1].startsWith('.');
 }
 
-/** Whether the day exists: JavaScript would take 31 February for 3 March. @param {string} text */
+/** Whether the day exists: JavaScript would read 31 February as 3 March. @param {string} text */
 function isDay(text) {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);

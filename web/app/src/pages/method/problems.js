@@ -5,7 +5,7 @@ import { itemSchema, propertiesOf, shapeOf, variantAt, variantsOf } from './sche
 
 /** @typedef {{path: string, message: string}} Problem */
 
-/** Problems listed, and values checked: schema and value may be huge. */
+/** The maximum number of listed problems and of checked values: schema and value may be huge. */
 const MOST_PROBLEMS = 20;
 const MOST_VALUES = 2_000;
 

@@ -169,8 +169,8 @@ export function variantsOf(schema, root) {
 }
 
 /**
- * The first variant that the value can be of; -1 for none. Only the type, the constants and the required members are
- * compared: they tell variants apart.
+ * The index of the first variant that the value matches; -1 if there is none. Only the type, the constants and the
+ * required members are compared, because they distinguish the variants.
  * @param {any[]} variants
  * @param {Schema} root
  * @param {any} value

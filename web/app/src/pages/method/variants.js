@@ -14,7 +14,8 @@ export function VariantField({ name, path, shape, required, value, onChange, err
   const { root } = useContext(FormContext);
   const variants = variantsOf(shape.schema, root);
   const [picked, setPicked] = useState(-1);
-  // A pick holds as long as the value can be of that variant; the JSON may change the value to another one.
+  // The chosen variant stays selected while the value matches it. The JSON editor may change the value to another
+  // variant.
   const holds = picked >= 0 && (value === undefined || variantAt([variants[picked]], root, value) === 0);
   const at = holds ? picked : value === undefined ? -1 : variantAt(variants, root, value);
   const pick = (/** @type {string} */ text) => {
@@ -43,7 +44,7 @@ export function VariantField({ name, path, shape, required, value, onChange, err
 }
 
 /**
- * The title, or the constant that tells the variants apart, or the type.
+ * The title, or the constant that distinguishes the variants, or the type.
  * @param {any} part
  * @param {number} index
  * @param {import('./schema.js').Schema} root

@@ -1,5 +1,6 @@
 /**
- * A checklist for new users. Steps are ticked automatically, and ticks are stored because their causes may disappear.
+ * A checklist for new users. Steps are ticked automatically. The ticks are stored, because the records that caused them
+ * may be deleted later.
  */
 import { can, me } from '../../lib/me.js';
 import { cx, html, useEffect, useId, useState } from '../../lib/preact.js';

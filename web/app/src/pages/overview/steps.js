@@ -90,7 +90,7 @@ export const STEPS = [
   },
 ];
 
-/** What the user did, not what other users did. @param {AbortSignal} signal @returns {Promise<Rest>} */
+/** Loads the user's own records, not those of other users. @param {AbortSignal} signal @returns {Promise<Rest>} */
 export async function loadRest(signal) {
   const id = me.value?.id;
   const own = can(...SPACES);
@@ -134,7 +134,8 @@ export function completedSteps(rest) {
 }
 
 /**
- * The steps in the order in which they help: a user who sees methods of others calls one first.
+ * Moves the steps about spaces and methods to the end for a user who has no space but sees methods: such a user can
+ * call one first.
  * @param {Step[]} steps
  * @param {{methods: number, spaces: {deployed: number} | null}} stats
  */

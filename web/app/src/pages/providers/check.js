@@ -1,4 +1,4 @@
-/** Tests a provider, and shows each step with what to do. */
+/** Tests a provider, and shows the result and the advice of each step. */
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';

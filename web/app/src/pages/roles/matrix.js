@@ -61,7 +61,7 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
           <tr>
             <th scope="row" class="matrix-name">
               Requires a second factor
-              <span class="permission-about">At the next login with the password. Tokens are not asked.</span>
+              <span class="permission-about">At the next login with the password. Tokens need no second factor.</span>
             </th>
             ${roles.map(
               (role) =>

@@ -27,7 +27,7 @@ export function NewRole({ permissions, onDone, onClose }) {
         <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING}
           none="The server names no permissions." />
         <${Checkbox} label="Requires a second factor" checked=${strict} onChange=${setStrict}
-          hint="For logins with the password. Tokens are not asked." />
+          hint="For logins with the password. Tokens need no second factor." />
       </${Form}>
     </${Dialog}>
   `;

@@ -3,14 +3,14 @@ import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 
-/** Records that are looked through. */
+/** The maximum number of records that are searched. */
 const LOADED_MAX = 1_000;
 
 /** @typedef {{id: string, name: string, script?: {script_id: string | null} | null}} Sink */
 /** @typedef {{id: string, name: string, startup_script_id?: string | null}} Space */
 
 /**
- * Links to the users of a script; null while they load, or if this kind has none.
+ * Links to the sinks or spaces that use a script; a dash while they load, or if this kind has none.
  * @param {{script: import('./kinds.js').Script}} props
  */
 export function UsedBy({ script }) {

@@ -153,7 +153,7 @@ function Remove({ onDone, onClose }) {
   return html`
     <${Dialog} title="Remove the authenticator app?" onClose=${onClose}>
       <${PasswordForm} submit="Remove" kind="danger" onPassword=${remove} onCancel=${onClose}>
-        <p>Without a passkey, you sign in with the password alone then, and the recovery codes are deleted.</p>
+        <p>If you have no passkey, you sign in with the password alone, and the recovery codes are deleted.</p>
       </${PasswordForm}>
     </${Dialog}>
   `;

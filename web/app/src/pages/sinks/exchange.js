@@ -1,4 +1,4 @@
-/** What an attempt sent and received: request, response, and where the time went. */
+/** The request and the response of an attempt, and the time of each part. */
 import { formatBytes, formatDuration } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { shellQuote } from '../../lib/shell.js';

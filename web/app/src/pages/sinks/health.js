@@ -46,7 +46,7 @@ export const hasQueue = (sink) => sink.type !== 'json-rpc';
 export const isFailing = (sink) =>
   sink.failures > 0 || sink.last_delivery?.state === 'dead' || unrecovered(sink) !== '';
 
-/** What the receiver did not get and nobody sent again: "20 dead, 842 dropped". @param {Sink} sink */
+/** Events that the receiver did not get and that were not sent again: "20 dead, 842 dropped". @param {Sink} sink */
 export function unrecovered({ dead = 0, lost = 0 }) {
   return [dead > 0 && `${formatNumber(dead)} dead`, lost > 0 && `${formatNumber(lost)} dropped`]
     .filter(Boolean)

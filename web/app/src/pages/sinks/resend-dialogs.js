@@ -13,7 +13,7 @@ import { toast } from '../../ui/toasts.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
 
-/** Before any delivery: all dead ones in the log. */
+/** A time before all deliveries, so that all dead deliveries of the log are included. */
 const EVER = '1970-01-01T00:00:00Z';
 
 /** @param {{sink: Sink, onClose: () => void, onDone: () => Promise<void>}} props */
@@ -60,7 +60,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const count = useAction(async () => {
     setMatching((await api.post(path, { ...request, dry_run: true })).matching);
   });
-  /** A count belongs to the values that were counted. @param {(value: any) => void} set */
+  /** Clears the count when a value changes: it applies to the old value only. @param {(value: any) => void} set */
   const changing = (set) => (/** @type {any} */ value) => {
     setMatching(null);
     set(value);

@@ -21,7 +21,7 @@ const TYPES = [
   { value: 'none', label: 'No verification' },
 ];
 
-/** What the form says about the secret of each type. @type {Record<string, string>} */
+/** The hint about the secret of each type. @type {Record<string, string>} */
 const SECRET_HINTS = {
   stripe: 'Stripe shows it after you added the URL. Leave it empty now, and replace it then.',
   slack: 'The signing secret of the Slack app.',

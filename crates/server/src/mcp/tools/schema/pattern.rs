@@ -64,8 +64,8 @@ pub fn is_portable_pattern(pattern: &str) -> bool {
     !in_class && open_groups == 0
 }
 
-/// The number of bytes of a quantifier after its first character, with the `?` of a lazy one. `None`
-/// if its bounds are invalid.
+/// The number of bytes of a quantifier after its first character, including the `?` of a lazy
+/// quantifier. `None` if its bounds are invalid.
 fn quantifier_length(first: char, rest: &str) -> Option<usize> {
     let bounds = if first == '{' {
         bounds_length(rest)?

@@ -17,8 +17,8 @@ const SAME_VALUE: [&str; 8] = [
     "then",
 ];
 
-/// Whether each reference leads to a schema of this root, and no schema applies itself to the same
-/// value again: validators loop for ever on such a cycle.
+/// Whether each reference leads to a schema of this root, and no schema refers back to itself for
+/// the same value. Validators loop for ever on such a cycle.
 pub fn references_end(root: &Value) -> bool {
     let schemas = all_schemas(root);
     let numbers: HashMap<*const Value, usize> = schemas
