@@ -28,7 +28,7 @@ const DEFAULTS: &str = include_str!("../config.default.toml");
 /// Name of the file in the current folder and in the user's config folder.
 const FILE_NAME: &str = "svc.toml";
 
-/// A smaller budget would refuse ordinary requests.
+/// Minimum of `max_unfinished_body_bytes`. A smaller value would refuse ordinary requests.
 const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, clap::ValueEnum)]

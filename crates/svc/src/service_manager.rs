@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_watchdog_is_fed_at_half_of_its_time_and_by_its_process_only() {
+    fn the_watchdog_interval_is_half_of_its_time_and_only_for_the_watched_process() {
         let own = std::process::id().to_string();
         let check = |variables: &[(&str, &str)], expected: Option<u64>| {
             let environment = Environment::of(std::path::Path::new("/"), variables);

@@ -23,7 +23,7 @@ pub struct Http2 {
     address: SocketAddr,
     sender: SendRequest<BoxBody<Bytes, Infallible>>,
     connection: JoinHandle<()>,
-    /// The socket of the connection, to close it: unfinished requests would keep it open.
+    /// Used to close the connection, because unfinished requests would keep it open.
     socket: std::net::TcpStream,
 }
 
@@ -51,7 +51,7 @@ impl Http2 {
         self.connection.is_finished()
     }
 
-    /// Sends a POST with a body of these pieces, which ends only if `is_whole`.
+    /// Sends a POST with a body of these pieces. The body ends only if `is_whole` is set.
     pub fn post(
         &self,
         path: &str,

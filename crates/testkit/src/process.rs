@@ -99,7 +99,7 @@ impl Process {
             let ended = self.exit_status();
             assert!(
                 ended.is_none() && begun.elapsed() < limit,
-                "{} never said `{text}` (ended: {ended:?}):\n{}",
+                "{} never logged `{text}` (ended: {ended:?}):\n{}",
                 self.name,
                 self.stderr()
             );
@@ -132,7 +132,7 @@ impl Process {
     }
 
     /// Waits until the last output of the process has been read. The wait is limited, because a
-    /// process that it left behind would hold its output open.
+    /// child that is still running would keep the output open.
     async fn wait_for_last_words(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1)

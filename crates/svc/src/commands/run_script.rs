@@ -81,7 +81,7 @@ const METHOD_SERVER_OPTIONS: &str = "Options of a method server";
 /// Limits of one request, and the number of workers.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Counted from the arrival of the request: it includes the wait for a worker.
+    /// Counted from the arrival of the request: the wait for a worker is included.
     timeout_seconds: u32,
     memory_mb: u32,
     workers: usize,

@@ -23,5 +23,5 @@ mod spaces;
 
 use std::time::Duration;
 
-/// Limit for effects that are due at once: the machine may be busy.
+/// Time limit for effects that should come at once. Long, because the machine may be busy.
 const SOON: Duration = Duration::from_secs(20);

@@ -60,7 +60,7 @@ impl Keeper {
     /// Writes a file of the server; returns its path.
     pub fn write(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.folder.join(name);
-        fs::write(&path, text).expect("a folder of ours takes a file");
+        fs::write(&path, text).expect("the folder is writable");
         path
     }
 

@@ -108,7 +108,7 @@ impl TestServerBuilder {
         self.config_table("events", &lines)
     }
 
-    /// Lets spaces of runtime `local` run.
+    /// Allows spaces with the runtime `local`.
     pub fn allow_local_spaces(mut self) -> Self {
         self.allow_local = true;
         self
@@ -190,7 +190,7 @@ impl TestServerBuilder {
     async fn launch(self) -> TestServer {
         let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
         let home = folder.path().join("home");
-        std::fs::create_dir(&home).expect("a fresh folder takes a folder");
+        std::fs::create_dir(&home).expect("the new folder is writable");
         let more: String = self
             .more_config
             .iter()
@@ -200,11 +200,10 @@ impl TestServerBuilder {
             "[server]\n{}\n[spaces]\nallow_local = {}\n{}",
             self.server_config, self.allow_local, more
         );
-        std::fs::write(folder.path().join("svc.toml"), config)
-            .expect("a fresh folder takes a file");
+        std::fs::write(folder.path().join("svc.toml"), config).expect("the new folder is writable");
         if let Some(file) = &self.database_file {
             let data = folder.path().join("data");
-            std::fs::create_dir(&data).expect("a fresh folder takes a folder");
+            std::fs::create_dir(&data).expect("the new folder is writable");
             std::fs::copy(file, data.join(svc_store::DATABASE_FILE)).expect("a file is copied");
         }
         let (process, url) = launch(&self, folder.path(), &self.listen).await;

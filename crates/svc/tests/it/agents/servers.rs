@@ -1,4 +1,4 @@
-//! Agents with several addresses: those of the servers of a zone, or two addresses of one server.
+//! Agents with several addresses: of several servers of a zone, or two addresses of one server.
 
 use std::{
     net::SocketAddr,
@@ -80,7 +80,7 @@ async fn wait_until_linked_to(agent: &TestAgent, url: &str) {
         status["linked"] == true && status["server_url"] == url
     })
     .await;
-    eventually("the file says so", SOON, || async {
+    eventually("the discovery file has the URL", SOON, || async {
         let found = agent.find_discovery().unwrap_or_default();
         found["server_url"] == url
     })
@@ -173,7 +173,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     let ann = server.user("ann").await;
     let (quick, slow) = (ann.space("quick").await, ann.space("slow").await);
     let (mut second, second_url) = copy_of(&mut server).await;
-    // The door is closed, so that no agent moves to the second server early.
+    // The second address forwards to no server yet, so that no agent moves early.
     let door = Door::open(None).await;
     let urls = [server.url(), &door.url];
     let (idle, busy) = (

@@ -164,7 +164,8 @@ async fn counts_cover_only_resources_visible_to_the_caller() {
     })
     .await;
 
-    // An administrator manages the spaces of all users, but only their own are counted as theirs.
+    // An administrator manages the spaces of all users, but only the administrator's own spaces
+    // are counted.
     let root = server.user_with("root", &["admin"], &[]).await;
     let seen = stats(&root, "").await;
     assert_eq!(

@@ -66,7 +66,7 @@ async fn s2_2_s6_4_a_subscribed_method_gets_each_event_once_with_exactly_these_f
     assert_eq!(
         ids(&list),
         expected,
-        "in order, its owner's only, once each"
+        "only events of the owner, in order, once each"
     );
     for (n, params) in list.iter().enumerate() {
         let keys: Vec<_> = params.as_object().unwrap().keys().collect();
@@ -126,7 +126,8 @@ async fn d2_s6_4_an_event_goes_to_one_of_two_spaces() {
     let mut got = ids(&both().await);
     got.sort();
     assert_eq!(got, expected, "each of them once, at one of the two");
-    // The first provider wins ties; when only the other is left, it gets the events.
+    // If both providers are idle, the first one gets the event. If only the other one is left, that
+    // one gets the events.
     assert_eq!(pushed(&ann, "a").await.len(), 20);
     drop(_a);
     let last = ann.emit("build.last", json!({})).await;
@@ -294,7 +295,7 @@ async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     let events = r#"["custom.*", "space.deleted"]"#;
     let formatted = listener("on.any", events)
         .line("event_sinks", r#"["missing", "world", "first", "second"]"#);
-    // Without `events` there is no subscription, whatever the sinks match.
+    // Without `events` there is no subscription, even if the patterns of the sinks match.
     let silent = method("silent", "push").line("event_sinks", r#"["second"]"#);
     let registration = fixture()
         .with(formatted)

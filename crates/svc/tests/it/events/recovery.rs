@@ -20,7 +20,7 @@ async fn post(sink: &TestSink, action: &str, body: Value) -> Value {
 }
 
 #[tokio::test]
-async fn all_dead_deliveries_are_sent_again_and_link_to_their_new_ones() {
+async fn all_dead_deliveries_are_sent_again_and_refer_to_the_new_deliveries() {
     let server = start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

@@ -96,7 +96,7 @@ async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotat
     assert!(verifies(python, &first, &before, true));
     let wrong = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     assert!(!verifies(python, wrong, &before, false));
-    // After a rotation, both secrets sign.
+    // After a rotation, requests are signed with both secrets.
     let path = format!("{}/rotate-secret", sink.path());
     let rotated = ann.post(&path, "{}").await.expect(200).json();
     let second = rotated["secret"].as_str().unwrap();
@@ -109,7 +109,7 @@ async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotat
         "the new secret signs first"
     );
     assert_eq!(during.header("webhook-signature").split(' ').count(), 2);
-    // Rotated without overlap, the old secret ends at once.
+    // After a rotation without overlap, the old secret is no longer used.
     let rotated = ann
         .post(&path, r#"{"overlap_hours":0}"#)
         .await

@@ -216,7 +216,7 @@ async fn v6_others_see_a_shared_method_under_the_owner_prefix() {
         .with(method("a.b.echo", "echo").shared())
         .with(method("who", "env").shared());
     let _anns_agent = anns.publish(&registration).await;
-    // The same names of another owner never conflict, whatever their definitions.
+    // Equal names of different owners never conflict, even if the definitions differ.
     let own = fixture().with(method("who", "env").shared().description("Ben's own"));
     let _bens_agent = bens.publish(own).await;
 

@@ -1,4 +1,4 @@
-//! Apps and machines that users connected in a session that the provider opened.
+//! Apps and machines that a user connected in a session that was opened by the provider.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn text(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_logout_at_the_provider_ends_what_was_connected_in_its_session() {
+async fn a_logout_at_the_provider_ends_the_tokens_that_its_session_created() {
     let Some(site) = Site::start(json!({"open": true})).await else {
         return;
     };

@@ -10,7 +10,7 @@ use crate::SOON;
 
 /// Sinks an owner may have.
 const PER_OWNER: usize = 100;
-/// Far less than it takes to run a hundred endless scripts, far more than a webhook takes.
+/// Much shorter than the run of a hundred endless scripts, and much longer than a webhook takes.
 const PROMPT: Duration = Duration::from_secs(5);
 
 /// Three users have more endless scripts than the server makes deliveries at the same time.

@@ -194,7 +194,7 @@ async fn start() -> TestServer {
         .await
 }
 
-/// Gives every attack a sink, a hundred to an owner.
+/// Creates a sink for every attack. Each owner has a hundred of them.
 async fn prepare_all(server: &TestServer, receiver: &TestReceiver) -> Vec<Vec<(Attack, TestSink)>> {
     let attacks = thousand();
     let mut preparing = JoinSet::new();

@@ -164,7 +164,7 @@ async fn sinks_match_events_of_sources_and_plain_emits_cannot_fake_them() {
 }
 
 #[tokio::test]
-async fn the_owners_right_is_checked_at_each_request() {
+async fn the_owners_permission_is_checked_at_each_request() {
     let server = TestServer::start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
     let open = Sender::of_type(&ann, VerifyType::None).await;
@@ -182,7 +182,7 @@ async fn the_owners_right_is_checked_at_each_request() {
         reason.contains("may not emit") && reason.contains("use_spaces"),
         "{reason}"
     );
-    // The sources of a user who is not active do not exist.
+    // The sources of an inactive user are answered like unknown URLs.
     admin
         .patch(&path, json!({"active": false}))
         .await
@@ -216,7 +216,7 @@ async fn an_accepted_request_survives_a_kill() {
         ..github
     };
     assert_eq!(sender.events().await.len(), 20);
-    // The sender repeats what was not answered: nothing becomes two events.
+    // The sender repeats requests that were not answered. No request becomes two events.
     for n in 0..20 {
         sender
             .send("", &[], &json!({ "n": n }).to_string())

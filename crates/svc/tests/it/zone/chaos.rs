@@ -134,7 +134,7 @@ async fn s6_5_no_acknowledged_event_is_lost_through_rounds_of_kills_freezes_and_
     calls.end().await;
     // A server that was frozen in an attempt finishes it after another server has taken over.
     let total = traffic.end(freezes).await;
-    // One event per key, whatever the killed and frozen servers received.
+    // One event per key, even if killed or frozen servers received the request too.
     let stored = databases.primary.sql(&zone.database().name, COUNT_EVENTS);
     assert_eq!(stored, total.to_string(), "one event for each key");
 }

@@ -122,7 +122,7 @@ async fn while_the_synchronous_standby_is_down_no_emit_is_acknowledged() {
     let took = refused_within("during").await;
     println!("refused after {took:?}");
     assert!(took < SOON, "{took:?}");
-    // Others do not wait behind the first.
+    // Later emits do not wait for the first one.
     for n in 0..20 {
         let took = refused_within(&format!("during-{n}")).await;
         assert!(took < Duration::from_secs(3), "{took:?}");

@@ -14,7 +14,7 @@ async fn read(user: &TestUser, path: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn the_log_of_a_space_can_be_read_at_any_server_by_those_who_may() {
+async fn permitted_users_can_read_the_log_of_a_space_at_any_server() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

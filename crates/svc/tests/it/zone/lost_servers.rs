@@ -1,4 +1,4 @@
-//! Servers that stop, die or hang, and the spaces that were linked to them.
+//! Servers that stop, are killed or hang, and the spaces that were linked to them.
 
 use std::time::{Duration, Instant};
 

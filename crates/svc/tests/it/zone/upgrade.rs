@@ -188,7 +188,7 @@ async fn servers_are_upgraded_one_after_the_other_without_a_failed_call() {
         callers = start_callers();
     }
 
-    // Agents make servers without home links their home.
+    // Agents move their home to servers without home links.
     eventually("homes at every server", 12 * SOON, || async {
         spaces.homes(&zone).await.iter().all(|&homes| homes > 0)
     })

@@ -20,7 +20,7 @@ const options = { timeout: LIMIT_MS };
 /** A request of a page in the user's browser. */
 const page = (path, method = 'GET') => fetch(new URL(path, URL_OF_SERVER), { method, headers: { cookie } });
 
-/** What the client keeps. */
+/** The values that the client stores. */
 class Memory {
   redirectUrl = 'http://127.0.0.1:51234/callback';
   clientMetadata = {

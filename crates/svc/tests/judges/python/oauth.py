@@ -17,7 +17,7 @@ COOKIE = {"cookie": os.environ["MCP_COOKIE"]}
 
 
 class Memory:
-    """What the client keeps."""
+    """The values that the client stores."""
 
     tokens = None
     client = None

@@ -13,7 +13,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn an_ended_session_asks_for_the_login_over_the_page_and_goes_on() {
+async fn after_the_session_ends_a_login_dialog_lets_the_page_continue() {
     let Some(browser) = Browser::find() else {
         return;
     };
