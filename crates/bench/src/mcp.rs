@@ -1,7 +1,7 @@
-//! The cost of MCP. Three comparisons:
-//! - `tools/call` with `POST /api/methods/call` of the same method;
-//! - `tools/list` of 1,000 tools with a bare axum route that returns the same bytes;
-//! - a call with the token of a connected app with a call with an API token.
+//! The cost of MCP:
+//! - `tools/call`, compared with `POST /api/methods/call` of the same method;
+//! - `tools/list` of 1,000 tools, compared with a bare axum route that returns the same bytes;
+//! - a call with the token of a connected app, compared with a call with an API token.
 //!
 //! The results are ratios of slices that alternate within one run.
 

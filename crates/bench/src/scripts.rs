@@ -122,7 +122,7 @@ async fn slice(
     });
     let mut times = Vec::new();
     for caller in calling.collect::<Vec<_>>() {
-        times.extend(caller.await.context("a caller died")??);
+        times.extend(caller.await.context("a caller failed")??);
     }
     Ok(times)
 }

@@ -54,7 +54,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Process {
-    /// Starts a command. Its stdin is the one that `command` sets.
+    /// Starts a command. The caller chooses its stdin in `command`.
     pub fn spawn(name: &str, mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())

@@ -85,7 +85,7 @@ async fn id_of(zone: &TestZone, member: usize) -> Value {
     this.expect("a server lists itself")["id"].clone()
 }
 
-/// Whether a call of an own method succeeds.
+/// Whether a call of the user's own method succeeds.
 async fn answers(user: &TestUser, method: &str) -> bool {
     let called = user.call(method, serde_json::json!({})).await;
     called.get("result").is_some()

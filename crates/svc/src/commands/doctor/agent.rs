@@ -7,7 +7,7 @@ use svc_protocol::{
 
 use super::{Group, Shell, context};
 
-/// More restarts than this since the agent began are suspicious.
+/// More restarts than this since the agent started cause a warning.
 const RESTARTS_MANY: u64 = 3;
 
 pub async fn check(shell: &Shell) -> Group {

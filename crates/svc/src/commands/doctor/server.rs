@@ -1,4 +1,4 @@
-//! The checks of the server, as this machine sees it, and those that the server makes of itself.
+//! Checks of the server from this machine, and the results of the server's own checks.
 
 use std::time::{Duration, Instant};
 

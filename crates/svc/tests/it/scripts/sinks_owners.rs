@@ -83,7 +83,7 @@ async fn s6_3_a_sink_script_acts_as_its_owner_with_their_current_permissions() {
     assert!(error.contains("403 permission_denied"), "{error}");
     ben.emit("x", json!({})).await;
     assert_eq!(printed(&of_ben, 1).await, "ben\nTrue\n");
-    // A permission that the owner loses is lost to the script too.
+    // If the owner loses a permission, the script loses it too.
     let path = format!("/api/users/{}", ben.id);
     let patch = json!({"roles": ["user"]});
     admin.patch(&path, patch).await.expect(200);

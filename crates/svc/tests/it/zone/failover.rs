@@ -40,7 +40,7 @@ async fn fail_over(loss: Loss) {
         Loss::Killed => primary.kill9(),
         Loss::Silent => primary.freeze(),
     }
-    // A standby is no replacement until it is promoted.
+    // Emits are refused until the standby is promoted.
     load.refused().await;
     standby.promote();
     eventually("a token can be made", 2 * SOON, || async {

@@ -30,7 +30,7 @@ async fn wait_for_links(agent: &TestAgent, links: usize) {
     .await;
 }
 
-/// Waits until calls of an own method succeed at each of these servers.
+/// Waits until calls of the user's own method succeed at each of these servers.
 async fn wait_until_answered(at: &[TestUser], method: &str) {
     for user in at {
         eventually("the method is at each server", SOON, || async {

@@ -1,5 +1,5 @@
 //! The database does not respond, as if the network dropped all packets: servers notice it within
-//! seconds, answer at once, and go on when it responds again. Clients retry with the same key.
+//! seconds, answer at once, and continue when it responds again. Clients retry with the same key.
 
 use std::{
     sync::{

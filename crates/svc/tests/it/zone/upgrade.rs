@@ -215,7 +215,7 @@ async fn servers_stop_if_a_newer_version_makes_the_schema_incompatible() {
     let mut zone = TestZone::start(postgres, 2).await;
     let database = zone.database().name.clone();
     add_step(postgres, &database, "MAX(version) FROM schema_migrations");
-    // A compatible step changes nothing: servers go on, and can start.
+    // A compatible step changes nothing: servers keep running, and can start.
     zone.restart(1).await;
     let log = zone.server(1).log();
     assert!(

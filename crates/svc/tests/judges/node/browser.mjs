@@ -5,7 +5,7 @@ import { LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
 const ARGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-/** Opens the address of an app, sees the name of the app and agrees. Returns where the browser goes then. */
+/** Opens the address of an app, checks the name on the page and agrees. Returns the address of the callback. */
 export async function allow(address, name) {
   const browser = await chromium.launch({ executablePath: process.env.MCP_BROWSER, args: [...ARGS, '--no-first-run'] });
   try {

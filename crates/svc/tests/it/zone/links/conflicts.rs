@@ -52,7 +52,7 @@ async fn d1_a_conflict_with_a_space_of_another_server_is_found_and_can_be_replac
         first_agent.status().await["methods"] == json!(["first.only"])
     })
     .await;
-    // The same definition at two spaces is no conflict: each server counts both providers.
+    // The same definition at two spaces is not a conflict: each server counts both providers.
     let third = at[2].space("third").await;
     let _third = third.publish(described("two")).await;
     for user in &at {

@@ -176,7 +176,7 @@ async fn a_home_link_replaces_the_side_link_of_its_agent_without_a_gap() {
         found["providers"][0]["state"].clone()
     };
     assert_eq!(state().await, "ready");
-    // The agent has not registered on its new home link yet, and calls go on.
+    // The agent has not registered on its new home link yet, but calls still succeed.
     let _home = Home::link(&zone, 1, &space).await;
     assert_eq!(state().await, "ready");
     side.wait_until_ended(SOON).await;
