@@ -116,7 +116,7 @@ impl TestTlsConnection {
     }
 }
 
-/// Whether the bytes are a head with `content-length` and as many bytes after it.
+/// Whether the bytes are a whole answer: a head, and a body as long as its `content-length`.
 fn is_complete(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer).to_ascii_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else {

@@ -149,7 +149,7 @@ impl TestReceiver {
         of_path.count()
     }
 
-    /// The maximum of simultaneous requests at a path.
+    /// The highest number of simultaneous requests at a path.
     pub fn peak(&self, path: &str) -> usize {
         let record = self.shared.lock();
         record.in_flight.get(path).map_or(0, |(_, peak)| *peak)

@@ -1,4 +1,4 @@
-//! A zone: several servers on one PostgreSQL. Without PostgreSQL each of these tests says that it
+//! A zone: several servers on one PostgreSQL. Without PostgreSQL each of these tests prints that it
 //! is skipped.
 
 mod callers;
@@ -41,7 +41,7 @@ fn reaching_tests(builder: TestServerBuilder) -> TestServerBuilder {
     builder.allow_loopback_webhooks().retries(0.2, 0.2)
 }
 
-/// The same user at each member, once their token is valid at all of them.
+/// The same user at each member. Waits until the user's token is valid at all of them.
 async fn at_each(zone: &TestZone, user: &TestUser, members: usize) -> Vec<TestUser> {
     let everywhere: Vec<_> = (0..members).map(|n| user.at(zone.server(n))).collect();
     for user in &everywhere {

@@ -21,8 +21,8 @@ use tokio::{
 
 use crate::SOON;
 
-/// An address that forwards to a server, or temporarily to none. Dropping it closes it and all
-/// connections through it.
+/// An address that forwards to a server, or to no server for a while. Dropping this value closes
+/// the address and all connections through it.
 struct Door {
     url: String,
     leads_to: Arc<Mutex<Option<SocketAddr>>>,
@@ -87,7 +87,7 @@ async fn wait_until_linked_to(agent: &TestAgent, url: &str) {
     .await;
 }
 
-/// Waits for a result of `pid`, which must come from this process.
+/// Waits until the method `pid` has a result, which must be the id of this process.
 async fn wait_until_served_by(user: &TestUser, pid: u32) {
     eventually("the method is callable again", SOON, || async {
         let answer = user.call("pid", json!({})).await;

@@ -109,7 +109,7 @@ async fn methods_of_a_deactivated_owner_are_not_counted() {
     for query in ["", "?scope=server"] {
         assert_eq!(stats(&admin, query).await["methods"], 0, "{query}");
     }
-    // The server refuses the agent from now on, and the agent would exit with an error.
+    // Kill the agent: the server refuses it now, so it would exit with an error.
     agent.kill9();
 }
 

@@ -80,7 +80,7 @@ async fn a_server_that_does_not_answer_is_an_error_with_advice() {
 }
 
 #[tokio::test]
-async fn a_certificate_shows_its_end_and_an_untrusted_one_is_an_error() {
+async fn the_check_of_a_certificate_shows_its_end_and_fails_if_it_is_not_trusted() {
     let [cert, key, ca] =
         ["cert.pem", "key.pem", "ca.pem"].map(|name| fixture_file(name).display().to_string());
     let server = TestServer::builder()

@@ -85,7 +85,7 @@ async fn one_command_serves_methods_and_ctrl_c_leaves_no_process() {
     assert_eq!(Path::new(line["data_dir"].as_str().unwrap()), data);
     assert!(Path::new(line["agent_socket"].as_str().unwrap()).exists());
 
-    // From a second shell: the context is written, no variable is needed.
+    // A second shell needs no variables, because `svc up` has saved a context.
     let listed = Cli::new(home.path())
         .run(&["method", "list", "-o", "json"])
         .await

@@ -154,7 +154,7 @@ async fn s6_4_s6_5_an_agent_restart_within_the_grace_period_loses_no_event() {
     for n in 1..=10 {
         expected.push(ann.emit("build.done", json!({ "n": n })).await);
     }
-    // Longer than all attempts together: no attempt may be used up.
+    // Longer than all attempts together. While no agent is linked, no attempt may be spent.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let _agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
     let list = wait_for_pushed(&ann, "lab", 10).await;

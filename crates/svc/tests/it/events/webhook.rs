@@ -165,7 +165,7 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
     assert!(!sink.record().await.to_string().contains(&bare));
     let list = ann.get("/api/event-sinks").await.text();
     assert!(!list.contains(&bare));
-    // A valid secret is taken; an invalid one is refused.
+    // A valid secret is accepted; an invalid one is refused.
     let own = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let body = |name: &str, secret: &str| {
         json!({"name": name, "patterns": "*", "type": "webhook",

@@ -125,7 +125,7 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
     let server = TestServer::builder().config("workers = 1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _own = agents(&server, &victim, 1, 1).await;
-    // The template runs until its work limit, and is refused then.
+    // The template reaches its work limit and is refused.
     let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
     let list = numbers.join(",");
     let heavy = format!(
@@ -146,7 +146,8 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
     let during = held_up_by(creating, &victim).await;
     assert!(during < FEW, "{during} created during {ROUNDS} rounds");
 
-    // A patch checks its template before the transaction, which would block all other changes.
+    // A patch checks its template before its transaction: inside, the check would block all other
+    // changes.
     let stored = eve
         .webhook("light", "custom.x", "https://example.com/")
         .await;

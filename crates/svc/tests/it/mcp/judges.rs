@@ -156,7 +156,8 @@ fn names<'a>(tools: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<Strin
     names
 }
 
-/// A client lists and calls Ann's tools, and lists them unchanged when Ben shares his.
+/// A client lists and calls Ann's tools. After Ben has shared his tools, the client must list Ann's
+/// tools unchanged.
 async fn is_content(client: Judge, protocol: &str) {
     is_content_over(client, protocol, false).await;
 }

@@ -20,7 +20,7 @@ use crate::{
 
 /// Time for one line, on a busy machine.
 const LINE_LIMIT: Duration = Duration::from_secs(20);
-/// How long the bridge must write nothing.
+/// Time in which the bridge must write nothing.
 const QUIET: Duration = Duration::from_millis(700);
 
 /// The client's side of a bridge.
@@ -30,7 +30,7 @@ struct Bridge {
     output: Lines<BufReader<ChildStdout>>,
 }
 
-/// `svc` with this environment alone.
+/// `svc` with only these environment variables.
 fn svc(home: &Path, environment: &[(&str, &str)], args: &[&str]) -> Command {
     let mut command = Command::new(svc_program());
     command

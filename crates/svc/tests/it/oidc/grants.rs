@@ -183,7 +183,7 @@ async fn without_a_fresh_sign_in_at_the_provider_nothing_is_renewed() {
 }
 
 #[tokio::test]
-async fn the_token_of_a_machine_ends_with_the_fresh_sign_in() {
+async fn the_token_of_a_machine_expires_when_a_new_sign_in_is_due() {
     let days = super::builder().env("SVC_OIDC_FRESH_LOGIN_DAYS", "7");
     let Some(site) = Site::start_on(days, json!({"open": true})).await else {
         return;

@@ -80,7 +80,7 @@ async fn send(site: &Site, token: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_token_for_logout_that_is_not_valid_ends_nothing() {
+async fn an_invalid_logout_token_ends_no_session() {
     let Some(site) = Site::start_broken(json!({"open": true})).await else {
         return;
     };

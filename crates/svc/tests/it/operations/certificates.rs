@@ -97,7 +97,7 @@ async fn files_that_cannot_be_used_leave_the_former_certificate_in_service() {
     );
     assert!(authority.connect(address).await.has_certificate(&first));
 
-    // The certificate was replaced, and the key was forgotten.
+    // The certificate was replaced, but the key was not.
     files.write(&second.certificate, &first.key);
     let other_key = "is not the private key of the certificate";
     let line = server.process().wait_for_log(other_key, RELOAD_LIMIT).await;

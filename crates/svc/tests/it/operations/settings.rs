@@ -213,7 +213,7 @@ async fn s4_3_a_methods_file_that_fails_is_reported_once_in_readable_form() {
             .iter()
             .map(|line| line["line"].as_str().unwrap().to_owned())
             .collect();
-        // The excerpt keeps its lines.
+        // The excerpt of the file keeps its line breaks.
         lines.iter().any(|line| line == "3 | timeout = 0")
     })
     .await;

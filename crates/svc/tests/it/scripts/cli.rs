@@ -95,7 +95,7 @@ async fn svc_script_run_runs_a_script() {
     terminal.script(&["run", "nothing"], 5).await;
 }
 
-/// Own scripts come before global ones; a name with two kinds is ambiguous.
+/// A user's own script has priority over a global one. A name of scripts of two kinds is ambiguous.
 #[tokio::test]
 async fn svc_script_asks_for_the_kind_of_an_ambiguous_name() {
     let terminal = Terminal::open().await;

@@ -150,7 +150,7 @@ async fn s2_1_register_replaces_and_unregister_removes() {
     assert_eq!(lab.names().await, ["echo"]);
 }
 
-/// A script that fails, its error, and whether `validate` finds it without an agent.
+/// A script that fails, its error, and whether `validate` finds the error without an agent.
 struct Refused {
     script: String,
     said: &'static [&'static str],

@@ -22,7 +22,7 @@ impl Lab {
         self.agent.register(registration).await.expect(0);
     }
 
-    /// Writes the handlers and a setup script that routes to each of them, then does `more`.
+    /// Writes the handlers and a setup script, which routes to each handler and then runs `more`.
     pub fn write_setup(&self, handlers: &str, more: &str) {
         let routes: String = names_of(handlers)
             .map(|name| format!("jsonrpc.method(\"{name}\", \"handlers.{name}\")\n"))

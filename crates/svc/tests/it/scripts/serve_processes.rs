@@ -124,7 +124,7 @@ async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
 }
 
 #[tokio::test]
-async fn s4_4_the_script_method_server_tells_its_agent_that_it_is_ready() {
+async fn s4_4_the_script_method_server_reports_to_its_agent_that_it_is_ready() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let setup = "from svc import jsonrpc\njsonrpc.method('hold', 'handlers.hold')\n";

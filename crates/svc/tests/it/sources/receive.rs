@@ -77,7 +77,7 @@ async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter(
         .collect();
     assert_eq!(outcomes, ["accepted", "repeated", "accepted"]);
 
-    // GitHub does not sign its id: a replay with another id is known by its body.
+    // GitHub does not sign its id: a replay with another id is recognised by its body.
     let github = Sender::of_type(&ann, VerifyType::Github).await;
     let body = r#"{"zen":"x"}"#;
     let first = github

@@ -109,7 +109,7 @@ async fn open_streams_count_at_all_servers() {
         open.push(SseStream::open(&at[0].http(), request(&at[0])).await);
     }
     eventually("the other server knows the streams", SOON, || async {
-        // A stream that opens never ends, so its answer is not waited for.
+        // The answer of an open stream never ends, so the test does not wait for its end.
         let asking = at[1].get("/api/events/stream");
         let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
         answer.is_ok_and(|answer| answer.status == 429)

@@ -47,7 +47,7 @@ async fn permitted_users_can_read_the_log_of_a_space_at_any_server() {
     zone.thaw(1);
 }
 
-/// Each request to another server is a row with lines, until it is removed.
+/// Each request to another server is a row in the database, with log lines, until it is removed.
 #[tokio::test]
 async fn a_user_who_disconnects_leaves_no_request_and_delays_no_other_user() {
     let Some(postgres) = TestPostgres::find() else {

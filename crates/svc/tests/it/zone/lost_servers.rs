@@ -11,15 +11,15 @@ use svc_testkit::{
 use super::{answers, at_each, id_of, linking_to};
 use crate::SOON;
 
-/// A server without a heartbeat is gone after 10 seconds, and its spaces are stopped then, if the
-/// grace period is not longer.
+/// A server without a heartbeat counts as gone after 10 seconds. Its spaces are stopped then, or
+/// after the grace period if that is longer.
 const ORPHANED: Duration = Duration::from_secs(10);
 
 fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
     builder.config("grace_seconds = 2")
 }
 
-/// Two servers, ann at each, and a space of hers whose agent links to the second.
+/// Two servers, the user ann at each, and a space of ann whose agent links to the second server.
 async fn impatient_zone(postgres: &TestPostgres) -> (TestZone, Vec<TestUser>, TestSpace) {
     let zone = TestZone::start_with(postgres, 2, impatient).await;
     let ann = zone.server(0).user("ann").await;

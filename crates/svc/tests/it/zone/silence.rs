@@ -95,7 +95,7 @@ async fn a_database_that_does_not_respond_counts_as_unavailable_within_seconds()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn svc_event_retries_with_the_same_key_and_says_so() {
+async fn svc_event_retries_with_the_same_key_and_reports_it() {
     let Some(silence) = Silence::prepare().await else {
         return;
     };

@@ -62,7 +62,7 @@ async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
 /// Waits until the user may open a stream, and closes it.
 async fn open_stream(user: &TestUser) {
     eventually("the stream is released", SOON, || async {
-        // A stream that opens never ends, so its answer is not waited for.
+        // The answer of an open stream never ends, so the test does not wait for its end.
         let asking = user.get("/api/events/stream");
         let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
         answer.is_err()

@@ -1,4 +1,4 @@
-//! Homes of agents move to servers that have clearly fewer of them.
+//! Agents move their home to servers that have clearly fewer home links.
 
 use std::sync::Arc;
 
