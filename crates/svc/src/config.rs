@@ -1,4 +1,5 @@
-//! The configuration in layers: environment over file over default.
+//! The configuration in layers: the environment has priority over the file, the file over the
+//! defaults.
 //!
 //! Flags are above these layers; the commands apply them. `config.default.toml` holds all defaults:
 //! it is the lowest layer, read like any other file.

@@ -19,7 +19,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct ServiceManager {
     socket: SocketAddr,
-    /// Half of the time within which the service manager expects a message.
+    /// Time between two messages: half of the time within which the service manager expects one.
     watchdog: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! `svc server reset-second-factor`: for an only administrator who lost the second factor. Runs on
-//! the server's machine.
+//! `svc server reset-second-factor`: lets the only administrator log in again after the loss of the
+//! second factor. Runs on the server's machine.
 
 use std::path::PathBuf;
 

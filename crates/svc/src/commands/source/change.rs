@@ -51,7 +51,7 @@ pub struct UpdateArgs {
     /// Accept requests again
     #[arg(long, conflicts_with = "inactive")]
     active: bool,
-    /// Answer all requests like an unknown path
+    /// Disable the source: all requests are answered like requests to an unknown path
     #[arg(long)]
     inactive: bool,
     #[command(flatten)]
