@@ -76,7 +76,9 @@ impl TestAuthority {
             .expect("known versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let tcp = TcpStream::connect(address).await.expect("it listens");
+        let tcp = TcpStream::connect(address)
+            .await
+            .expect("the server listens");
         let name = ServerName::from(address.ip());
         let connected = TlsConnector::from(Arc::new(config)).connect(name, tcp);
         TestTlsConnection(connected.await.expect("a trusted certificate"))

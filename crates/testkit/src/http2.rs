@@ -29,13 +29,15 @@ pub struct Http2 {
 
 impl Http2 {
     pub async fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.expect("it listens");
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the server listens");
         let stream = stream.into_std().expect("a socket");
         let socket = stream.try_clone().expect("a socket");
         let stream = TcpStream::from_std(stream).expect("a socket");
         let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
-            .expect("it speaks HTTP/2");
+            .expect("the server supports HTTP/2");
         Self {
             address,
             sender,

@@ -235,7 +235,7 @@ impl TestPostgres {
 
     /// Starts the server again, at the same addresses and with the same databases.
     pub fn start(&mut self) {
-        assert!(self.server.is_none(), "it is running");
+        assert!(self.server.is_none(), "the server is running");
         let id = self.keeper.start_server();
         self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
     }

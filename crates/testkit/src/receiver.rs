@@ -289,7 +289,7 @@ mod tests {
         receiver.wait_for("/x", 2, limit).await;
         receiver.set("/x", Reply::Status(201));
         for one in [first, second] {
-            assert_eq!(one.await.expect("it is answered"), 201);
+            assert_eq!(one.await.expect("the request is answered"), 201);
         }
         assert_eq!(receiver.peak("/x"), 2);
         http.request("POST", "/y", &[], "{}").await.expect(200);

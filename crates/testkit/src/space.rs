@@ -141,7 +141,7 @@ impl TestSpace {
     /// Starts another agent beside a running one, in its own folder.
     pub fn spawn_second_agent(&self) -> TestAgent {
         let folder = self.owner.site.home.join("second");
-        std::fs::create_dir(&folder).expect("there is one second agent");
+        std::fs::create_dir(&folder).expect("only one second agent is started");
         self.spawn_agent_in(&folder, &[])
     }
 

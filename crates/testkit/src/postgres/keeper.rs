@@ -122,7 +122,10 @@ impl Keeper {
     }
 
     fn order(&mut self, order: &str) -> String {
-        let orders = self.orders.as_mut().expect("they end with the keeper");
+        let orders = self
+            .orders
+            .as_mut()
+            .expect("the keeper has a stdin until it ends");
         writeln!(orders, "{order}").expect("the shell reads its orders");
         let mut answer = String::new();
         self.answers

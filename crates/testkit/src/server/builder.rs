@@ -68,7 +68,10 @@ impl TestServerBuilder {
     /// part of the configuration.
     pub fn announced(mut self) -> Self {
         let free = std::net::TcpListener::bind(&self.listen).expect("a port is free");
-        self.listen = free.local_addr().expect("it is bound").to_string();
+        self.listen = free
+            .local_addr()
+            .expect("the listener is bound")
+            .to_string();
         let url = format!("http://{}", self.listen);
         self.env("SVC_ADVERTISE_URL", &url)
     }
@@ -241,7 +244,7 @@ pub async fn wait_for_address(server: &mut Process) -> String {
 
 async fn address_within(server: &mut Process, limit: Duration) -> String {
     let line = server.wait_for_log("listening on http", limit).await;
-    let start = line.rfind("http").expect("the line was found by it");
+    let start = line.rfind("http").expect("the line contains this text");
     line[start..]
         .chars()
         .take_while(|c| c.is_ascii_alphanumeric() || "[]:/.-".contains(*c))

@@ -255,7 +255,7 @@ async fn following_a_log_ends_when_the_reader_closes() {
             let lines = process.stdout();
             lines.iter().filter(|line| line.contains(end)).count() == 1
         };
-        eventually("both see the line, once", SOON, || async {
+        eventually("both processes print the line once", SOON, || async {
             ends(&all, text) && ends(&inside, &format!("\"line\":\"{text}\""))
         })
         .await;

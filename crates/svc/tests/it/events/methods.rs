@@ -125,7 +125,7 @@ async fn d2_s6_4_an_event_goes_to_one_of_two_spaces() {
     .await;
     let mut got = ids(&both().await);
     got.sort();
-    assert_eq!(got, expected, "each of them once, at one of the two");
+    assert_eq!(got, expected, "each event once, at one of the two spaces");
     // If both providers are idle, the first one gets the event. If only the other one is left, that
     // one gets the events.
     assert_eq!(pushed(&ann, "a").await.len(), 20);

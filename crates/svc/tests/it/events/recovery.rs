@@ -164,7 +164,7 @@ async fn a_kill_during_a_feed_neither_loses_nor_repeats_an_event() {
         server.kill9();
         server.start_again().await;
     }
-    eventually("all are delivered", 6 * SOON, || async {
+    eventually("all events are delivered", 6 * SOON, || async {
         let record = sink.record().await;
         record["feeds"] == 0 && record["queue_depth"] == 0
     })

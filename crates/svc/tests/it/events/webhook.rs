@@ -248,7 +248,7 @@ async fn s6_3_non_global_target_addresses_are_refused_as_a_failed_attempt() {
             "{host}: `{error}` names the remedy"
         );
     }
-    assert_eq!(receiver.connections(), 0, "nothing was even connected to");
+    assert_eq!(receiver.connections(), 0, "the server never connected");
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ impl Site {
     /// The report of a client: its last line, which is JSON.
     async fn seen_by(&self, client: &Judge) -> Option<Value> {
         let said = self.ask(client).await?;
-        let line = said.last().expect("a client says what it saw");
+        let line = said.last().expect("a client prints a report");
         Some(serde_json::from_str(line).unwrap())
     }
 }
@@ -183,7 +183,7 @@ async fn is_content_over(client: Judge, protocol: &str, over_stdio: bool) {
     );
     let bens = beside["tools"].as_array().unwrap();
     let bens = bens.iter().filter(|tool| is_bens(tool)).count();
-    assert_eq!(bens, ugly::schemas().len(), "his tools are seen too");
+    assert_eq!(bens, ugly::schemas().len(), "Ben's tools are listed too");
 }
 
 #[tokio::test]

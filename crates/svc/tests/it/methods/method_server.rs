@@ -53,7 +53,7 @@ async fn s1_noise_and_duplicate_and_unknown_ids_are_ignored() {
     assert_eq!(
         agent.method_server_pid().await,
         pid,
-        "nothing of this restarts it"
+        "the method server was restarted"
     );
     wait_for_log(&space, "hello").await;
 }
@@ -221,7 +221,7 @@ async fn s1_calls_wait_for_a_restart_for_a_limited_time() {
     assert_eq!(document["providers"][0]["state"], "restarting");
     assert_eq!(document["provider_count"], 0);
     std::fs::remove_file(space.folder().join("down")).unwrap();
-    eventually("it is up again", 4 * SOON, || async {
+    eventually("the method server is up again", 4 * SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
     .await;

@@ -158,7 +158,7 @@ async fn s4_1_serial_successive_replacements_never_run_two_processes_at_once() {
         let agent = space.publish(&registration).await;
         let mut calls = vec![ann.start_call(&work, json!({}))];
         ann.wait_for_in_flight(&work, 1).await;
-        eventually("the first is at work", SOON, || async {
+        eventually("the first process is at work", SOON, || async {
             space.folder().join("busy").exists()
         })
         .await;

@@ -9,7 +9,7 @@ use crate::SOON;
 
 /// The first line that a login prints and that starts with `start`.
 async fn line(login: &Process, start: &str) -> String {
-    get_eventually("svc login prints it", SOON, || async {
+    get_eventually("svc login prints the line", SOON, || async {
         let log = login.stderr();
         let found = log
             .lines()
@@ -22,7 +22,7 @@ async fn line(login: &Process, start: &str) -> String {
 
 /// The code that a login shows.
 async fn shown_code(login: &Process) -> String {
-    get_eventually("the code", SOON, || async {
+    get_eventually("svc login shows the code", SOON, || async {
         let log = login.stderr();
         let is_code = |line: &&str| line.len() == 9 && line.contains('-');
         let found = log.lines().map(str::trim).find(is_code);

@@ -57,7 +57,7 @@ async fn unknown_accounts_are_refused_by_default_and_without_the_required_claims
     site.account("ann", json!({"groups": ["guests"]})).await;
     let (browser, answer) = site.sign_in("ann").await;
     expect_refused(&browser, &answer, "the claim `groups`");
-    assert!(site.user("ann").await.is_none(), "nobody was created");
+    assert!(site.user("ann").await.is_none(), "no user was created");
     site.account("ann", json!({"groups": ["guests", "staff"]}))
         .await;
     let (mut browser, _) = site.sign_in("ann").await;

@@ -41,7 +41,7 @@ async fn health_readiness_and_metrics_are_open_to_this_machine() {
     assert_eq!(error_code(&ann.call("crash", json!({})).await), -32002);
     ann.notify("echo", json!({})).await.expect(204);
     result(&ann.call("echo", json!({})).await);
-    eventually("the metrics hold it all", SOON, || async {
+    eventually("the metrics are complete", SOON, || async {
         let metrics = get("/metrics", &[]).await.expect(200);
         assert!(
             metrics

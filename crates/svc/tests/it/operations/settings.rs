@@ -156,7 +156,7 @@ async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
         said.code == 1 && said.stdout.is_empty() && clear
     })
     .await;
-    eventually("it goes on", SOON, || async {
+    eventually("calls are accepted again", SOON, || async {
         ann.post("/api/methods/call", one.clone()).await.status == 200
     })
     .await;

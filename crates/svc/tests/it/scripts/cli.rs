@@ -64,7 +64,7 @@ async fn svc_script_stores_shows_and_changes_scripts() {
     let update = ["update", "sum", "--params-schema", "", "-o", "json"];
     let changed = terminal.script(&update, 0).await.json();
     assert_eq!(changed["params_schema"], Value::Null);
-    assert_eq!(changed["source"], SUM, "what was refused changed nothing");
+    assert_eq!(changed["source"], SUM, "a refused update changes nothing");
     terminal.script(&["update", "sum"], 2).await;
     terminal
         .script(&["create", "sum", "--kind", "cron", "--file", "sum.py"], 2)

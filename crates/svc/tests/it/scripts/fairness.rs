@@ -143,7 +143,7 @@ async fn s6_6_a_user_who_lost_manage_global_sinks_reads_no_events_of_others() {
     assert_eq!(refused.code(), "user_runs_sinks");
     assert!(refused.text().contains("`all`"), "{}", refused.text());
     set(json!({"roles": ["user", "watcher"]})).await;
-    eventually("it goes on", 2 * SOON, || async {
+    eventually("the deliveries continue", 2 * SOON, || async {
         only_delivery(&sink, &admin).await["state"] == "delivered"
     })
     .await;

@@ -260,7 +260,7 @@ async fn a_thousand_hostile_scripts_leave_the_server_unharmed() {
         descendants_of(server.id()).is_empty()
     })
     .await;
-    eventually("memory is back", SOON, || async {
+    eventually("the memory is released", SOON, || async {
         resident_mib(server.id()) <= before + MORE_MEMORY_MAX
     })
     .await;

@@ -206,7 +206,7 @@ async fn s4_2_without_a_link_the_libraries_are_the_last_known_or_unavailable() {
     let http = loopback(&agent).await;
     let before = get(&http, USER, &[]).await.expect(200);
     server.kill9();
-    eventually("the agent notices", SOON, || async {
+    eventually("the agent notices the lost link", SOON, || async {
         agent
             .find_status()
             .await

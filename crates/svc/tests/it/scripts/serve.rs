@@ -218,7 +218,7 @@ async fn s4_4_notifications_run_and_their_failures_are_logged() {
         lab.ann.notify("spill", json!({})).await.expect(204);
     }
     let path = lab.space.folder().join("2.txt");
-    eventually("it is written", SOON, || async {
+    eventually("the file is written", SOON, || async {
         std::fs::read_to_string(&path).unwrap() == "written"
     })
     .await;

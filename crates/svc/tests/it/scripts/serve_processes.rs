@@ -90,7 +90,11 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
     lab.space
         .write("parts.py", "def n(params):\n    return 'rerouted'\n");
     becomes(json!("rerouted")).await;
-    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(
+        lab.agent.method_server_pid().await,
+        pid,
+        "the method server never ended"
+    );
 }
 
 #[tokio::test]
@@ -283,7 +287,11 @@ async fn s4_4_a_setup_that_fails_refuses_the_registration_with_its_error() {
         lab.space.write("handlers.py", handlers);
         let refused = lab.agent.register(registration(good, &[])).await.expect(6);
         assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
-        assert_eq!(lab.call("version").await, 1, "the former one keeps serving");
+        assert_eq!(
+            lab.call("version").await,
+            1,
+            "the former setup keeps serving"
+        );
     }
 }
 

@@ -239,7 +239,7 @@ print(e.get_int('n'), begun, time.time())
         assert_eq!(parts[0] as usize, n);
         assert!(
             parts[1] >= last_end,
-            "{n} began before the one before ended"
+            "run {n} began before the previous run ended"
         );
         last_end = parts[2];
     }

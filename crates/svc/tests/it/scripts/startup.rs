@@ -110,7 +110,7 @@ async fn s4_3_a_startup_script_runs_once_and_not_again_on_a_new_link() {
         .patch(json!({"source": source.replace("run\\n", "new\\n")}))
         .await;
     let mut agent = space.agent().await;
-    get_eventually("it runs again", SOON, || async {
+    get_eventually("the script runs again", SOON, || async {
         (runs() == "run\nnew\n").then_some(())
     })
     .await;

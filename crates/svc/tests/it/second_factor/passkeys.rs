@@ -186,7 +186,11 @@ async fn an_app_and_passkeys_are_independent_of_each_other() {
     let ann = Protected::new(server.user("ann").await).await;
     let key = Authenticator::new();
     let added = add(&ann.user, &key, "Phone").await.expect(201).json();
-    assert_eq!(added["recovery_codes"], json!([]), "the earlier ones stay");
+    assert_eq!(
+        added["recovery_codes"],
+        json!([]),
+        "the earlier codes stay valid"
+    );
     let body = json!({"password": ann.user.password});
     ann.user
         .post("/api/auth/totp/remove", &body)

@@ -159,7 +159,7 @@ async fn a_due_run_happens_after_a_kill_and_only_once() {
         .await;
     server.start_again().await;
     let ann = ann.at(&server);
-    eventually("the first runs", SOON, || async {
+    eventually("the first runs have events", SOON, || async {
         !events_of(&ann).await.is_empty()
     })
     .await;

@@ -125,7 +125,7 @@ async fn s6_5_a_late_finish_of_a_frozen_server_is_refused_by_its_fence() {
     assert_eq!(
         taken_over.receiver.count("/hook"),
         2,
-        "no server sent it again"
+        "no server sent the event again"
     );
     assert_eq!(taken_over.lane(), "0|1|0|0|2");
 }

@@ -99,7 +99,7 @@ async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved
     let _stays = stays.publish(fixture().with(method("stays", "echo"))).await;
     zone.kill(from);
     let killed = Instant::now();
-    eventually("it is served elsewhere", SOON, || async {
+    eventually("the space is served elsewhere", SOON, || async {
         answers(&at[to], "moves").await
     })
     .await;
@@ -151,7 +151,7 @@ async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     })
     .await;
     zone.thaw(1);
-    eventually("it is deployed again", 2 * SOON, || async {
+    eventually("the space is deployed again", 2 * SOON, || async {
         record().await["state"] == "deployed"
     })
     .await;
