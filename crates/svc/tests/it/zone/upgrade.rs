@@ -1,7 +1,7 @@
 //! Servers of a zone that are upgraded one after the other, under load.
 //!
 //! The database gets the schema of a next version while servers of this version run.
-//! `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc` for the first servers: then the new
+//! `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc` for the first servers. Then the new
 //! servers migrate the database themselves, and calls begin after the upgrade, because agents may
 //! have no side links before.
 
