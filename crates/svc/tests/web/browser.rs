@@ -2,8 +2,8 @@
 //!
 //! A test prepares a server with real agents and receivers. One flow uses the pages of that server
 //! as a person would: it finds elements by their role and name. If something must be done outside
-//! the browser, the flow notifies the test and waits: see [`flow::Flow::until`]. Without a browser a
-//! test prints `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` it fails instead.
+//! the browser, the flow notifies the test and waits: see [`flow::Flow::until`]. Without a browser,
+//! a test prints `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` it fails instead.
 
 mod access;
 mod events;

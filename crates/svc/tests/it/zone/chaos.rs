@@ -1,7 +1,7 @@
 //! Servers of a zone are killed and frozen at random, and the database crashes and fails over,
 //! while events are emitted and methods are called at all servers. No acknowledged event is lost
-//! or duplicated, order holds, and no call is made twice. `SVC_ZONE_ROUNDS` sets the number of rounds.
-//! With the same `SVC_ZONE_SEED`, a run chooses the same servers again.
+//! or duplicated, order holds, and no call is made twice. `SVC_ZONE_ROUNDS` sets the number of
+//! rounds. With the same `SVC_ZONE_SEED`, a run chooses the same servers again.
 
 mod calls;
 
