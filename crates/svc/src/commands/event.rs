@@ -166,8 +166,10 @@ impl Attempt {
 
     fn given_up(&self, error: Error, within: Duration) -> Failure {
         let what = match within.as_secs() {
-            0 => "the event may not be stored".to_owned(),
-            seconds => format!("the event may not be stored: gave up after {seconds} s"),
+            0 => "the event may or may not be stored".to_owned(),
+            seconds => {
+                format!("the event may or may not be stored: stopped retrying after {seconds} s")
+            }
         };
         Failure::from(error).doing(what).hint(format!(
             "to try again without a duplicate, add --idempotency-key {}; --retry-for <seconds> waits longer",
