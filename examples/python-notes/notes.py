@@ -31,7 +31,7 @@ class Notebook:
 
     def add(self, text, tags=()):
         if not text.strip():
-            # The schema tells callers what to send; the method server must check what they send.
+            # The schema documents the params; the method server must check them.
             raise MethodError(-32602, "a note needs some text", {"field": "text"})
         with self._lock:
             note = {"id": len(self._notes) + 1, "text": text, "tags": list(tags)}

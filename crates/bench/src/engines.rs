@@ -1,6 +1,6 @@
 //! Compares the embedded database with PostgreSQL: emits and deliveries per second. The databases
-//! take turns within one run on one machine. PostgreSQL runs with `fsync`, as durable as the
-//! embedded database.
+//! alternate within one run on one machine. PostgreSQL runs with `fsync`, so that it is as durable
+//! as the embedded database.
 
 use anyhow::Context;
 use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone};

@@ -191,7 +191,11 @@ async fn first_attempts(user: &TestUser) -> anyhow::Result<()> {
             ensure!(committed.elapsed() < DRAIN_LIMIT, "no attempt came");
             tokio::time::sleep(Duration::from_micros(200)).await;
         }
-        let arrived = hook.received("/hook").pop().context("it came")?.began;
+        let arrived = hook
+            .received("/hook")
+            .pop()
+            .context("the attempt arrived")?
+            .began;
         // The attempt may overtake the acknowledgement.
         took.push(arrived.saturating_duration_since(committed));
     }

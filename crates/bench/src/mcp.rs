@@ -1,7 +1,9 @@
-//! The cost of MCP compared with the plain API: `tools/call` and `POST /api/methods/call` of the same
-//! method, and `tools/list` of 1,000 tools compared with a bare axum route that returns the same
-//! bytes; and a call with the token of a connected app compared with one with an API token. The results
-//! are ratios of slices that alternate within one run.
+//! The cost of MCP:
+//! - `tools/call`, compared with `POST /api/methods/call` of the same method;
+//! - `tools/list` of 1,000 tools, compared with a bare axum route that returns the same bytes;
+//! - a call with the token of a connected app, compared with a call with an API token.
+//!
+//! The results are ratios of slices that alternate within one run.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -2,9 +2,9 @@
 //!
 //! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in its own
 //! process, does one harmful thing at a fixed rate. Each attack is measured in three windows, one
-//! after the other: quiet, under attack, and with a control. The control does nothing but use as
-//! much CPU time as the attack used in the attacker and in the server. On two cores, the control
-//! shows the effect of the lost CPU time alone.
+//! after the other: quiet, under attack, and with a control. The control only uses CPU time: as
+//! much as the attack used in the attacker and in the server. On two cores, the control shows the
+//! effect of the lost CPU time alone.
 
 mod attacker;
 mod attacks;

@@ -1,5 +1,5 @@
-//! The cost of a script method server: the same handler in the embedded engine (a new evaluator per
-//! request) and in CPython, compared with an echo in Rust, in one run.
+//! The cost of a script method server. The same handler runs in the embedded engine (a new
+//! evaluator per request) and in CPython. Both are compared with an echo in Rust, in one run.
 //!
 //! Short slices of the cases alternate, so that other work on the machine disturbs all of them alike.
 
@@ -122,7 +122,7 @@ async fn slice(
     });
     let mut times = Vec::new();
     for caller in calling.collect::<Vec<_>>() {
-        times.extend(caller.await.context("a caller died")??);
+        times.extend(caller.await.context("a caller failed")??);
     }
     Ok(times)
 }

@@ -1,8 +1,8 @@
-//! A zone whose database is on another machine: emits and deliveries per second with a delay between
-//! the servers and PostgreSQL, for one to three servers and for an older build.
+//! A zone whose database is on another machine. Measures emits and deliveries per second with a
+//! delay between the servers and PostgreSQL, for one to three servers and for an older build.
 //!
-//! A proxy delays every byte in both directions, so that waiting and not CPU is the limit. It also
-//! counts the statements. All measurements take turns; PostgreSQL runs with `fsync`.
+//! A proxy delays every byte in both directions, so that the delay and not the CPU limits the rate.
+//! The proxy also counts the statements. All measurements alternate; PostgreSQL runs with `fsync`.
 
 mod delay;
 

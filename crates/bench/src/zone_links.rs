@@ -28,7 +28,8 @@ const JOINING: usize = 2;
 /// Requests and links in flight at the same time.
 const AT_ONCE: usize = 64;
 const LIMIT: Duration = Duration::from_secs(180);
-/// Agents in one process: often a process may open 20,000 files, and an agent has a link to each server.
+/// Agents in one process. A process can often open only 20,000 files, and each agent has a link to
+/// each server.
 const AGENTS_PER_PROCESS: usize = 5_000;
 
 pub async fn run(agents: usize, methods: usize) -> anyhow::Result<()> {
@@ -38,7 +39,7 @@ pub async fn run(agents: usize, methods: usize) -> anyhow::Result<()> {
     );
     raise_open_files_limit();
     let postgres = TestPostgres::find().context("PostgreSQL is required")?;
-    // All simulated agents have the same address.
+    // All simulated agents have the same address, so its limit of connections must be high.
     let start = |builder: TestServerBuilder| {
         let builder = builder.large_quotas().announced();
         builder.config("max_connections_per_address = 1000000")
@@ -117,8 +118,8 @@ struct AgentProcess {
     _process: Child,
 }
 
-/// What a process of agents reads first. Then each line is the id of a server, and its answer the number
-/// of side links to this server.
+/// The first line that a process of agents reads. Each later line is the id of a server. The
+/// process answers with the number of side links to this server.
 #[derive(Serialize, Deserialize)]
 struct Brief {
     homes: Vec<SocketAddr>,

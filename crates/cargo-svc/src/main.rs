@@ -8,7 +8,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// Builds fast; `Cargo.toml` says what it costs.
+/// A profile that builds fast and makes slow programs. `Cargo.toml` has the numbers.
 const PROFILE: &str = "quick";
 
 fn main() -> ExitCode {
@@ -22,14 +22,15 @@ fn main() -> ExitCode {
              --path crates/svc` builds the fast one."
         );
     }
-    // `cargo run` names itself in this variable.
+    // `cargo run` sets this variable to its own path.
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
         .args(["run", "--profile", PROFILE, "--ignore-rust-version"])
         .args(["--package", "svc", "--"])
         .args(env::args_os().skip(1));
-    // These describe this program. With them, cargo would build ring again after a plain `cargo build`.
+    // These variables describe this program. With them, cargo would build ring again after a plain
+    // `cargo build`.
     for (name, _) in env::vars_os() {
         let name_bytes = name.as_encoded_bytes();
         if name_bytes.starts_with(b"CARGO_PKG_") || name_bytes.starts_with(b"CARGO_MANIFEST_") {
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Where cargo puts the program, seen from `<target>/debug/cargo-svc`.
+/// The path at which cargo writes `svc`. `this` is `<target>/debug/cargo-svc`.
 fn built_program(this: &Path) -> Option<PathBuf> {
     let target = this.parent()?.parent()?;
     Some(target.join(PROFILE).join("svc"))

@@ -1,4 +1,5 @@
-//! The configuration in layers: environment over file over default.
+//! The configuration in layers: the environment has priority over the file, the file over the
+//! defaults.
 //!
 //! Flags are above these layers; the commands apply them. `config.default.toml` holds all defaults:
 //! it is the lowest layer, read like any other file.
@@ -28,7 +29,7 @@ const DEFAULTS: &str = include_str!("../config.default.toml");
 /// Name of the file in the current folder and in the user's config folder.
 const FILE_NAME: &str = "svc.toml";
 
-/// A smaller budget would refuse ordinary requests.
+/// Minimum of `max_unfinished_body_bytes`. A smaller value would refuse ordinary requests.
 const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, clap::ValueEnum)]

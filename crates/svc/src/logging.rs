@@ -88,8 +88,8 @@ fn filter(directives: Option<&str>, default: DefaultLevel) -> Result<EnvFilter, 
 }
 
 /// A second filter, which no directive can override. Its level is never above the level of the
-/// first filter: libraries prepare records for the highest level of all filters, and one library
-/// prepares a dozen records for each message on a link.
+/// first filter, because libraries prepare records for the highest level of all filters. One
+/// library prepares a dozen records for each message on a link.
 fn cap(most: LevelFilter) -> Targets {
     Targets::new()
         .with_default(most)

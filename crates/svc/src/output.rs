@@ -30,7 +30,7 @@ pub enum Format {
 pub struct Output {
     pub format: Format,
     colour: bool,
-    /// Columns of the terminal; `None` if stdout is not a terminal, where no line is cut.
+    /// Columns of the terminal; `None` if stdout is not a terminal: then no line is cut.
     width: Option<usize>,
     terminal: bool,
 }

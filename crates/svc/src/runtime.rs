@@ -56,8 +56,8 @@ fn unstartable(error: std::io::Error) -> Failure {
     Failure::failed("cannot start the runtime").why(error)
 }
 
-/// 0 means one thread on a machine with up to two cores, where a second thread costs more than it
-/// gains (measured), else one per core.
+/// 0 means one thread per core. On a machine with at most two cores it means one thread, because a
+/// second thread costs more than it gains (measured).
 pub fn workers_or_default(configured: usize) -> usize {
     if configured > 0 {
         return configured;

@@ -19,7 +19,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct ServiceManager {
     socket: SocketAddr,
-    /// Half of the time within which the service manager expects a message.
+    /// Time between two messages: half of the time within which the service manager expects one.
     watchdog: Option<Duration>,
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_watchdog_is_fed_at_half_of_its_time_and_by_its_process_only() {
+    fn the_watchdog_interval_is_half_of_its_time_and_only_for_the_watched_process() {
         let own = std::process::id().to_string();
         let check = |variables: &[(&str, &str)], expected: Option<u64>| {
             let environment = Environment::of(std::path::Path::new("/"), variables);

@@ -185,7 +185,7 @@ mod tests {
         if own_id() != 0 {
             return;
         }
-        // As root the test can give files away.
+        // Only root can change the owner of a file.
         let root = tempfile::tempdir().expect("a folder");
         let file = root.path().join("file");
         fs::write(&file, TEXT).expect("written");

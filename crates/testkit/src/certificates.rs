@@ -76,7 +76,9 @@ impl TestAuthority {
             .expect("known versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let tcp = TcpStream::connect(address).await.expect("it listens");
+        let tcp = TcpStream::connect(address)
+            .await
+            .expect("the server listens");
         let name = ServerName::from(address.ip());
         let connected = TlsConnector::from(Arc::new(config)).connect(name, tcp);
         TestTlsConnection(connected.await.expect("a trusted certificate"))
@@ -116,7 +118,7 @@ impl TestTlsConnection {
     }
 }
 
-/// Whether the bytes are a head with `content-length` and as many bytes after it.
+/// Whether the bytes are a whole answer: a head, and a body as long as its `content-length`.
 fn is_complete(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer).to_ascii_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else {

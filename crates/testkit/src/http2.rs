@@ -23,19 +23,21 @@ pub struct Http2 {
     address: SocketAddr,
     sender: SendRequest<BoxBody<Bytes, Infallible>>,
     connection: JoinHandle<()>,
-    /// The socket of the connection, to close it: unfinished requests would keep it open.
+    /// Used to close the connection, because unfinished requests would keep it open.
     socket: std::net::TcpStream,
 }
 
 impl Http2 {
     pub async fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.expect("it listens");
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the server listens");
         let stream = stream.into_std().expect("a socket");
         let socket = stream.try_clone().expect("a socket");
         let stream = TcpStream::from_std(stream).expect("a socket");
         let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
-            .expect("it speaks HTTP/2");
+            .expect("the server supports HTTP/2");
         Self {
             address,
             sender,
@@ -51,7 +53,7 @@ impl Http2 {
         self.connection.is_finished()
     }
 
-    /// Sends a POST with a body of these pieces, which ends only if `is_whole`.
+    /// Sends a POST with a body of these pieces. The body ends only if `is_whole` is set.
     pub fn post(
         &self,
         path: &str,

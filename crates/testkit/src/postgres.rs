@@ -1,5 +1,5 @@
-//! A private PostgreSQL for tests, from the programs installed on this machine: in a temporary
-//! folder, on its own port, removed with the test process.
+//! A private PostgreSQL for tests, from the programs installed on this machine. It runs in a
+//! temporary folder on its own port, and is removed when the test process ends.
 
 mod install;
 mod keeper;
@@ -95,7 +95,7 @@ impl TestPostgres {
         Some(Self::launch_in(keeper, installation, durable, None, None))
     }
 
-    /// Starts a server with data that exist, on this port or on a free one.
+    /// Starts a server with existing data, on this port or on a free port.
     fn launch_in(
         keeper: Keeper,
         installation: Installation,
@@ -235,7 +235,7 @@ impl TestPostgres {
 
     /// Starts the server again, at the same addresses and with the same databases.
     pub fn start(&mut self) {
-        assert!(self.server.is_none(), "it is running");
+        assert!(self.server.is_none(), "the server is running");
         let id = self.keeper.start_server();
         self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
     }

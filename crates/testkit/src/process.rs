@@ -54,7 +54,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Process {
-    /// Starts a command. Its stdin is the one that `command` sets.
+    /// Starts a command. The caller chooses its stdin in `command`.
     pub fn spawn(name: &str, mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
@@ -99,7 +99,7 @@ impl Process {
             let ended = self.exit_status();
             assert!(
                 ended.is_none() && begun.elapsed() < limit,
-                "{} never said `{text}` (ended: {ended:?}):\n{}",
+                "{} never logged `{text}` (ended: {ended:?}):\n{}",
                 self.name,
                 self.stderr()
             );
@@ -132,7 +132,7 @@ impl Process {
     }
 
     /// Waits until the last output of the process has been read. The wait is limited, because a
-    /// process that it left behind would hold its output open.
+    /// child that is still running would keep the output open.
     async fn wait_for_last_words(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1)
@@ -169,8 +169,8 @@ impl Process {
         self.wait_for_exit(STOP_LIMIT).await
     }
 
-    /// Sends SIGTERM and waits, for `Drop`, which cannot await. Returns `None` if the process had
-    /// already ended.
+    /// Sends SIGTERM and blocks until the process ends: `Drop` cannot await. Returns `None` if the
+    /// process had already ended.
     pub(crate) fn terminate_blocking(&mut self) -> Option<Result<ExitStatus, String>> {
         if self.exit_status().is_some() {
             return None;

@@ -149,7 +149,7 @@ impl TestReceiver {
         of_path.count()
     }
 
-    /// The maximum of simultaneous requests at a path.
+    /// The highest number of simultaneous requests at a path.
     pub fn peak(&self, path: &str) -> usize {
         let record = self.shared.lock();
         record.in_flight.get(path).map_or(0, |(_, peak)| *peak)
@@ -289,7 +289,7 @@ mod tests {
         receiver.wait_for("/x", 2, limit).await;
         receiver.set("/x", Reply::Status(201));
         for one in [first, second] {
-            assert_eq!(one.await.expect("it is answered"), 201);
+            assert_eq!(one.await.expect("the request is answered"), 201);
         }
         assert_eq!(receiver.peak("/x"), 2);
         http.request("POST", "/y", &[], "{}").await.expect(200);

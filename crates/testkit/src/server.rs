@@ -265,7 +265,7 @@ impl TestServer {
         self.start_again().await;
     }
 
-    /// SIGTERM, exit 0, start again.
+    /// Ends the server with SIGTERM, checks the exit code 0, and starts the server again.
     pub async fn restart(&mut self) {
         let status = self.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", self.log());

@@ -51,7 +51,7 @@ impl TestSpace {
     /// Writes a file into the space's folder.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder().join(name);
-        std::fs::write(&path, text).expect("the space's folder takes a file");
+        std::fs::write(&path, text).expect("the space's folder is writable");
         path
     }
 
@@ -141,7 +141,7 @@ impl TestSpace {
     /// Starts another agent beside a running one, in its own folder.
     pub fn spawn_second_agent(&self) -> TestAgent {
         let folder = self.owner.site.home.join("second");
-        std::fs::create_dir(&folder).expect("there is one second agent");
+        std::fs::create_dir(&folder).expect("only one second agent is started");
         self.spawn_agent_in(&folder, &[])
     }
 
@@ -194,7 +194,7 @@ impl TestAgent {
 
     pub async fn register_with(&self, registration: impl ToString, args: &[&str]) -> Output {
         std::fs::write(self.folder.join("methods.toml"), registration.to_string())
-            .expect("the space's folder takes a file");
+            .expect("the space's folder is writable");
         let mut all = vec!["methods", "register", "methods.toml"];
         all.extend(args);
         self.cli().run(&all).await

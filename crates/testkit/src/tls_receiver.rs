@@ -141,7 +141,7 @@ impl TlsReceiver {
         lock(&self.record).replies.insert(path.to_owned(), reply);
     }
 
-    /// Lets a path reply with 200 and a body that goes on for ever, a byte at a time.
+    /// Lets a path reply with 200 and a body that never ends, one byte at a time.
     pub fn reply_endlessly(&self, path: &str) {
         lock(&self.record).endless.insert(path.to_owned());
     }

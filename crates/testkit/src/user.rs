@@ -227,7 +227,6 @@ impl TestUser {
         self.site.login(&self.name, &self.password).await
     }
 
-    /// Actor and action of each audit entry, newest first.
     /// The same user with the access token of an app that they connect, for `/mcp`.
     pub async fn connect_app(&self) -> Self {
         // RFC 7636, appendix B.

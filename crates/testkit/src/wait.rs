@@ -31,7 +31,7 @@ where
         if let Some(found) = find().await {
             return found;
         }
-        assert!(begun.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        assert!(begun.elapsed() < limit, "timeout after {limit:?}: {what}");
         tokio::time::sleep(POLL).await;
     }
 }

@@ -37,7 +37,7 @@ impl TestZone {
         Self::start_on(postgres.database(), servers, configure).await
     }
 
-    /// The same on a database that exists.
+    /// Like [`start_with`](Self::start_with), on an existing database.
     pub async fn start_on(
         database: TestDatabase,
         servers: usize,

@@ -1,10 +1,11 @@
-//! Prepares the files for a fast first load. The files work without it, as in development.
+//! Prepares the files for a fast first load. The files also work without this step, as in
+//! development.
 //!
 //! - Every address gets the version of all files as its first folder, `/web/<version>/src/main.js`.
 //!   Such a file never changes, so browsers keep it without asking again. Modules import each other
 //!   by relative paths, so none of them has to be rewritten.
-//! - The page preloads every module that `main.js` imports, and a list has the modules and the
-//!   stylesheets of every other page. Without that, a browser would find them one level at a time.
+//! - The page preloads every module that `main.js` imports. A list has the modules and stylesheets
+//!   of every other page. Without both, a browser would find the files one level at a time.
 //! - The stylesheets of the page become one file.
 
 use std::collections::BTreeSet;
@@ -65,7 +66,7 @@ fn prepare_page(files: &mut Files, first: &BTreeSet<String>, base: &str) -> Stri
     (lines.join("\n") + "\n").replace("\"/web/", &format!("\"{base}"))
 }
 
-/// The modules and stylesheets of each page that the first load does not have.
+/// For each page: the modules and stylesheets that the first load does not contain.
 fn page_files(files: &Files, first: &BTreeSet<String>) -> String {
     let mut list = String::from("export const PAGE_FILES = {\n");
     for path in files.keys() {

@@ -101,7 +101,7 @@ impl Case {
         let exchange = self.exchange.clone();
         tokio::task::spawn_blocking(move || load::run(address, &exchange, connections, time))
             .await
-            .context("the load generator died")?
+            .context("the load generator failed")?
             .with_context(|| format!("case `{}`", self.name))
     }
 }

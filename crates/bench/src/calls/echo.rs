@@ -1,7 +1,7 @@
 //! The echo method server of the benchmarks: `svc-bench echo-method-server`.
 //!
-//! It does as little as possible, so that a benchmark measures the path to it. Lines are answered
-//! in order; lines that were read together are answered in one write.
+//! It does as little as possible, so that a benchmark measures only the path to this server. Lines
+//! are answered in order; lines that were read together are answered in one write.
 
 use std::io::{Read, Write};
 

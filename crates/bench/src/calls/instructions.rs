@@ -69,7 +69,7 @@ async fn serial_calls(server: &TestServer, user: &TestUser, calls: usize) -> any
     let times = tokio::task::spawn_blocking(move || {
         load::run_many(case.target.address, &case.exchange, calls)
     });
-    let times = times.await.context("the load generator died")??;
+    let times = times.await.context("the load generator failed")??;
     ensure!(times == calls, "{times} answers");
     Ok(())
 }

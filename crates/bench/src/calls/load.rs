@@ -62,7 +62,7 @@ pub fn run(
         }
         let mut times = Vec::new();
         while let Some(done) = running.join_next().await {
-            times.extend(done.context("a connection's task died")??);
+            times.extend(done.context("a connection's task failed")??);
         }
         Ok((times, begun.elapsed()))
     })

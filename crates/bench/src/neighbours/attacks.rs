@@ -77,7 +77,7 @@ pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
     }
 }
 
-/// Runs the attack; sends on `ready` once it has begun.
+/// Runs the attack. Sends on `ready` when the attack has begun.
 pub async fn run(attack: Attack, brief: Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let attacking = async {
         match attack {

@@ -17,7 +17,7 @@ type Kind = fn(&Measured) -> &Times;
 
 pub struct Row {
     pub attack: Attack,
-    /// The number of cores that the attack used. The control uses as many.
+    /// The number of cores that the attack used. The control uses the same number.
     pub cores: f64,
     pub quiet: Measured,
     pub attacked: Measured,

@@ -39,8 +39,8 @@ pub enum Command {
                    svc agent start --methods-file methods.toml"
 )]
 pub struct StartArgs {
-    /// Server to link to. Several servers of one zone are separated by commas: the agent uses no
-    /// other servers, and links to another one if its server fails or stops [env: SVC_URL]
+    /// Server to link to, or several servers of one zone, separated by commas. The agent uses only
+    /// these servers. If its server fails or stops, it links to another of them [env: SVC_URL]
     #[arg(long, value_name = "ADDRESSES")]
     url: Option<String>,
     /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]

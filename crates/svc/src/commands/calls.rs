@@ -64,17 +64,17 @@ pub struct Filter {
     /// Only calls of this user's methods: name or id
     #[arg(long, value_name = "USER")]
     owner: Option<String>,
-    /// Only calls that this space got: name, owner/name or id
+    /// Only calls that were sent to this space: name, owner/name or id
     #[arg(long)]
     space: Option<String>,
-    /// Only calls that ended so: ok, method_error, not_found, unavailable, timeout, interrupted,
-    /// notification or notification_dropped
+    /// Only calls with this outcome: ok, method_error, not_found, unavailable, timeout,
+    /// interrupted, notification or notification_dropped
     #[arg(long, value_parser = parse_end)]
     outcome: Option<CallEnd>,
     /// Only calls with this error code of JSON-RPC
     #[arg(long, allow_negative_numbers = true)]
     code: Option<i32>,
-    /// Only calls that came this way: http, batch, mcp, event or script
+    /// Only calls that were made through this interface: http, batch, mcp, event or script
     #[arg(long, value_parser = parse_via)]
     via: Option<CallVia>,
     /// Only calls that took at least this many milliseconds

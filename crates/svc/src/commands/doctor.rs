@@ -21,7 +21,7 @@ pub struct Args {}
 /// The document of `-o json`.
 #[derive(Serialize)]
 struct Report {
-    /// Whether no check found an error. Warnings are no errors.
+    /// `true` if no check found an error. A warning is not an error.
     ok: bool,
     groups: Vec<Group>,
 }

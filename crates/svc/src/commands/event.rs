@@ -91,7 +91,7 @@ fn find_emitter(shell: &Shell, via: Option<Route>) -> Result<Emitter, Failure> {
     })
 }
 
-/// An event, its receiver and its key. Attempts with one key emit one event.
+/// An event, its receiver and its key. All attempts with the same key emit one event.
 struct Attempt {
     emitter: Emitter,
     emit: Emit,
@@ -108,7 +108,8 @@ impl Attempt {
                 Ok(emitted) => return Ok(emitted),
                 Err(error) => error,
             };
-            // The server or the link may be lost meanwhile, but only an outage begins the retries.
+            // Only an outage of the database starts the retries. After that, the loss of the server
+            // or of the link is retried too.
             let is_outage = error.problem_code() == Some(DATABASE_UNAVAILABLE);
             let is_retryable = is_outage || (is_retrying && is_transient(&error));
             if !is_retryable {
@@ -165,8 +166,10 @@ impl Attempt {
 
     fn given_up(&self, error: Error, within: Duration) -> Failure {
         let what = match within.as_secs() {
-            0 => "the event may not be stored".to_owned(),
-            seconds => format!("the event may not be stored: gave up after {seconds} s"),
+            0 => "the event may or may not be stored".to_owned(),
+            seconds => {
+                format!("the event may or may not be stored: stopped retrying after {seconds} s")
+            }
         };
         Failure::from(error).doing(what).hint(format!(
             "to try again without a duplicate, add --idempotency-key {}; --retry-for <seconds> waits longer",

@@ -100,7 +100,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Logs in on a page of the server; `None` if the password is asked for here.
+/// Logs in on a page of the server; `None` if the user must type the password here instead.
 async fn log_in_by_page(
     shell: &Shell,
     args: &Args,

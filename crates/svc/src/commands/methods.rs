@@ -170,7 +170,8 @@ impl Source {
     }
 }
 
-/// Prints every error with its position, before the failure, which has room for only three lines.
+/// Prints every error with its position. The returned failure does not list them: a failure has at
+/// most three lines.
 fn report_file_errors(name: &str, error: &FileError) -> Failure {
     eprintln!("{error}");
     let count = error.faults.len();

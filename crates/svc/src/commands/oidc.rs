@@ -35,7 +35,7 @@ pub enum Command {
         /// Name or id
         name: String,
     },
-    /// Remove providers; sessions that they opened end
+    /// Remove providers and end the sessions that they opened
     #[command(visible_alias = "delete", before_help = "  svc oidc rm corp")]
     Rm(NameArgs),
 }
@@ -98,7 +98,7 @@ struct Settings {
     /// Claim with the groups of a user, by name or path, such as realm_access.roles; '' for none
     #[arg(long, value_name = "CLAIM")]
     groups_claim: Option<String>,
-    /// What a value of the groups claim gives; may be repeated, '' for nothing
+    /// Group or role for users with this value in the groups claim; may be repeated, '' for none
     #[arg(long = "map", value_name = "VALUE=group:NAME|role:NAME")]
     map: Vec<String>,
 }
@@ -207,7 +207,7 @@ async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     records::update::<OidcProvider>(shell, &args.name, &patch).await
 }
 
-/// Prints the steps; a step that failed is also the exit code.
+/// Prints the steps. A failed step determines the exit code.
 async fn check(shell: &Shell, name: &str) -> Outcome {
     let client = shell.client()?;
     let provider: OidcProvider = records::find(&client, name).await?;

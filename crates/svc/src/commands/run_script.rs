@@ -2,9 +2,9 @@
 //! script.
 //!
 //! The parts of the method server (spec 4.4): [`setup`] runs the setup script once and takes a
-//! snapshot; [`serve`] reads [`requests`] and passes them to seats ([`seat`]) through one queue
-//! ([`jobs`]); each seat has a worker process, which creates a new evaluator for every request;
-//! results are written by [`answers`]. [`watch`] runs the setup again when a file changes.
+//! snapshot. [`serve`] reads [`requests`] and passes them to seats ([`seat`]) through one queue
+//! ([`jobs`]). Each seat has a worker process, which creates a new evaluator for every request.
+//! [`answers`] writes the results. [`watch`] runs the setup again when a file changes.
 
 mod answers;
 mod jobs;
@@ -81,7 +81,7 @@ const METHOD_SERVER_OPTIONS: &str = "Options of a method server";
 /// Limits of one request, and the number of workers.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Counted from the arrival of the request: it includes the wait for a worker.
+    /// Counted from the arrival of the request: the wait for a worker is included.
     timeout_seconds: u32,
     memory_mb: u32,
     workers: usize,

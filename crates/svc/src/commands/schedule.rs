@@ -1,4 +1,4 @@
-//! `svc schedule`: manages events at certain times.
+//! `svc schedule`: manages schedules, which emit events at certain times.
 
 use clap::{Subcommand, ValueEnum};
 use svc_client::Resource;
@@ -102,7 +102,7 @@ pub struct Settings {
     /// Time zone, by its IANA name [default: UTC]
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// In the data of each event, as a JSON object or @file
+    /// Payload in the data of each event, as a JSON object or @file
     #[arg(long, value_name = "JSON|@FILE")]
     payload: Option<String>,
     /// What happens to runs that were missed while the server was down [default: once]
@@ -112,11 +112,11 @@ pub struct Settings {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Missed {
-    /// They never run
+    /// Skip all of them
     Skip,
-    /// The latest of them runs
+    /// Run only the latest of them
     Once,
-    /// Each of them runs, at most the 100 latest
+    /// Run each of them, at most the 100 latest
     All,
 }
 

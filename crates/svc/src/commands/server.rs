@@ -148,14 +148,15 @@ pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
         }
         server.join().await;
         if let Some(reports) = reports {
-            // Ends with the shutdown, before the server does.
+            // The task ended at the shutdown, before the server ended.
             let _ = reports.await;
         }
         Ok(Exit::Ok)
     })
 }
 
-/// A name that is not an administrator is reported and does not stop the server: others need it.
+/// If the user is not an administrator, prints the reason. The server continues without a link,
+/// because other users need it.
 async fn print_sign_in_link(server: &Server, user: &str) {
     match sign_in_link_of(server.app(), &server.url(), user).await {
         Ok(link) => {
@@ -229,7 +230,8 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
     })
 }
 
-/// The announced address. Agents could not use a wrong one, so it is checked at the start.
+/// The address that is announced to agents. It is checked at the start, because agents could not
+/// use a wrong address.
 fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
     let Some(url) = &server.advertise_url else {
         return Ok(None);

@@ -44,14 +44,14 @@ pub enum Command {
         /// Read the new secret from stdin instead of creating one
         #[arg(long, conflicts_with = "url")]
         secret_stdin: bool,
-        /// Hours in which the old secret verifies too [default: 24]
+        /// Hours in which the old secret is accepted too [default: 24]
         #[arg(long, value_name = "HOURS", conflicts_with = "url")]
         overlap_hours: Option<u32>,
-        /// Create a new URL; the old URL ends at once
+        /// Create a new URL; the old URL stops working at once
         #[arg(long)]
         url: bool,
     },
-    /// Remove sources; their URLs end
+    /// Remove sources; their URLs stop working
     #[command(visible_alias = "delete", before_help = "  svc source rm github")]
     Rm(NameArgs),
     /// Show the last requests, with the reasons of rejections

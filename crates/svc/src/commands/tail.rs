@@ -27,7 +27,7 @@ pub const POLICY: TailPolicy = TailPolicy {
 /// A stream of records that a [`Tail`] opens.
 pub trait TailSource {
     type Record: DeserializeOwned;
-    /// `event` or `call`, with its article and in the plural.
+    /// The name of a record, such as `event`; then the name with its article, and its plural.
     const NAME: &'static str;
     const ONE: &'static str;
     const MANY: &'static str;

@@ -58,8 +58,8 @@ pub enum Command {
         /// End the user's sessions, and refuse the user's tokens and agents until reactivation
         #[arg(long)]
         deactivate: bool,
-        /// Limit of one kind (spaces, tokens, scripts, sinks, methods, event_bytes, streams);
-        /// `default` returns to the server's value
+        /// Limit of one kind (spaces, tokens, scripts, sinks, sources, schedules, methods,
+        /// event_bytes, streams); `default` returns to the server's value
         #[arg(long = "quota", value_name = "NAME=N", value_delimiter = ',', value_parser = parse_quota)]
         quotas: Vec<(Quota, Option<u64>)>,
     },

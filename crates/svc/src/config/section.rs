@@ -53,7 +53,7 @@ macro_rules! sections {
             fn finish(self) -> Config {
                 Config {
                     $($section: $name {
-                        $($key: self.$section.$key.expect("config.default.toml gives it"),)*
+                        $($key: self.$section.$key.expect("config.default.toml has every key"),)*
                         $($free: self.$section.$free,)*
                     },)*
                 }

@@ -101,7 +101,7 @@ fn an_agents_servers_are_text_or_a_list() {
     assert_eq!(of_file("\"http://a\"").as_deref(), Some("http://a"));
     let list = of_file("[\"http://a\", \"http://b\"]");
     assert_eq!(list.as_deref(), Some("http://a,http://b"));
-    // The agent rejects an empty entry, not the configuration.
+    // The configuration accepts an empty entry; the agent rejects it.
     assert_eq!(
         of_file("[\"http://a\", \"\"]").as_deref(),
         Some("http://a,")

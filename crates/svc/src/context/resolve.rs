@@ -137,7 +137,7 @@ fn of_context(context: &Context) -> Result<Connection, Failure> {
 }
 
 /// The current context. `SVC_URL` alone selects the saved context with that address: a token is
-/// never sent to another server than its own.
+/// sent only to its own server.
 fn saved(environment: &Environment) -> Result<Option<Connection>, Failure> {
     let Ok(folder) = environment.config_folder() else {
         return Ok(None);

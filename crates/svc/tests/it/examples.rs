@@ -98,7 +98,7 @@ impl Published {
         Process::wait_until_gone(pid, SOON).await;
         if let Some(words) = last_words {
             let path = format!("{}/logs", self.space.path());
-            eventually("the last words are in the log", SOON, || async {
+            eventually("the last message is in the log", SOON, || async {
                 self.ann.get(&path).await.expect(200).text().contains(words)
             })
             .await;

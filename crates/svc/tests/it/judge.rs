@@ -26,7 +26,8 @@ pub enum Judge {
     Node(&'static str, &'static [&'static str]),
     /// A script of `judges/python`. Its requirements file has the same name.
     Python(&'static str),
-    /// A script that needs the requirements of another: the other script, and the script.
+    /// A script that uses the requirements of another script: first that other script, then the
+    /// script itself.
     PythonOf(&'static str, &'static str),
 }
 
@@ -84,7 +85,7 @@ fn python(requirements: &str, name: &str) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Where the judges' own files are.
+/// A folder of the judges' own files.
 pub fn source(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/judges")
@@ -221,7 +222,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Whether an environment variable would send a judge's requests elsewhere.
+/// Whether an environment variable names a proxy, which would get the requests of a judge.
 fn is_proxy(name: &OsStr) -> bool {
     name.to_string_lossy()
         .to_ascii_lowercase()

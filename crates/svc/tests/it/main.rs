@@ -1,9 +1,10 @@
 //! The product from outside: the real `svc` program, real HTTP, real processes.
 //!
-//! One folder per subject. A test that proves a rule of the specification starts with the name of
-//! the rule (`v3_`, `d2_`) or else of its section (`s6_5_`), so that `cargo verify v3` and `cargo
-//! verify 6_5` find it. Every test has its own server, data folder and ports, and waits for
-//! conditions. Only tests that something does not happen wait for a fixed time.
+//! One folder per subject. The name of a test for a rule of the specification starts with the name
+//! of the rule (`v3_`, `d2_`). If the rule has no name, it starts with the section (`s6_5_`). So
+//! `cargo verify v3` and `cargo verify 6_5` find the test. Every test has its own server, data
+//! folder and ports, and waits for conditions. A test waits for a fixed time only to check that
+//! something does not happen.
 #![allow(clippy::unwrap_used)]
 
 mod agents;
@@ -28,7 +29,7 @@ mod zone;
 
 use std::time::Duration;
 
-/// Limit for effects that are due at once: the machine may be busy.
+/// Time limit for effects that should come at once. Long, because the machine may be busy.
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]

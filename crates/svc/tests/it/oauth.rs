@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use svc_testkit::{Answer, Http, TestServer, TestUser};
 
-/// Where the app waits for the browser. No test follows the redirect.
+/// The redirect address of the app. No test follows the redirect.
 const CALLBACK: &str = "http://127.0.0.1:51234/callback";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
@@ -68,7 +68,8 @@ impl Flow {
         self.user.http()
     }
 
-    /// The query of `/authorize`. Fields replace those of a good request; an empty value removes one.
+    /// The query of `/authorize`. `fields` replace fields of a valid request; an empty value
+    /// removes a field.
     fn query(&self, fields: &[(&str, &str)]) -> String {
         let challenge = challenge();
         let good = [
@@ -190,7 +191,7 @@ async fn register(http: &Http, body: Value) -> Answer {
         .await
 }
 
-/// A request to `/token`. `fields` replace those of `good`; an empty value removes one.
+/// A request to `/token`. `fields` replace fields of `good`; an empty value removes a field.
 async fn token(http: &Http, good: &[(&str, &str)], fields: &[(&str, &str)]) -> Answer {
     let kept = good
         .iter()

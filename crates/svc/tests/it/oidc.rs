@@ -1,5 +1,5 @@
-//! Sign-in with OpenID Connect providers: a real one (`oidc-provider`), and one that answers as a test
-//! wants (`oauth2-mock-server`).
+//! Sign-in with OpenID Connect providers: a real one (`oidc-provider`), and a broken one, whose
+//! answers a test controls (`oauth2-mock-server`).
 
 mod attacks;
 mod grants;
@@ -29,7 +29,7 @@ struct Site {
     server: TestServer,
     admin: TestUser,
     issuer: String,
-    /// Where tests control the provider.
+    /// The address at which tests control the provider.
     control: Http,
     provider: Process,
 }
@@ -66,7 +66,7 @@ impl Site {
         Some(site)
     }
 
-    /// The provider that answers as a test wants, known to the server as `corp`.
+    /// The broken provider, known to the server as `corp`.
     async fn start_broken(settings: Value) -> Option<Self> {
         let command = install_provider("broken.mjs")?;
         let server = builder().start().await;
@@ -83,7 +83,7 @@ impl Site {
         Some(site)
     }
 
-    /// Settings under which everybody gets a user.
+    /// Settings with which every account gets a user.
     fn open(&self) -> Value {
         json!({"create_users": true, "required_claims": {"iss": [self.issuer]}})
     }
@@ -122,12 +122,12 @@ impl Site {
         answer.expect(200).json()
     }
 
-    /// What the real provider says about an account.
+    /// Sets the claims that the real provider sends about an account.
     async fn account(&self, login: &str, claims: Value) {
         self.tell("/test/accounts", json!({login: claims})).await;
     }
 
-    /// What the broken provider does next.
+    /// Sets what the broken provider does next.
     async fn plan(&self, plan: Value) {
         self.tell("/plan", plan).await;
     }
@@ -143,7 +143,7 @@ impl Site {
         (browser, answer)
     }
 
-    /// Signs in at the broken provider, which asks no question.
+    /// Signs in at the broken provider, which shows no login page.
     async fn sign_in_broken(&self) -> (Browser, Answer) {
         let mut browser = self.browser();
         let callback = self.callback_broken(&mut browser).await;
@@ -162,7 +162,7 @@ impl Site {
         local(target.header("location").unwrap())
     }
 
-    /// The user behind a browser.
+    /// The user who is signed in in a browser.
     async fn me(&self, browser: &mut Browser) -> Value {
         browser.get("/api/auth/me").await.expect(200).json()
     }
@@ -246,14 +246,14 @@ impl Browser {
         answer
     }
 
-    /// The address at the provider.
+    /// Starts a sign-in. Returns the address at the provider.
     async fn start(&mut self, query: &str) -> String {
         let path = format!("/api/auth/oidc/corp/start{query}");
         let answer = self.get(&path).await.expect(303);
         answer.header("location").unwrap().to_owned()
     }
 
-    /// The path of the callback, after the person signed in at the real provider.
+    /// Signs in at the real provider. Returns the path of the callback.
     async fn callback(&mut self, site: &Site, login: &str) -> String {
         let url = self.start("").await;
         at_provider(site, &url, login).await
@@ -269,14 +269,14 @@ impl Browser {
     }
 }
 
-/// The person signs in on the provider's own pages.
+/// Signs in on the provider's own pages. Returns the path of the callback.
 async fn at_provider(site: &Site, url: &str, login: &str) -> String {
     let body = json!({"url": url, "login": login});
     let answer = site.tell("/test/sign-in", body).await;
     local(answer["callback"].as_str().unwrap())
 }
 
-/// Fails unless the browser is signed out and the page says why.
+/// Fails unless the browser is signed out and the page shows the reason.
 #[track_caller]
 fn expect_refused(browser: &Browser, answer: &Answer, why: &str) {
     let text = answer.text();

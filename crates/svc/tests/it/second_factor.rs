@@ -1,8 +1,8 @@
 //! Second factors of logins with a password.
 //!
-//! A code of an authenticator app is valid once, in the steps of 30 seconds around its own. The tests
-//! enter codes of the current and of the next step, which stay valid for at least 30 seconds, and
-//! never wait for a step. A further login uses a recovery code.
+//! A code of an authenticator app is valid once: in its own step of 30 seconds, and in the steps
+//! before and after. The tests enter codes of the current and of the next step, which stay valid
+//! for at least 30 seconds, so they never wait for a step. A further login uses a recovery code.
 
 mod authenticator;
 mod cli;
@@ -21,7 +21,7 @@ use svc_testkit::{Answer, Http, TestUser};
 struct Protected {
     user: TestUser,
     secret: Vec<u8>,
-    /// The step of the first code, which is used up.
+    /// The step of the first code, which was already used.
     step: i64,
     recovery_codes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Sources and schedules: requests of other services, and the clock, become events.
+//! Sources make events from requests of other services. Schedules emit events at certain times.
 
 mod cli;
 mod flood;
@@ -18,7 +18,7 @@ use svc_core::{
 };
 use svc_testkit::{Answer, Http, TestUser};
 
-/// A source of a user, with what the creation showed.
+/// A source of a user, with the URL and the secret that were shown when it was created.
 struct Sender {
     user: TestUser,
     id: String,

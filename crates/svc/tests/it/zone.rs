@@ -1,4 +1,4 @@
-//! A zone: several servers on one PostgreSQL. Without PostgreSQL each of these tests says that it
+//! A zone: several servers on one PostgreSQL. Without PostgreSQL each of these tests prints that it
 //! is skipped.
 
 mod callers;
@@ -41,7 +41,7 @@ fn reaching_tests(builder: TestServerBuilder) -> TestServerBuilder {
     builder.allow_loopback_webhooks().retries(0.2, 0.2)
 }
 
-/// The same user at each member, once their token is valid at all of them.
+/// The same user at each member. Waits until the user's token is valid at all of them.
 async fn at_each(zone: &TestZone, user: &TestUser, members: usize) -> Vec<TestUser> {
     let everywhere: Vec<_> = (0..members).map(|n| user.at(zone.server(n))).collect();
     for user in &everywhere {
@@ -85,7 +85,7 @@ async fn id_of(zone: &TestZone, member: usize) -> Value {
     this.expect("a server lists itself")["id"].clone()
 }
 
-/// Whether a call of an own method succeeds.
+/// Whether a call of the user's own method succeeds.
 async fn answers(user: &TestUser, method: &str) -> bool {
     let called = user.call(method, serde_json::json!({})).await;
     called.get("result").is_some()

@@ -2,8 +2,8 @@
 //!
 //! A test prepares a server with real agents and receivers. One flow uses the pages of that server
 //! as a person would: it finds elements by their role and name. If something must be done outside
-//! the browser, the flow tells the test and waits: see [`flow::Flow::until`]. Without a browser a
-//! test prints `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` it fails instead.
+//! the browser, the flow notifies the test and waits: see [`flow::Flow::until`]. Without a browser,
+//! a test prints `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` it fails instead.
 
 mod access;
 mod events;
@@ -23,5 +23,5 @@ mod spaces;
 
 use std::time::Duration;
 
-/// Limit for effects that are due at once: the machine may be busy.
+/// Time limit for effects that should come at once. Long, because the machine may be busy.
 const SOON: Duration = Duration::from_secs(20);

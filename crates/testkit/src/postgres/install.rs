@@ -66,7 +66,7 @@ impl Installation {
         let folder = TempDir::with_prefix_in("svc-postgres-", self.temporary())
             .expect("a temporary folder can be made");
         if let Some((uid, gid)) = self.unprivileged {
-            chown(folder.path(), Some(uid), Some(gid)).expect("root gives folders away");
+            chown(folder.path(), Some(uid), Some(gid)).expect("root may change owners");
         }
         folder.keep()
     }
@@ -74,9 +74,9 @@ impl Installation {
     /// Lets only the user of the server read a file.
     pub fn entrust(&self, path: &Path) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-            .expect("a file of ours takes permissions");
+            .expect("the owner may set permissions");
         if let Some((uid, gid)) = self.unprivileged {
-            chown(path, Some(uid), Some(gid)).expect("root gives files away");
+            chown(path, Some(uid), Some(gid)).expect("root may change owners");
         }
     }
 

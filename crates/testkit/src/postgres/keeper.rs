@@ -60,7 +60,7 @@ impl Keeper {
     /// Writes a file of the server; returns its path.
     pub fn write(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.folder.join(name);
-        fs::write(&path, text).expect("a folder of ours takes a file");
+        fs::write(&path, text).expect("the folder is writable");
         path
     }
 
@@ -122,7 +122,10 @@ impl Keeper {
     }
 
     fn order(&mut self, order: &str) -> String {
-        let orders = self.orders.as_mut().expect("they end with the keeper");
+        let orders = self
+            .orders
+            .as_mut()
+            .expect("the keeper has a stdin until it ends");
         writeln!(orders, "{order}").expect("the shell reads its orders");
         let mut answer = String::new();
         self.answers

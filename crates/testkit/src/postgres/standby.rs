@@ -84,7 +84,7 @@ impl TestPostgres {
 }
 
 impl TestDatabase {
-    /// The same database with the servers of both as hosts of its URL, those of `other` first.
+    /// The same database with two hosts in its URL: first the server `other`, then its own server.
     pub fn at_both(mut self, other: &TestPostgres) -> Self {
         let first = format!("@127.0.0.1:{},", other.port);
         self.url = self.url.replacen('@', &first, 1);

@@ -95,7 +95,7 @@ async fn connections_to_one_database_are_cut_off() {
     let mut connected = [connect(&one), connect(&one), connect(&other)];
     let count = "SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'test%' \
                  AND query LIKE '%pg\\_sleep(3600)' OR wait_event = 'advisory'";
-    crate::eventually("all are connected", SOON, || async {
+    crate::eventually("all clients are connected", SOON, || async {
         postgres.sql("postgres", count) == "3"
     })
     .await;

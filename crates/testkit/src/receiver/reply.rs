@@ -20,7 +20,7 @@ pub(super) async fn answer(
         .map(|replies| replies.get(path).cloned());
     let Ok(reply) = reply else { return false };
     match reply.unwrap_or(Reply::Status(200)) {
-        Reply::Hang => unreachable!("it was waited for"),
+        Reply::Hang => unreachable!("`wait_for` skips this reply"),
         Reply::Status(status) => whole(writer, status, "", "", index, shared).await,
         Reply::Body(status, body) => whole(writer, status, "", &body, index, shared).await,
         Reply::After(while_, status) => {

@@ -68,7 +68,10 @@ impl TestServerBuilder {
     /// part of the configuration.
     pub fn announced(mut self) -> Self {
         let free = std::net::TcpListener::bind(&self.listen).expect("a port is free");
-        self.listen = free.local_addr().expect("it is bound").to_string();
+        self.listen = free
+            .local_addr()
+            .expect("the listener is bound")
+            .to_string();
         let url = format!("http://{}", self.listen);
         self.env("SVC_ADVERTISE_URL", &url)
     }
@@ -108,7 +111,7 @@ impl TestServerBuilder {
         self.config_table("events", &lines)
     }
 
-    /// Lets spaces of runtime `local` run.
+    /// Allows spaces with the runtime `local`.
     pub fn allow_local_spaces(mut self) -> Self {
         self.allow_local = true;
         self
@@ -190,7 +193,7 @@ impl TestServerBuilder {
     async fn launch(self) -> TestServer {
         let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
         let home = folder.path().join("home");
-        std::fs::create_dir(&home).expect("a fresh folder takes a folder");
+        std::fs::create_dir(&home).expect("the new folder is writable");
         let more: String = self
             .more_config
             .iter()
@@ -200,11 +203,10 @@ impl TestServerBuilder {
             "[server]\n{}\n[spaces]\nallow_local = {}\n{}",
             self.server_config, self.allow_local, more
         );
-        std::fs::write(folder.path().join("svc.toml"), config)
-            .expect("a fresh folder takes a file");
+        std::fs::write(folder.path().join("svc.toml"), config).expect("the new folder is writable");
         if let Some(file) = &self.database_file {
             let data = folder.path().join("data");
-            std::fs::create_dir(&data).expect("a fresh folder takes a folder");
+            std::fs::create_dir(&data).expect("the new folder is writable");
             std::fs::copy(file, data.join(svc_store::DATABASE_FILE)).expect("a file is copied");
         }
         let (process, url) = launch(&self, folder.path(), &self.listen).await;
@@ -242,7 +244,7 @@ pub async fn wait_for_address(server: &mut Process) -> String {
 
 async fn address_within(server: &mut Process, limit: Duration) -> String {
     let line = server.wait_for_log("listening on http", limit).await;
-    let start = line.rfind("http").expect("the line was found by it");
+    let start = line.rfind("http").expect("the line contains this text");
     line[start..]
         .chars()
         .take_while(|c| c.is_ascii_alphanumeric() || "[]:/.-".contains(*c))

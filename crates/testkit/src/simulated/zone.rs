@@ -61,7 +61,7 @@ struct ZoneAgent {
     token: String,
     home: ServerId,
     register: Register,
-    /// The agent's part of the time over which agents spread their links.
+    /// The agent's position in the time over which all agents spread their links, from 0 to 1.
     part: f64,
     sides: Arc<SideCounts>,
 }
@@ -96,7 +96,7 @@ impl SimulatedZoneAgents {
         }
     }
 
-    /// Side links to a server whose registration the server has taken over.
+    /// The number of side links to a server on which the server has taken over the registration.
     pub fn sides_of(&self, server: ServerId) -> usize {
         let counts = self.sides.counts();
         counts.get(&server).copied().unwrap_or_default()

@@ -7,7 +7,7 @@ use svc_protocol::{
 
 use super::{Group, Shell, context};
 
-/// More restarts than this since the agent began are suspicious.
+/// More restarts than this since the agent started cause a warning.
 const RESTARTS_MANY: u64 = 3;
 
 pub async fn check(shell: &Shell) -> Group {
@@ -60,7 +60,7 @@ fn link(status: &Status) -> Check {
         return Check::ok("link", format!("linked to {server}"));
     }
     let why = status.link_error.as_deref().unwrap_or("not linked yet");
-    let advice = "check that the server runs and that this machine reaches it; if the token was refused, give the agent a new one: svc space token <space>";
+    let advice = "check that the server runs and that this machine reaches it; if the token was refused, give the agent a new one: svc space agent-token <space>";
     Check::error("link", format!("{server}: {why}"), advice)
 }
 

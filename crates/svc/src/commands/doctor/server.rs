@@ -1,4 +1,4 @@
-//! The checks of the server, as this machine sees it, and those that the server makes of itself.
+//! Checks of the server from this machine, and the results of the server's own checks.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use crate::{
 
 /// Time for each request of a check.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// A certificate that ends sooner than this is a warning.
+/// A certificate that expires sooner than this causes a warning.
 const CERTIFICATE_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// Clocks that differ by more than this are a warning: codes of authenticator apps and times in
-/// lists begin to be wrong.
+/// Clocks that differ by more than this cause a warning: codes of authenticator apps may be
+/// rejected, and times in lists are wrong.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(10);
 
 pub async fn check(shell: &Shell) -> Group {
@@ -95,7 +95,7 @@ async fn certificate(target: &Target) -> Option<Check> {
             error.to_string(),
             "check the address, and that the server runs",
         )),
-        // The next request says so.
+        // The check of the next request reports the timeout.
         Err(_) => None,
     }
 }
@@ -110,7 +110,7 @@ fn certificate_age(end: Timestamp, now: Timestamp) -> Check {
     Check::warning("certificate", detail, advice)
 }
 
-/// The server has read its clock while the request took `round_trip`.
+/// The server read its clock at some moment of the request, which took `round_trip`.
 fn clock(found: &Diagnostics, now: Timestamp, round_trip: Duration) -> Check {
     let ahead = found.time.since(now);
     let behind = now.since(found.time).saturating_sub(round_trip);

@@ -87,8 +87,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// Answers requests until one brings the code. Other requests (an icon, a page of a stranger) get
-    /// 404 and change nothing.
+    /// Answers requests until one of them contains the code. Other requests, for example for an
+    /// icon or from a page of another site, get 404 and change nothing.
     async fn wait(&self, listener: &TcpListener) -> Result<String, Failure> {
         loop {
             let Ok((mut stream, _)) = listener.accept().await else {
@@ -168,7 +168,7 @@ async fn respond(stream: &mut TcpStream, status: &str, text: &str) {
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'\r\nConnection: close\r\n\r\n{page}",
         page.len()
     );
-    // A browser that has gone away changes nothing.
+    // The browser may have closed the connection. That is not an error.
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
 }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_answer_of_the_own_login_is_taken() {
+    fn only_the_answer_to_this_login_is_accepted() {
         let expected = Expected {
             host: "127.0.0.1:4000".to_owned(),
             state: "s".to_owned(),

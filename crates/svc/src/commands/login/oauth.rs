@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 /// The `client_id` of the command line.
 pub const CLIENT_ID: &str = "svc-cli";
 
-/// What the server says about itself (RFC 8414).
+/// The metadata of the authorization server (RFC 8414).
 #[derive(Deserialize)]
 pub struct Metadata {
     pub issuer: String,
@@ -22,7 +22,7 @@ pub struct NewToken {
     pub token_id: String,
 }
 
-/// An error of the standards.
+/// An error response of OAuth.
 #[derive(Deserialize, Debug)]
 pub struct Refusal {
     pub error: String,
@@ -52,7 +52,7 @@ pub async fn find_metadata(client: &Client) -> Result<Option<Metadata>, Failure>
     }
 }
 
-/// Sends a form. `Ok(Err(…))` is a refusal by the rules of OAuth.
+/// Sends a form. `Ok(Err(…))` is an error response of OAuth.
 pub async fn post_form<T: DeserializeOwned>(
     client: &Client,
     path: &str,

@@ -128,7 +128,7 @@ impl Calls<'_> {
         if let [_] = bodies.as_slice()
             && !self.result_only
         {
-            let body = bodies.into_iter().next().expect("there is one");
+            let body = bodies.into_iter().next().expect("there is one body");
             let Some(answer) = self.send(body).await? else {
                 return Ok(Exit::Ok);
             };

@@ -1,4 +1,5 @@
-//! Compares a new registration with the methods of the space, and names the callers that it breaks.
+//! Compares a new registration with the current methods of the space. Names the callers that the
+//! new registration breaks.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -28,7 +29,7 @@ pub async fn check(
 ) -> Result<(), Failure> {
     let published = match api.methods(&MethodQuery::default()).await {
         Ok(published) => published.methods,
-        // Without `--strict`, the comparison is only a service.
+        // Without `--strict`, the comparison only warns. Its failure is not an error.
         Err(error) if is_strict => return Err(error.into()),
         Err(_) => return Ok(()),
     };
@@ -58,7 +59,7 @@ pub async fn check(
     .hint("publish the change under a new name, or register without --strict"))
 }
 
-/// Whether the agent's space is the only provider of the method, or one of them.
+/// Whether the agent's space is a provider of the method.
 fn is_of_space(method: &Method, status: &Status) -> bool {
     let is_provider = |id| {
         method

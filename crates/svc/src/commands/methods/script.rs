@@ -122,7 +122,8 @@ pub fn refused(error: Error) -> Failure {
     failure.doing("the registration is refused")
 }
 
-/// Prints the traceback as Python does, before the failure, which has room for only three lines.
+/// Prints the traceback as Python does. The returned failure does not contain it: a failure has at
+/// most three lines.
 fn failed(script: &OwnScript, error: &ScriptError) -> Failure {
     let name = &script.source.file;
     if let ErrorKind::Exit(code) = error.kind {

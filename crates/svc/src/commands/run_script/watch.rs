@@ -185,7 +185,7 @@ mod tests {
         assert!(watched.changed() && !watched.changed());
         watched.keep(std::slice::from_ref(&two));
         fs::write(&one, "123").expect("writable");
-        assert!(!watched.changed(), "it is not watched any more");
+        assert!(!watched.changed(), "the file is not watched any more");
         watched.add(vec![one.clone()]);
         fs::remove_file(&one).expect("removable");
         assert!(watched.changed());

@@ -75,7 +75,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     .map(|()| Exit::Ok)
 }
 
-/// The server to check: of `--url`, `--context` or `SVC_URL`, or else of this machine.
+/// The server to check: from `--url`, `--context` or `SVC_URL`, else the server of this machine.
 fn target(shell: &Shell, url: Option<&str>) -> Result<Target, Failure> {
     let environment = &shell.environment;
     if let (None, Some(name)) = (url, &shell.globals.context) {

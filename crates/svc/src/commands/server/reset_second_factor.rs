@@ -1,4 +1,5 @@
-//! `svc server reset-second-factor`: the way back for the only administrator, on the server's machine.
+//! `svc server reset-second-factor`: lets the only administrator log in again after the loss of the
+//! second factor. Runs on the server's machine.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use crate::{
     exit::{Exit, Failure, Outcome},
 };
 
-/// Remove the second factor of a user in the database itself; for the only administrator
+/// Remove the second factor of a user directly in the database; for the only administrator
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc server reset-second-factor admin --data-dir /var/lib/svc    while the server is stopped\n  \

@@ -94,7 +94,7 @@ fn report(result: &BacktestResult) {
     }
 }
 
-/// JSON in lines; any other text unchanged.
+/// JSON on several lines; any other text unchanged.
 fn pretty(text: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(text);
     let lines = value.and_then(|value| serde_json::to_string_pretty(&value));

@@ -1,4 +1,4 @@
-//! The options that say what a sink does with an event.
+//! The options that define how a sink handles an event.
 
 use std::{
     fs,

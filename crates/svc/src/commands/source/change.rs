@@ -24,7 +24,7 @@ use crate::{
 pub struct CreateArgs {
     /// Name, unique among your sources; a part of event types
     name: String,
-    /// Who sends the requests, and so how they are verified
+    /// Sender of the requests, which determines how they are verified
     #[arg(long, value_enum)]
     verify: Verify,
     /// Read the secret that the sender uses from stdin instead of creating one
@@ -51,7 +51,7 @@ pub struct UpdateArgs {
     /// Accept requests again
     #[arg(long, conflicts_with = "inactive")]
     active: bool,
-    /// Answer all requests like an unknown path
+    /// Disable the source: all requests are answered like requests to an unknown path
     #[arg(long)]
     inactive: bool,
     #[command(flatten)]
@@ -114,7 +114,7 @@ enum Verify {
     Hmac,
     /// User name and password
     Basic,
-    /// Whoever knows the URL can send events
+    /// No verification: anyone who knows the URL can send events
     None,
 }
 
@@ -229,7 +229,7 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let settings = args.settings;
     let verify = settings.verify_members();
     let event_type = settings.event_type();
-    // The given place replaces the other ones.
+    // The given option replaces the whole rule: the members of the other options become `null`.
     let replaced =
         |rule: &TypeRule| json!({"header": rule.header, "body": rule.body, "fixed": rule.fixed});
     let patch = SourcePatch {

@@ -31,7 +31,7 @@ pub struct LogArgs {
     /// name no level are shown too
     #[arg(long, value_parser = by_name::<LogLevel>, value_name = "LEVEL")]
     pub level: Option<LogLevel>,
-    /// Only lines that contain this text; case does not count
+    /// Only lines that contain this text, in upper or lower case
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
 }

@@ -85,8 +85,9 @@ impl SpaceAgent {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The agent, if it is running and linked, and has registered the file in its own folder, which
-    /// would replace the methods of another file. The discovery file may belong to an earlier agent.
+    /// The agent, if it is running and linked and has registered the file in its own folder. If it
+    /// registered that file later, the methods of the given file would be replaced. The discovery
+    /// file may belong to an earlier agent.
     async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
         let discovery = self.find()?;
         let agent = AgentClient::new(&discovery.agent_socket);

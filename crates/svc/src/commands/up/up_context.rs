@@ -1,9 +1,9 @@
 //! The CLI context of a running `svc up`, so that no login is required.
 //!
-//! Several `svc up` may run with one config folder. Each holds the lock of its context's name
-//! (`up`, `up-2` and so on) while it runs, so none replaces the context of another. The system
-//! releases the lock even after kill -9, and the next run takes that name. The current context
-//! stays unchanged if it belongs to a running `svc up`.
+//! Several runs of `svc up` may share one config folder. Each run holds the lock of its context's
+//! name (`up`, `up-2` and so on), so no run replaces the context of another. The system releases
+//! the lock even after kill -9, and the next run takes that name. The current context stays
+//! unchanged if it belongs to a running `svc up`.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const NAME: &str = "up";
-/// Maximum number of `svc up` that run at the same time with one config folder.
+/// Maximum number of runs of `svc up` at the same time with one config folder.
 const RUNS_MAX: u32 = 100;
 
 /// The context, and the state to restore when the server stops.
@@ -141,7 +141,7 @@ fn is_up_name(name: &str) -> bool {
     }
 }
 
-/// Whether a context belongs to a `svc up` that runs.
+/// Whether a context belongs to a running `svc up`.
 fn is_running(folder: &Path, name: &str) -> bool {
     let path = lock_path(folder, name);
     is_up_name(name) && path.exists() && matches!(try_lock(&path), Ok(None))

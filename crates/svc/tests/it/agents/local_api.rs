@@ -253,7 +253,7 @@ async fn s4_2_the_cli_shows_the_status_and_stops_the_agent() {
     assert_eq!(status["owner"], "ann");
     assert_eq!(status["methods"], json!(["echo"]));
     assert_eq!(status["method_server"]["mode"], "concurrent");
-    // The agent is also found from a folder below.
+    // Commands in a subfolder find the agent too.
     let below = space.folder().join("deep/er");
     std::fs::create_dir_all(&below).unwrap();
     agent

@@ -26,7 +26,7 @@ async fn s1_killing_an_agent_ends_its_method_server() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    // The process reads nothing and ignores SIGTERM, and so does its child.
+    // The process and its child read nothing and ignore SIGTERM.
     let script = "trap '' TERM HUP INT; sh -c 'trap \"\" TERM HUP INT; echo $$ >child; while :; do sleep 1; done' & \
                   while :; do sleep 1; done";
     let mut agent = space

@@ -69,8 +69,8 @@ async fn s5_the_agent_of_a_deactivated_user_ends_when_its_space_is_deleted() {
     assert_eq!(status.code(), Some(4), "{}", agent.log());
 }
 
-/// Runs a command while the agent has no link. The command must say that it waits, and succeed as
-/// soon as the agent is linked again.
+/// Runs a command while the agent has no link. The command must report that it waits, and succeed
+/// as soon as the agent is linked again.
 async fn waits_for_the_link(server: &TestServer, ann: &TestUser, agent: &TestAgent, args: &[&str]) {
     set_active(server, ann, false).await;
     eventually("the link ends", SOON, || async {

@@ -1,4 +1,4 @@
-//! Agents with several addresses: those of the servers of a zone, or two addresses of one server.
+//! Agents with several addresses: of several servers of a zone, or two addresses of one server.
 
 use std::{
     net::SocketAddr,
@@ -21,8 +21,8 @@ use tokio::{
 
 use crate::SOON;
 
-/// An address that forwards to a server, or temporarily to none. Dropping it closes it and all
-/// connections through it.
+/// An address that forwards to a server, or to no server for a while. Dropping this value closes
+/// the address and all connections through it.
 struct Door {
     url: String,
     leads_to: Arc<Mutex<Option<SocketAddr>>>,
@@ -80,14 +80,14 @@ async fn wait_until_linked_to(agent: &TestAgent, url: &str) {
         status["linked"] == true && status["server_url"] == url
     })
     .await;
-    eventually("the file says so", SOON, || async {
+    eventually("the discovery file has the URL", SOON, || async {
         let found = agent.find_discovery().unwrap_or_default();
         found["server_url"] == url
     })
     .await;
 }
 
-/// Waits for a result of `pid`, which must come from this process.
+/// Waits until the method `pid` has a result, which must be the id of this process.
 async fn wait_until_served_by(user: &TestUser, pid: u32) {
     eventually("the method is callable again", SOON, || async {
         let answer = user.call("pid", json!({})).await;
@@ -173,7 +173,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     let ann = server.user("ann").await;
     let (quick, slow) = (ann.space("quick").await, ann.space("slow").await);
     let (mut second, second_url) = copy_of(&mut server).await;
-    // The door is closed, so that no agent moves to the second server early.
+    // The second address forwards to no server yet, so that no agent moves early.
     let door = Door::open(None).await;
     let urls = [server.url(), &door.url];
     let (idle, busy) = (

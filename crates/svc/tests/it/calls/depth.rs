@@ -91,7 +91,7 @@ async fn s4_1_params_nested_too_deep_reach_no_method_server() {
     assert_eq!(
         agent.method_server_pid().await,
         pid,
-        "it is the same process"
+        "the process is the same"
     );
     assert_eq!(result(&ann.call("echo", json!([1])).await), &json!([1]));
 }

@@ -184,7 +184,7 @@ async fn calls_carry_a_number_for_their_user() {
         assert_ne!(of[0], of[1]);
         numbers.push(of[0]);
     }
-    // An agent may have links to several servers: users take turns over all of them.
+    // An agent may have links to several servers. Users take turns across all these links.
     assert_eq!(numbers[0], numbers[1], "all links of a space");
     assert_ne!(numbers[0], numbers[2], "another space has other numbers");
 }

@@ -103,7 +103,7 @@ async fn every_way_to_call_a_method_is_recorded() {
         calls(&ann, "?via=script").await[0]["credential"]["kind"],
         "script"
     );
-    // A name that does not exist is in the journal of its caller.
+    // A call of a name that does not exist is in the journal of its caller.
     let unknown = &calls(&ann, "?outcome=not_found").await[0];
     assert_eq!(
         (&unknown["owner"], &unknown["space"]),
@@ -255,7 +255,7 @@ async fn a_journal_that_is_off_records_nothing() {
     ann.call("echo", json!({})).await;
     agent.stop().await;
     let mut server = server;
-    // A stopping server writes what waits.
+    // A server that stops writes the calls that wait in memory.
     server.restart().await;
     assert!(calls(&ann.at(&server), "").await.is_empty());
 }

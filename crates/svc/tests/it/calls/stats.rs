@@ -109,7 +109,7 @@ async fn methods_of_a_deactivated_owner_are_not_counted() {
     for query in ["", "?scope=server"] {
         assert_eq!(stats(&admin, query).await["methods"], 0, "{query}");
     }
-    // The server refuses the agent from now on, and the agent would exit with an error.
+    // Kill the agent: the server refuses it now, so it would exit with an error.
     agent.kill9();
 }
 
@@ -164,7 +164,8 @@ async fn counts_cover_only_resources_visible_to_the_caller() {
     })
     .await;
 
-    // An administrator manages the spaces of all users, but only their own are counted as theirs.
+    // An administrator manages the spaces of all users, but only the administrator's own spaces
+    // are counted.
     let root = server.user_with("root", &["admin"], &[]).await;
     let seen = stats(&root, "").await;
     assert_eq!(

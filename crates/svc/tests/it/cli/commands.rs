@@ -206,7 +206,7 @@ async fn s4_3_a_notification_prints_nothing() {
         .await
         .expect(0);
     assert!(said.stdout.is_empty(), "{said:?}");
-    eventually("it arrives", SOON, || async {
+    eventually("the notification arrives", SOON, || async {
         desk.ann.call("pushed", json!({})).await["result"] == json!([[1]])
     })
     .await;

@@ -53,7 +53,7 @@ async fn login_saves_a_context_that_only_its_owner_can_read() {
     svc().run(&["context", "use", "nobody"]).await.expect(5);
     svc().run(&["context", "rm", "boss"]).await.expect(0);
 
-    // Logging out revokes the token and does not only forget it.
+    // A logout also revokes the token on the server.
     let text = std::fs::read_to_string(&saved).unwrap();
     let start = text.find("svc_pat_").unwrap();
     let token = text[start..].split('"').next().unwrap().to_owned();

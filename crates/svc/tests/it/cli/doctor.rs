@@ -80,7 +80,7 @@ async fn a_server_that_does_not_answer_is_an_error_with_advice() {
 }
 
 #[tokio::test]
-async fn a_certificate_shows_its_end_and_an_untrusted_one_is_an_error() {
+async fn the_check_of_a_certificate_shows_its_end_and_fails_if_it_is_not_trusted() {
     let [cert, key, ca] =
         ["cert.pem", "key.pem", "ca.pem"].map(|name| fixture_file(name).display().to_string());
     let server = TestServer::builder()
@@ -105,7 +105,7 @@ async fn a_certificate_shows_its_end_and_an_untrusted_one_is_an_error() {
     let (_, status, detail) = certificate.expect("a check of the certificate");
     assert_ne!(status, "error", "{detail}");
     assert!(detail.starts_with("trusted, valid until 2"), "{detail}");
-    // The token is not valid; the certificate is.
+    // The token is not valid, but the certificate is trusted.
     assert_eq!(status_of(&trusted, "connection"), "error");
     let untrusted = svc().run(JSON).await.expect(1).json();
     assert_eq!(status_of(&untrusted, "certificate"), "error", "{untrusted}");
@@ -121,7 +121,7 @@ async fn an_agent_shows_its_link_and_its_method_server() {
     for name in ["agent", "link", "method server", "registration"] {
         assert_eq!(status_of(&report, name), "ok", "{name}: {report}");
     }
-    // The server stops: the link is an error, and so is the connection through the agent.
+    // Without a server, the checks of the link and of the connection through the agent fail.
     server.terminate().await;
     eventually("the link is an error", SOON, async || {
         let report = agent.cli().run(JSON).await.json();

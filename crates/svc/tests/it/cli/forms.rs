@@ -74,7 +74,7 @@ async fn a_replay_includes_both_of_its_times_as_its_help_says() {
 }
 
 #[tokio::test]
-async fn an_unknown_group_of_a_new_user_has_a_hint_and_delete_removes() {
+async fn an_unknown_group_of_a_new_user_has_a_hint_and_delete_means_rm() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let svc = || server.cli(&admin);
@@ -255,7 +255,7 @@ async fn following_a_log_ends_when_the_reader_closes() {
             let lines = process.stdout();
             lines.iter().filter(|line| line.contains(end)).count() == 1
         };
-        eventually("both see the line, once", SOON, || async {
+        eventually("both processes print the line once", SOON, || async {
             ends(&all, text) && ends(&inside, &format!("\"line\":\"{text}\""))
         })
         .await;

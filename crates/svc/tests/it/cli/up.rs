@@ -26,7 +26,7 @@ fn up(home: &Path, args: &[&str]) -> Process {
     Process::spawn("svc up", command)
 }
 
-/// The first line on stdout, which comes once calls succeed.
+/// The first line on stdout. `svc up` prints it when calls succeed.
 async fn first_line(up: &mut Process) -> Value {
     let line = get_eventually("svc up writes its line", UP_LIMIT, || async {
         up.stdout().first().cloned()
@@ -85,7 +85,7 @@ async fn one_command_serves_methods_and_ctrl_c_leaves_no_process() {
     assert_eq!(Path::new(line["data_dir"].as_str().unwrap()), data);
     assert!(Path::new(line["agent_socket"].as_str().unwrap()).exists());
 
-    // From a second shell: the context is written, no variable is needed.
+    // A second shell needs no variables, because `svc up` has saved a context.
     let listed = Cli::new(home.path())
         .run(&["method", "list", "-o", "json"])
         .await
@@ -154,7 +154,7 @@ async fn a_second_run_uses_the_same_data() {
 }
 
 #[tokio::test]
-async fn an_own_methods_file_is_served_instead_of_the_demo() {
+async fn a_given_methods_file_is_served_instead_of_the_demo() {
     let home = home();
     let file = home.path().join("own.toml");
     std::fs::write(&file, fixture().with(method("my.echo", "echo")).to_string()).unwrap();
@@ -167,10 +167,10 @@ async fn an_own_methods_file_is_served_instead_of_the_demo() {
     assert_eq!(running.terminate().await.code(), Some(0));
 }
 
-/// The agent registers the file in its own folder after a startup script. If `svc up` did not wait, the
-/// demo would replace the methods of the other file.
+/// The agent registers the demo file in its folder after the startup script. If `svc up` did not
+/// wait for that, the demo would replace the methods of the given file.
 #[tokio::test]
-async fn an_own_methods_file_is_registered_after_the_agent_has_started() {
+async fn a_given_methods_file_is_registered_after_the_agent_has_started() {
     let home = home();
     let mut running = up(home.path(), &[]);
     let line = first_line(&mut running).await;
@@ -315,7 +315,7 @@ async fn the_sign_in_link_works_once_and_only_from_this_machine() {
         http.request("POST", "/api/auth/sign-in", &headers, body)
             .await
     };
-    // Refused requests do not use the link up.
+    // The link is still valid after a refused request.
     let refused = sign_in(&[("x-forwarded-for", "203.0.113.7")]).await;
     assert_eq!(refused.expect(403).code(), "loopback_only");
     let refused = sign_in(&[("origin", "https://elsewhere.example")]).await;
@@ -345,7 +345,7 @@ fn the_readme_and_the_alias_announce_the_first_build() {
     let readme = read("README.md");
     let before = readme.split("cargo svc up").next().unwrap();
     assert!(before.contains("minutes"), "{before}");
-    // Behind the alias is the program that announces the build; it has a test of its own.
+    // The alias runs the program that announces the build. That program has its own test.
     let config = read(".cargo/config.toml");
     let alias = config.lines().find(|line| line.starts_with("svc = "));
     assert!(

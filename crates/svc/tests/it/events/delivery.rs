@@ -184,7 +184,7 @@ async fn s6_5_a_misbehaving_receiver_costs_one_failed_attempt_and_delays_no_othe
     let delivered = well.wait_for("delivered", 20, SOON).await;
     assert!(
         begun.elapsed() < Duration::from_secs(9),
-        "others wait for the hanging one"
+        "other sinks wait for the hanging receiver"
     );
     assert!(
         delivered

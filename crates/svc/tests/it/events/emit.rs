@@ -181,7 +181,7 @@ async fn s6_2_requests_with_one_idempotency_key_create_one_event() {
     assert_eq!(emit(&ann, "k1", &body).await.expect(202).json(), first);
     let other = json!({"type": "paid", "payload": {"n": 2}});
     emit(&ann, "k1", &other).await.expect(409);
-    // Another key emits another event, and so does the same key of another user.
+    // Another key emits another event. The same key of another user does that too.
     let second = emit(&ann, "k2", &body).await.expect(202).json();
     assert_ne!(second["event_id"], first["event_id"]);
     let bobs = emit(&bob, "k1", &other).await.expect(202).json();

@@ -152,7 +152,7 @@ async fn s2_2_s6_2_every_receiver_gets_the_tokens_that_were_sent() {
         let history = ann.get(&format!("/api/events/{id}")).await.text();
         assert!(history.contains(&data), "{history}\n{data}");
         expected.push((id, data));
-        // The queue of the method has room for 100 events.
+        // Wait for the deliveries: the queue of the method has room for 100 events only.
         if expected.len() % 50 == 0 {
             receiver.wait_for("/plain", expected.len(), 2 * SOON).await;
             wait_for_lines(space.folder(), expected.len()).await;

@@ -7,7 +7,8 @@ use svc_testkit::{RegistrationToml, TestReceiver, TestServer, fixture, get_event
 
 use crate::SOON;
 
-/// Far less than the timeout of a method that never responds, far more than a first attempt.
+/// Much shorter than the timeout of a method that never responds, and much longer than a first
+/// attempt takes.
 const PROMPT: Duration = Duration::from_secs(5);
 
 /// Subscribed methods whose method server reads and never responds.

@@ -135,7 +135,7 @@ async fn patterns_of_a_stream_and_streams_of_a_user_are_limited() {
         let request = ann.request("GET", "/api/events/stream");
         let request = request.body(Default::default()).unwrap();
         let http = ann.http();
-        // A stream never ends its response.
+        // A timeout means that the stream was opened: its response never ends.
         let sending = http.try_send(request);
         let answer = tokio::time::timeout(std::time::Duration::from_millis(300), sending);
         answer.await.is_err()
@@ -184,7 +184,7 @@ async fn a_stream_ends_with_its_credential() {
     assert_eq!(open.next(SOON).await, None);
 }
 
-/// Large events whose parsed data takes many times the memory of its text.
+/// The events are large. Their parsed data takes many times the memory of their text.
 #[tokio::test]
 async fn forty_long_histories_at_once_cost_little_memory_and_delay_no_request() {
     const EVENTS: usize = 60;

@@ -225,7 +225,7 @@ async fn a_filter_is_checked_when_stored_and_selects_the_events() {
         .await;
     ann.emit("other", json!({})).await;
     let received = receiver.wait_for("/hook", 1, crate::SOON).await;
-    eventually("all are filtered", crate::SOON, || async {
+    eventually("all events are filtered", crate::SOON, || async {
         sink.record().await["held"] == false
     })
     .await;

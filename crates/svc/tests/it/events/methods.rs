@@ -66,7 +66,7 @@ async fn s2_2_s6_4_a_subscribed_method_gets_each_event_once_with_exactly_these_f
     assert_eq!(
         ids(&list),
         expected,
-        "in order, its owner's only, once each"
+        "only events of the owner, in order, once each"
     );
     for (n, params) in list.iter().enumerate() {
         let keys: Vec<_> = params.as_object().unwrap().keys().collect();
@@ -125,8 +125,9 @@ async fn d2_s6_4_an_event_goes_to_one_of_two_spaces() {
     .await;
     let mut got = ids(&both().await);
     got.sort();
-    assert_eq!(got, expected, "each of them once, at one of the two");
-    // The first provider wins ties; when only the other is left, it gets the events.
+    assert_eq!(got, expected, "each event once, at one of the two spaces");
+    // If both providers are idle, the first one gets the event. If only the other one is left, that
+    // one gets the events.
     assert_eq!(pushed(&ann, "a").await.len(), 20);
     drop(_a);
     let last = ann.emit("build.last", json!({})).await;
@@ -153,7 +154,7 @@ async fn s6_4_s6_5_an_agent_restart_within_the_grace_period_loses_no_event() {
     for n in 1..=10 {
         expected.push(ann.emit("build.done", json!({ "n": n })).await);
     }
-    // Longer than all attempts together: no attempt may be used up.
+    // Longer than all attempts together. While no agent is linked, no attempt may be spent.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let _agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
     let list = wait_for_pushed(&ann, "lab", 10).await;
@@ -294,7 +295,7 @@ async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     let events = r#"["custom.*", "space.deleted"]"#;
     let formatted = listener("on.any", events)
         .line("event_sinks", r#"["missing", "world", "first", "second"]"#);
-    // Without `events` there is no subscription, whatever the sinks match.
+    // Without `events` there is no subscription, even if the patterns of the sinks match.
     let silent = method("silent", "push").line("event_sinks", r#"["second"]"#);
     let registration = fixture()
         .with(formatted)

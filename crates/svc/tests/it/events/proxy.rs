@@ -36,7 +36,7 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
     let (proxy, receiver) = (TestProxy::start(false).await, TestReceiver::start().await);
     let authority = TestAuthority::new("private");
     let tls = TlsReceiver::start(&authority.server(&["localhost"])).await;
-    // The proxy's address is exempt: only the receivers' addresses are allowed here.
+    // Only the receivers' addresses are allowed here. The proxy's own address is never checked.
     let server = with_proxy(&proxy, "allow = [\"localhost\"]").start().await;
     let ann = server.user("ann").await;
     let port = receiver.address().port();

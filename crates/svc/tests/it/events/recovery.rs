@@ -20,7 +20,7 @@ async fn post(sink: &TestSink, action: &str, body: Value) -> Value {
 }
 
 #[tokio::test]
-async fn all_dead_deliveries_are_sent_again_and_link_to_their_new_ones() {
+async fn all_dead_deliveries_are_sent_again_and_refer_to_the_new_deliveries() {
     let server = start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -164,7 +164,7 @@ async fn a_kill_during_a_feed_neither_loses_nor_repeats_an_event() {
         server.kill9();
         server.start_again().await;
     }
-    eventually("all are delivered", 6 * SOON, || async {
+    eventually("all events are delivered", 6 * SOON, || async {
         let record = sink.record().await;
         record["feeds"] == 0 && record["queue_depth"] == 0
     })

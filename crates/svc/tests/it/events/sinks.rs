@@ -1,4 +1,4 @@
-//! Sinks as records: values that creation and changes refuse, and audit entries.
+//! Sinks as records: values that are refused when a sink is created or changed, and audit entries.
 
 use serde_json::{Value, json};
 use svc_testkit::{Process, TestServer, wait_for_address};

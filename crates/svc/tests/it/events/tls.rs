@@ -185,7 +185,7 @@ async fn a_client_certificate_is_sent_to_the_receiver_and_its_key_is_never_shown
 }
 
 #[tokio::test]
-async fn http2_is_used_on_request_if_the_receiver_speaks_it() {
+async fn http2_is_used_on_request_if_the_receiver_supports_it() {
     let authority = TestAuthority::new("private");
     let certificate = authority.server(&["localhost"]);
     let both = TlsReceiver::start(&certificate).await;

@@ -96,7 +96,7 @@ async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotat
     assert!(verifies(python, &first, &before, true));
     let wrong = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     assert!(!verifies(python, wrong, &before, false));
-    // After a rotation, both secrets sign.
+    // After a rotation, requests are signed with both secrets.
     let path = format!("{}/rotate-secret", sink.path());
     let rotated = ann.post(&path, "{}").await.expect(200).json();
     let second = rotated["secret"].as_str().unwrap();
@@ -109,7 +109,7 @@ async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotat
         "the new secret signs first"
     );
     assert_eq!(during.header("webhook-signature").split(' ').count(), 2);
-    // Rotated without overlap, the old secret ends at once.
+    // After a rotation without overlap, the old secret is no longer used.
     let rotated = ann
         .post(&path, r#"{"overlap_hours":0}"#)
         .await
@@ -165,7 +165,7 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
     assert!(!sink.record().await.to_string().contains(&bare));
     let list = ann.get("/api/event-sinks").await.text();
     assert!(!list.contains(&bare));
-    // A valid secret is taken; an invalid one is refused.
+    // A valid secret is accepted; an invalid one is refused.
     let own = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let body = |name: &str, secret: &str| {
         json!({"name": name, "patterns": "*", "type": "webhook",
@@ -248,7 +248,7 @@ async fn s6_3_non_global_target_addresses_are_refused_as_a_failed_attempt() {
             "{host}: `{error}` names the remedy"
         );
     }
-    assert_eq!(receiver.connections(), 0, "nothing was even connected to");
+    assert_eq!(receiver.connections(), 0, "the server never connected");
 }
 
 #[tokio::test]

@@ -94,8 +94,8 @@ async fn agents(
     SimulatedAgents::link(address, tokens, methods, 2).await
 }
 
-/// A quarter of the expensive requests that would end if they blocked the serving thread, which are
-/// two times `AT_ONCE` per round.
+/// If the expensive requests blocked the serving thread, two times `AT_ONCE` of them would end in
+/// each round. This limit is a quarter of that number.
 const FEW: usize = ROUNDS * AT_ONCE / 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,7 +125,7 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
     let server = TestServer::builder().config("workers = 1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _own = agents(&server, &victim, 1, 1).await;
-    // The template runs until its work limit, and is refused then.
+    // The template reaches its work limit and is refused.
     let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
     let list = numbers.join(",");
     let heavy = format!(
@@ -146,7 +146,8 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
     let during = held_up_by(creating, &victim).await;
     assert!(during < FEW, "{during} created during {ROUNDS} rounds");
 
-    // A patch checks its template before the transaction, which would block all other changes.
+    // A patch checks its template before its transaction: inside, the check would block all other
+    // changes.
     let stored = eve
         .webhook("light", "custom.x", "https://example.com/")
         .await;
@@ -159,8 +160,8 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
         }
     });
     patching.wait_for_one().await;
-    // An event waits for the disk too, which may be slow for a while. Patches that block would exceed
-    // the number each time.
+    // An emit also waits for the disk, which may be slow for a while, so one good run of five is
+    // enough. If patches blocked emits, every run would exceed the limit.
     let mut least = usize::MAX;
     for _ in 0..5 {
         let before = patching.done();

@@ -72,7 +72,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
             }
         });
     }
-    eventually("all have connected", 3 * SOON, || {
+    eventually("all clients have connected", 3 * SOON, || {
         let connected = connected.load(Ordering::Relaxed);
         async move { connected >= SILENT }
     })

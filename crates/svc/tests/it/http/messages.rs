@@ -2,7 +2,7 @@
 
 use svc_testkit::TestServer;
 
-/// Words that only a parser or a type of this program has.
+/// Words that only parsers and types in the code use.
 const LIBRARY_WORDS: [&str; 9] = [
     "untagged",
     "enum ",

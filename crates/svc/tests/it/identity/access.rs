@@ -83,7 +83,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("DELETE", "/api/auth/sessions",            "1111 33 oo 3 3"),
     ("DELETE", "/api/auth/sessions/{id}",       "1111 33 oo 3 3"),
     ("GET",    "/api/auth/oidc",                "oooo 33 oo o o"),
-    ("POST",   "/api/auth/oidc/{name}/link",    "1111 33 oo 3 3"), // a token lacks the password here
+    ("POST",   "/api/auth/oidc/{name}/link",    "1111 33 oo 3 3"), // this request lacks the password
     ("GET",    "/api/auth/identities",          "1111 33 oo o 3"),
     ("DELETE", "/api/auth/identities/{id}",     "1111 33 oo 3 3"),
     ("GET",    "/api/users",                    "1111 33 3o o 3"),

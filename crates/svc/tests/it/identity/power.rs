@@ -92,7 +92,7 @@ async fn managing_a_space_needs_every_permission_of_its_owner() {
     for answer in acts_on(&cast.admin, &of_ann).await {
         done(&answer);
     }
-    // Own spaces need only the permission for spaces.
+    // For their own spaces, users need only the permission for spaces.
     let own = cast.kim.space("own").await;
     for answer in acts_on(&cast.kim, &own).await {
         done(&answer);
@@ -321,7 +321,8 @@ async fn settings_end_with_the_permission_that_allowed_them() {
     assert_eq!(admin.audit_entries("agent_token.revoked").await.len(), 2);
 }
 
-/// A local space and its `command` check run code on the server: both end with the permission.
+/// A local space and its `command` check run code on the server. Both end when the owner loses the
+/// permission.
 #[tokio::test]
 async fn local_spaces_end_with_the_permission_of_their_owner() {
     let server = TestServer::builder().allow_local_spaces().start().await;

@@ -281,7 +281,7 @@ async fn a_registration_beyond_the_quota_of_methods_is_refused() {
     assert_eq!(ann.method_names().await, Vec::<String>::new());
     in_lab.register(with(&["a", "b", "c"])).await.expect(0);
     in_attic.register(with(&["d"])).await.expect(6);
-    // A method that two spaces offer is one method.
+    // A method that two spaces offer counts once.
     in_attic.register(with(&["a"])).await.expect(0);
     let bobs = bob.space("lab").await;
     let of_bob = bobs.agent().await;

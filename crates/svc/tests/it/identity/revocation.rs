@@ -188,7 +188,7 @@ async fn s5_a_body_that_arrives_after_the_revocation_changes_nothing() {
     }
 }
 
-/// A space whose method `hold` answers when the test says so.
+/// A space whose method `hold` answers when the test creates the file `go`.
 async fn holding(
     server: &mut TestServer,
 ) -> (
@@ -230,7 +230,7 @@ async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
     let answer = waiting.await.unwrap();
     assert!(!answer.text().contains("secret"), "{}", answer.text());
     answer.expect(401);
-    // A caller who is not revoked gets the result, whatever else changed.
+    // A caller who is not revoked gets the result, even if other callers were revoked.
     let own = ann.call("hold", json!({})).await;
     assert_eq!(own["result"], "secret");
 }

@@ -137,7 +137,7 @@ async fn s5_failed_logins_are_delayed_and_lock_no_user_out() {
     // Other users at the same address are not affected.
     server.try_login("admin", ADMIN_PASSWORD).await.expect(200);
     // The right password is accepted after the delay that the response names.
-    eventually("ann is let in", Duration::from_secs(60), || async {
+    eventually("ann can log in", Duration::from_secs(60), || async {
         let answer = server.try_login("ann", "password of ann").await;
         assert!([200, 429].contains(&answer.status), "{}", answer.text());
         answer.status == 200

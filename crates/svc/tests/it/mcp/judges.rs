@@ -129,7 +129,7 @@ impl Site {
     /// The report of a client: its last line, which is JSON.
     async fn seen_by(&self, client: &Judge) -> Option<Value> {
         let said = self.ask(client).await?;
-        let line = said.last().expect("a client says what it saw");
+        let line = said.last().expect("a client prints a report");
         Some(serde_json::from_str(line).unwrap())
     }
 }
@@ -156,7 +156,8 @@ fn names<'a>(tools: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<Strin
     names
 }
 
-/// A client lists and calls Ann's tools, and lists them unchanged when Ben shares his.
+/// A client lists and calls Ann's tools. After Ben has shared his tools, the client must list Ann's
+/// tools unchanged.
 async fn is_content(client: Judge, protocol: &str) {
     is_content_over(client, protocol, false).await;
 }
@@ -182,7 +183,7 @@ async fn is_content_over(client: Judge, protocol: &str, over_stdio: bool) {
     );
     let bens = beside["tools"].as_array().unwrap();
     let bens = bens.iter().filter(|tool| is_bens(tool)).count();
-    assert_eq!(bens, ugly::schemas().len(), "his tools are seen too");
+    assert_eq!(bens, ugly::schemas().len(), "Ben's tools are listed too");
 }
 
 #[tokio::test]

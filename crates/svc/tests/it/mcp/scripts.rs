@@ -43,7 +43,7 @@ async fn tool_scripts_are_in_the_list_of_tools() {
     let called = call(&ann, "math_double_it", json!({"a": 7})).await;
     assert_eq!(called["structuredContent"], json!({"own": 7}));
 
-    // A global tool is listed for all users; an own tool has priority.
+    // A global tool is listed for all users. A user's own tool has priority.
     let global = "def main(params):\n    return 'global'\n";
     store(&admin, "math.double_it", "global", global).await;
     changed(&mut of_ben).await;
@@ -82,7 +82,7 @@ async fn tool_scripts_are_listed_after_a_restart_and_beside_methods() {
     store(&ann, "two", "user", "def main(params):\n    return 2\n").await;
     server.restart().await;
     assert_eq!(tool_names(&ann).await, ["one", "two"]);
-    // A method has priority over an own script of the same name.
+    // A method has priority over a script of the user with the same name.
     let space = ann.space("lab").await;
     let _agent = space
         .publish(fixture().with(method("two", "pid").mcp_tool()))

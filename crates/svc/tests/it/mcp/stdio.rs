@@ -20,7 +20,7 @@ use crate::{
 
 /// Time for one line, on a busy machine.
 const LINE_LIMIT: Duration = Duration::from_secs(20);
-/// How long the bridge must write nothing.
+/// Time in which the bridge must write nothing.
 const QUIET: Duration = Duration::from_millis(700);
 
 /// The client's side of a bridge.
@@ -30,7 +30,7 @@ struct Bridge {
     output: Lines<BufReader<ChildStdout>>,
 }
 
-/// `svc` with this environment alone.
+/// `svc` with only these environment variables.
 fn svc(home: &Path, environment: &[(&str, &str)], args: &[&str]) -> Command {
     let mut command = Command::new(svc_program());
     command
@@ -178,7 +178,7 @@ async fn a_modern_client_subscribes_and_its_arguments_are_repeated_in_headers() 
     let called = bridge.ask(2, "tools/call", params.clone()).await;
     assert_eq!(result(&called)["structuredContent"], arguments);
 
-    // The schema changes, and with it the headers.
+    // The schema changes, so the required headers change too.
     agent.register(fixture().with(tool)).await.expect(0);
     let changed = bridge.next().await;
     assert!(is_list_change(&changed), "{changed}");
@@ -325,7 +325,7 @@ done
     let why = failed["error"]["message"].as_str().unwrap();
     assert!(why.contains("is not repeated"), "{why}");
 
-    // While the server is away, a list waits for it.
+    // While the server is down, a `tools/list` request waits for the server.
     bridge.send(2, "tools/list", json!({})).await;
     server.start_again().await;
     let (mut list, mut is_changed) = (None, false);

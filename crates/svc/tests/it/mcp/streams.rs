@@ -98,7 +98,7 @@ async fn changes_reach_exactly_the_users_whose_list_changed() {
     changed(&mut of_cat).await;
     quiet(&mut of_ben).await;
 
-    // The same registration changes nothing, and neither does a method that is not a tool.
+    // A registration that adds only a method that is not a tool does not change the list.
     agent
         .register(with_group.clone().with(method("no.tool", "echo").shared()))
         .await

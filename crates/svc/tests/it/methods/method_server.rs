@@ -1,5 +1,5 @@
-//! Method servers that misbehave, die or hang (spec 1, 4.1, 8): the agent survives them all, and
-//! callers get the right code.
+//! Method servers that misbehave, crash or hang (spec 1, 4.1, 8): the agent keeps running, and
+//! callers get the right error code.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ async fn s1_noise_and_duplicate_and_unknown_ids_are_ignored() {
     assert_eq!(
         agent.method_server_pid().await,
         pid,
-        "nothing of this restarts it"
+        "the method server was restarted"
     );
     wait_for_log(&space, "hello").await;
 }
@@ -206,9 +206,9 @@ async fn s1_calls_wait_for_a_restart_for_a_limited_time() {
     space.write("down", "");
     assert_eq!(error_code(&ann.call("crash", json!({})).await), -32002);
     Process::wait_until_gone(pid, SOON).await;
-    // The process receives calls as soon as it is spawned. A call may be lost with it until the
-    // pauses between starts are longer than a call waits.
-    let waited = get_eventually("a call waits in vain", 3 * SOON, || async {
+    // A new process gets calls at once, so the first calls may end with -32002 when the process
+    // exits. The pauses between starts become longer, until a call waits without any process.
+    let waited = get_eventually("a call waits without a process", 3 * SOON, || async {
         let begun = Instant::now();
         let code = error_code(&ann.call("echo", json!({})).await);
         assert!([-32000, -32002].contains(&code), "{code}");
@@ -221,7 +221,7 @@ async fn s1_calls_wait_for_a_restart_for_a_limited_time() {
     assert_eq!(document["providers"][0]["state"], "restarting");
     assert_eq!(document["provider_count"], 0);
     std::fs::remove_file(space.folder().join("down")).unwrap();
-    eventually("it is up again", 4 * SOON, || async {
+    eventually("the method server is up again", 4 * SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
     .await;

@@ -186,7 +186,7 @@ async fn s2_1_a_method_server_runs_in_the_folder_of_its_file_without_the_agent_t
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let agent = space.agent().await;
-    // A command with a `/` is relative to the file, and so is the working folder.
+    // A command with a `/` is relative to the file. The working folder is the folder of the file.
     let folder = space.folder().join("deep");
     std::fs::create_dir(&folder).unwrap();
     std::os::unix::fs::symlink(fixture_method_server(), folder.join("serve")).unwrap();

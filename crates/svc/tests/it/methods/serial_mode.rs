@@ -122,7 +122,7 @@ async fn s4_1_serial_a_method_server_that_hangs_is_restarted() {
     let agent = space.publish(registration).await;
     let pid = agent.method_server_pid().await;
     assert_eq!(error_code(&ann.call("never", json!({})).await), -32001);
-    // Ten seconds beyond its timeout.
+    // The restart comes ten seconds after the timeout of the call.
     eventually(
         "the method server is restarted",
         Duration::from_secs(25),
@@ -148,7 +148,7 @@ done
 async fn s4_1_serial_successive_replacements_never_run_two_processes_at_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    // The process in the middle must wait, with or without a waiting call.
+    // The second of three processes must wait, whether or not a call waits for it.
     let replace_twice = async |name: &str, middle_is_called: bool| {
         let space = ann.space(name).await;
         let work = format!("{name}.work");
@@ -158,7 +158,7 @@ async fn s4_1_serial_successive_replacements_never_run_two_processes_at_once() {
         let agent = space.publish(&registration).await;
         let mut calls = vec![ann.start_call(&work, json!({}))];
         ann.wait_for_in_flight(&work, 1).await;
-        eventually("the first is at work", SOON, || async {
+        eventually("the first process is at work", SOON, || async {
             space.folder().join("busy").exists()
         })
         .await;

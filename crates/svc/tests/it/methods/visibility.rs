@@ -49,7 +49,7 @@ async fn v2_a_shared_method_needs_the_permission_to_use_methods() {
     let registration = fixture().with(method("echo", "echo").shared());
     let _agent = space.publish(registration).await;
 
-    // The owner needs no permission for an own method.
+    // Owners need no permission for their own methods.
     assert_eq!(result(&ann.call("echo", json!([1])).await), &json!([1]));
     assert_eq!(
         result(&ben.call("user.ann.echo", json!([1])).await),
@@ -147,7 +147,7 @@ async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_n
     cannot_call(&admin, &["user.ann.deploy"]).await;
     result(&ann.call("deploy", json!({})).await);
 
-    // The owner sees that a group is gone, not its id.
+    // The owner sees that a group was deleted, but not its id.
     let document = ann.get("/api/methods?name=deploy").await.expect(200).json();
     let method = &document["methods"][0];
     assert_eq!(method["groups"], json!([]));
@@ -216,7 +216,7 @@ async fn v6_others_see_a_shared_method_under_the_owner_prefix() {
         .with(method("a.b.echo", "echo").shared())
         .with(method("who", "env").shared());
     let _anns_agent = anns.publish(&registration).await;
-    // The same names of another owner never conflict, whatever their definitions.
+    // Equal names of different owners never conflict, even if the definitions differ.
     let own = fixture().with(method("who", "env").shared().description("Ben's own"));
     let _bens_agent = bens.publish(own).await;
 

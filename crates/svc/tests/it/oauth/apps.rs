@@ -1,4 +1,5 @@
-//! Apps: strangers that register, and what administrators do (groups 12 and 20).
+//! Apps that register themselves, and apps that administrators manage (groups 12 and 20 of the
+//! attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -162,7 +163,7 @@ async fn an_app_may_send_its_secret_in_a_header() {
 }
 
 #[tokio::test]
-async fn a_flood_of_unused_apps_replaces_the_oldest_and_keeps_nobody_out() {
+async fn a_flood_of_unused_apps_replaces_the_oldest_and_blocks_no_new_app() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let tokens = flow.connect(&[]).await;
@@ -186,7 +187,7 @@ async fn a_flood_of_unused_apps_replaces_the_oldest_and_keeps_nobody_out() {
     }
     assert_eq!(names.iter().filter(|name| *name == "flood").count(), 999);
     assert!(names.contains(&"New".to_owned()));
-    // An app that is used stays.
+    // An app that is in use is not removed.
     flow.refresh(text(&tokens, "refresh_token"), &[])
         .await
         .expect(200);

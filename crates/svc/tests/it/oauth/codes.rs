@@ -1,4 +1,4 @@
-//! Codes and PKCE (groups 4 and 5).
+//! Codes and PKCE (groups 4 and 5 of the attacks in docs/AUTH.md).
 
 use futures_util::future::join_all;
 use svc_testkit::TestServer;
@@ -6,7 +6,7 @@ use svc_testkit::TestServer;
 use super::{CALLBACK, Flow, VERIFIER, edit, field, fields_of, text};
 
 #[tokio::test]
-async fn an_app_must_prove_that_it_asked() {
+async fn an_app_must_prove_that_it_sent_the_request() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     for fields in [
@@ -32,7 +32,7 @@ async fn an_app_must_prove_that_it_asked() {
     assert_eq!(field(&told, "error"), "unsupported_response_type");
     assert_eq!(field(&told, "iss"), server.url());
 
-    // A request that fails does not use the code up.
+    // After a failed request the code is still valid.
     let code = flow.code(&[]).await;
     let wrong = "x".repeat(43);
     for (fields, error) in [
@@ -68,7 +68,7 @@ async fn an_app_must_prove_that_it_asked() {
 }
 
 #[tokio::test]
-async fn a_code_that_is_used_twice_ends_what_was_given_for_it() {
+async fn a_code_that_is_used_twice_ends_its_grant() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let code = flow.code(&[]).await;

@@ -1,4 +1,4 @@
-//! The user's answer (groups 14, 16 and 17).
+//! The user's answer to the consent question (groups 14, 16 and 17 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -6,12 +6,12 @@ use svc_testkit::TestServer;
 use super::{Flow, edit, field, fields_of, text};
 
 #[tokio::test]
-async fn only_the_browser_that_was_asked_answers_and_only_once() {
+async fn only_the_browser_that_was_asked_can_answer_and_only_once() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let request = flow.ask(&[]).await;
     let path = format!("/api/oauth/requests/{request}");
-    // Another session of the same user, another user, and tokens.
+    // Refused: another session of the same user, another user, and a token.
     let mut other = Flow::of(&server, flow.user.clone()).await;
     other.page("GET", &path, json!({})).await.expect(404);
     other
@@ -29,7 +29,7 @@ async fn only_the_browser_that_was_asked_answers_and_only_once() {
         .await
         .expect(403);
     assert_eq!(by_token.code(), "session_required");
-    // A page of another site.
+    // A page of another site is refused.
     let headers = [
         ("cookie", flow.cookie.as_str()),
         ("content-type", "application/json"),
@@ -44,7 +44,7 @@ async fn only_the_browser_that_was_asked_answers_and_only_once() {
         .await
         .expect(404);
     flow.page("GET", &path, json!({})).await.expect(404);
-    // A question that was begun without a session belongs to the first session that reads it.
+    // A question that is asked without a session belongs to the first session that reads it.
     let cookie = std::mem::take(&mut other.cookie);
     let request = other.ask(&[]).await;
     other.cookie = cookie;
@@ -53,7 +53,7 @@ async fn only_the_browser_that_was_asked_answers_and_only_once() {
     flow.page("POST", &path, json!({"approve": true}))
         .await
         .expect(404);
-    // After the logout the next session that reads it may answer.
+    // After the logout, the next session that reads the question may answer it.
     other
         .page("POST", "/api/auth/logout", json!({}))
         .await
@@ -66,7 +66,7 @@ async fn only_the_browser_that_was_asked_answers_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_denial_reaches_the_app_and_an_old_question_nobody() {
+async fn a_denial_is_sent_to_the_app_and_an_expired_question_cannot_be_answered() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let request = flow.ask(&[]).await;
@@ -84,7 +84,7 @@ async fn a_denial_reaches_the_app_and_an_old_question_nobody() {
 }
 
 #[tokio::test]
-async fn a_user_without_the_permission_is_told_and_cannot_agree() {
+async fn a_user_without_the_permission_sees_the_reason_and_cannot_agree() {
     let server = TestServer::start().await;
     server.role("caller", &["use_methods"]).await;
     let ben = server.user_with("ben", &["caller"], &[]).await;
@@ -95,6 +95,6 @@ async fn a_user_without_the_permission_is_told_and_cannot_agree() {
     assert_eq!(shown["missing_permission"], "use_mcp");
     let refused = flow.page("POST", &path, json!({"approve": true})).await;
     assert_eq!(refused.expect(403).code(), "permission_denied");
-    // The answer is not used up: the user can still decline.
+    // The question is still open: the user can decline.
     flow.decide(&request, false).await.expect(200);
 }

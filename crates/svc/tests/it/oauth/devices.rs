@@ -1,4 +1,4 @@
-//! Logins of machines without a browser (group 24).
+//! Logins of machines without a browser (group 24 of the attacks in docs/AUTH.md).
 
 use serde_json::{Value, json};
 use svc_testkit::{Answer, Http, TestServer};
@@ -30,7 +30,7 @@ async fn poll_error(http: &Http, started: &Value) -> String {
     text(&answer.json(), "error").to_owned()
 }
 
-/// Lets the next poll come in time.
+/// Makes the last poll old, so that the next poll is not too early.
 const PAST_POLL: &str = "UPDATE oauth_devices SET polled_at = 1";
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn a_machine_gets_a_token_after_its_user_typed_the_code() {
     assert_eq!(shown["user_code"], code);
     assert_eq!(shown["address"], "127.0.0.1");
     assert_eq!(shown["app"]["kind"], "builtin");
-    // Reading is not agreeing, and a token cannot agree.
+    // A user who only reads the question has not agreed, and a token cannot agree.
     edit(&mut server, PAST_POLL).await;
     assert_eq!(
         poll_error(&flow.http(), &started).await,

@@ -1,4 +1,4 @@
-//! How apps find the endpoints (groups 17 and 18).
+//! How apps find the endpoints (groups 17 and 18 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -9,7 +9,7 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
 
 #[tokio::test]
-async fn the_documents_name_this_server_for_every_way_to_ask() {
+async fn every_discovery_path_returns_a_document_of_this_server() {
     let server = TestServer::start().await;
     let http = server.http();
     for path in [RESOURCE, &format!("{RESOURCE}/mcp")] {
@@ -67,7 +67,7 @@ async fn the_documents_name_this_server_for_every_way_to_ask() {
             "{path}"
         );
     }
-    // A browser that probes gets no page.
+    // A browser gets an error in JSON and not a page.
     let html = [("accept", "text/html")];
     for path in ["/.well-known/openid-configuration", "/.well-known/x"] {
         let answer = http.request("GET", path, &html, "").await.expect(404);
@@ -76,7 +76,7 @@ async fn the_documents_name_this_server_for_every_way_to_ask() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_site_may_ask_for_tokens_because_cookies_do_not_count() {
+async fn a_page_of_another_site_may_request_tokens_because_cookies_are_ignored() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let headers = [
@@ -103,7 +103,7 @@ async fn answer_header(flow: &Flow, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_issuer_is_the_public_address_and_never_that_of_a_stranger() {
+async fn the_issuer_is_the_public_url_and_never_a_host_name_of_the_request() {
     let server = TestServer::builder()
         .config("public_url = \"https://svc.example.com/\"")
         .start()
@@ -118,7 +118,7 @@ async fn the_issuer_is_the_public_address_and_never_that_of_a_stranger() {
             .json();
         assert_eq!(document["issuer"], "https://svc.example.com", "{host}");
     }
-    // Without a public address, only requests of the own machine get one.
+    // Without a public URL, only requests of this machine get the documents.
     let server = TestServer::start().await;
     let forwarded = [("x-forwarded-for", "192.0.2.1")];
     server
@@ -135,7 +135,7 @@ async fn the_issuer_is_the_public_address_and_never_that_of_a_stranger() {
         refused.header("www-authenticate"),
         Some(r#"Bearer realm="svc""#)
     );
-    // Plain HTTP is not enough for others.
+    // The public URL must use HTTPS, except on a loopback address.
     let plain = TestServer::builder()
         .config("public_url = \"http://svc.example.com\"")
         .start()

@@ -1,4 +1,4 @@
-//! Apps that publish a document about themselves (groups 10 and 11).
+//! Apps that publish a document about themselves (groups 10 and 11 of the attacks in docs/AUTH.md).
 
 use serde_json::{Value, json};
 use svc_testkit::{TestAuthority, TestServer, TlsReceiver};
@@ -47,7 +47,7 @@ impl Site {
 }
 
 #[tokio::test]
-async fn an_app_is_known_by_its_document_which_is_read_once_while_it_is_fresh() {
+async fn the_document_of_an_app_is_read_once_while_it_is_fresh() {
     let site = Site::new(true).await;
     site.receiver.reply("/app", 200, site.document("/app"));
     let flow = site.flow("/app").await;
@@ -66,7 +66,7 @@ async fn an_app_is_known_by_its_document_which_is_read_once_while_it_is_fresh() 
 }
 
 #[tokio::test]
-async fn a_document_that_cannot_be_trusted_is_refused_and_not_remembered() {
+async fn a_document_that_cannot_be_trusted_is_refused_and_not_stored() {
     let site = Site::new(true).await;
     let mut flow = site.flow("/long").await;
     let mut long = site.document("/long");
@@ -86,7 +86,7 @@ async fn a_document_that_cannot_be_trusted_is_refused_and_not_remembered() {
         ),
         ("/nowhere", 200, nowhere.to_string(), "javascript:alert(1)"),
         ("/html", 200, "<html>".to_owned(), "expected value"),
-        // Nothing is unpacked, so nothing can grow.
+        // A compressed document is not unpacked, so it cannot use much memory.
         (
             "/gzip",
             200,
@@ -122,7 +122,7 @@ async fn a_document_that_cannot_be_trusted_is_refused_and_not_remembered() {
         !paths.contains(&"/elsewhere".to_owned()),
         "redirects are not followed"
     );
-    // Once the site is well, so is the app.
+    // When the site serves a valid document again, the app is accepted.
     site.receiver.reply("/html", 200, site.document("/html"));
     flow.client_id = site.url("/html");
     flow.ask(&[]).await;
@@ -157,7 +157,7 @@ async fn a_document_in_the_internal_network_is_never_read() {
 }
 
 #[tokio::test]
-async fn a_changed_document_counts_from_its_next_reading() {
+async fn a_changed_document_takes_effect_when_it_is_read_again() {
     let mut site = Site::new(true).await;
     site.receiver.reply("/app", 200, site.document("/app"));
     let flow = site.flow("/app").await;

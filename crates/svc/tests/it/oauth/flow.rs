@@ -1,4 +1,4 @@
-//! From the address of `/mcp` to a result, a renewal and the end.
+//! The whole flow of an app that has only the address of `/mcp`: a result, a renewal and the end.
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -6,10 +6,10 @@ use svc_testkit::TestServer;
 use super::{CALLBACK, Flow, field, text};
 
 #[tokio::test]
-async fn an_app_connects_with_the_address_only_renews_its_token_and_is_disconnected() {
+async fn an_app_connects_by_address_renews_its_token_and_is_disconnected() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
-    // What the app learns from its first refusal leads to the endpoints.
+    // The first refusal names the documents that name the endpoints.
     let refused = flow
         .http()
         .request("POST", "/mcp", &[], "{}")

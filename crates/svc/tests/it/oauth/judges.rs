@@ -1,5 +1,5 @@
-//! Independent clients go through the whole flow: from the address of `/mcp` to a result, a renewal,
-//! and the end. The user agrees in a real browser.
+//! Independent clients go through the whole flow. Each has only the address of `/mcp`, gets a
+//! result, renews its token and is disconnected. The user agrees in a real browser.
 
 use std::ffi::OsStr;
 

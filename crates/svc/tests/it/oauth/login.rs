@@ -1,5 +1,5 @@
-//! `svc login` in a browser and with a code (group 26). The browser is played by requests; a real one
-//! is in the tests of the web interface.
+//! `svc login` in a browser and with a code (group 26 of the attacks in docs/AUTH.md). Requests of
+//! the test simulate the browser. The tests of the web interface use a real browser.
 
 use serde_json::json;
 use svc_testkit::{Http, Process, TempDir, TestAuthority, TestServer, get_eventually};
@@ -7,9 +7,9 @@ use svc_testkit::{Http, Process, TempDir, TestAuthority, TestServer, get_eventua
 use super::{Flow, fields_of, text};
 use crate::SOON;
 
-/// The first line of the output of a login that starts with this.
+/// The first line that a login prints and that starts with `start`.
 async fn line(login: &Process, start: &str) -> String {
-    get_eventually("svc login prints it", SOON, || async {
+    get_eventually("svc login prints the line", SOON, || async {
         let log = login.stderr();
         let found = log
             .lines()
@@ -22,7 +22,7 @@ async fn line(login: &Process, start: &str) -> String {
 
 /// The code that a login shows.
 async fn shown_code(login: &Process) -> String {
-    get_eventually("the code", SOON, || async {
+    get_eventually("svc login shows the code", SOON, || async {
         let log = login.stderr();
         let is_code = |line: &&str| line.len() == 9 && line.contains('-');
         let found = log.lines().map(str::trim).find(is_code);
@@ -32,10 +32,10 @@ async fn shown_code(login: &Process) -> String {
 }
 
 #[tokio::test]
-async fn a_login_in_the_browser_makes_a_token_that_ends_if_its_code_is_used_again() {
+async fn a_login_in_the_browser_creates_a_token_that_is_revoked_if_its_code_is_used_again() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
-    // `true` is the browser: the address is printed too.
+    // The command `true` replaces the browser. The login also prints the address.
     let cli = || server.anonymous_cli().env("BROWSER", "true");
     let mut login = cli().spawn(&["login", server.url(), "--browser"]);
     let address = line(&login, server.url()).await;
@@ -57,7 +57,7 @@ async fn a_login_in_the_browser_makes_a_token_that_ends_if_its_code_is_used_agai
     let back = text(&decided, "redirect_to");
     let (origin, rest) = back.split_at(back.find("/callback").unwrap());
     let port = Http::to_url(origin);
-    // Strangers at the port change nothing.
+    // Requests of other programs to the port change nothing.
     for (path, host) in [
         ("/favicon.ico", None),
         ("/callback?code=x&state=wrong", None),
@@ -75,7 +75,7 @@ async fn a_login_in_the_browser_makes_a_token_that_ends_if_its_code_is_used_agai
     );
     let me = cli().run(&["whoami", "-o", "json"]).await.expect(0).json();
     assert_eq!(me["username"], "ann");
-    // Somebody else has the code too: the token may be theirs.
+    // If the code is used again, another program may have the token. The server revokes it.
     let code = super::field(&fields_of(back), "code");
     flow.exchange(&code, &[("client_id", "svc-cli")])
         .await
@@ -89,7 +89,7 @@ async fn a_login_in_the_browser_makes_a_token_that_ends_if_its_code_is_used_agai
 }
 
 #[tokio::test]
-async fn a_login_with_a_code_waits_for_the_user_and_a_logout_revokes_it() {
+async fn a_login_with_a_code_waits_for_the_user_and_a_logout_revokes_its_token() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let cli = || server.anonymous_cli();
@@ -141,7 +141,7 @@ async fn a_declined_login_and_a_server_without_oauth_are_explained() {
 }
 
 #[tokio::test]
-async fn a_login_accepts_an_own_certificate_authority() {
+async fn a_login_accepts_a_private_certificate_authority() {
     let authority = TestAuthority::new("private");
     let certificate = authority.server(&["127.0.0.1"]);
     let folder = TempDir::new().unwrap();

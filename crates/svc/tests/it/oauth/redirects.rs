@@ -52,7 +52,7 @@ async fn an_address_that_the_app_did_not_list_gets_an_error_page_and_no_redirect
 }
 
 #[tokio::test]
-async fn apps_on_the_own_machine_may_use_any_port() {
+async fn apps_on_the_users_machine_may_use_any_port() {
     let server = TestServer::start().await;
     let mut flow = Flow::new(&server, "ann").await;
     for host in ["localhost", "127.0.0.1", "[::1]"] {
@@ -64,10 +64,10 @@ async fn apps_on_the_own_machine_may_use_any_port() {
             flow.ask(&[("redirect_uri", &address)]).await;
         }
     }
-    // A client with one address may leave it out.
+    // A client with only one address may omit it.
     flow.ask(&[("redirect_uri", "")]).await;
     // The known apps list their addresses without a port. Their documents cannot be read here, so the
-    // built-in copies count.
+    // built-in copies are used.
     flow.client_id = "https://claude.ai/oauth/claude-code-client-metadata".to_owned();
     for address in [
         "http://localhost:50000/callback",

@@ -1,4 +1,4 @@
-//! Renewals (group 6).
+//! Renewals (group 6 of the attacks in docs/AUTH.md).
 
 use futures_util::future::join_all;
 use svc_testkit::TestServer;
@@ -6,12 +6,12 @@ use svc_testkit::TestServer;
 use super::{Flow, edit, text};
 
 #[tokio::test]
-async fn a_client_whose_answer_was_lost_may_ask_again_and_a_copy_ends_the_grant() {
+async fn a_client_may_repeat_a_renewal_at_once_and_a_later_reuse_ends_the_grant() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let first = flow.connect(&[]).await;
     let token = text(&first, "refresh_token");
-    // Two renewals at once, and one more: each gets working tokens.
+    // Three renewals at once: each gets valid tokens.
     let renewals = join_all((0..3).map(|_| flow.refresh(token, &[]))).await;
     let mut newest = String::new();
     for renewed in renewals {
@@ -20,7 +20,7 @@ async fn a_client_whose_answer_was_lost_may_ask_again_and_a_copy_ends_the_grant(
         newest = text(&renewed, "refresh_token").to_owned();
     }
     let renewed = flow.refresh(&newest, &[]).await.expect(200).json();
-    // Much later the first token comes back: somebody has a copy.
+    // A later use of the first token means that another program has a copy.
     edit(
         &mut server,
         "UPDATE oauth_tokens SET replaced_at = replaced_at - 61000 WHERE replaced_at > 0",
@@ -43,7 +43,7 @@ async fn a_client_whose_answer_was_lost_may_ask_again_and_a_copy_ends_the_grant(
 }
 
 #[tokio::test]
-async fn a_renewal_that_fails_does_not_use_the_token_up() {
+async fn a_failed_renewal_does_not_invalidate_the_token() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let tokens = flow.connect(&[]).await;
@@ -88,7 +88,7 @@ async fn endless_renewals_keep_few_tokens() {
         tokens = flow.refresh(&token, &[]).await.expect(200).json();
     }
     flow.ping(text(&tokens, "access_token")).await.expect(200);
-    // The database says how many there are.
+    // The statements delete all tokens if there are more than 32.
     edit(
         &mut server,
         "CREATE TABLE probe AS SELECT 1 AS x WHERE (SELECT COUNT(*) FROM oauth_tokens) > 32;

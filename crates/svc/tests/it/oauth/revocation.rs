@@ -1,4 +1,4 @@
-//! What ends a connection (groups 19 and 20).
+//! What ends the connection of an app (groups 19 and 20 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -49,7 +49,7 @@ async fn a_user_who_loses_the_permission_or_the_account_loses_the_apps() {
     let code = flow.code(&[]).await;
     let me = flow.user.get("/api/auth/me").await.expect(200).json();
     let path = format!("/api/users/{}", text(&me, "id"));
-    // A missing permission is 403 without a challenge: asking the user again would not help.
+    // A missing permission gets 403 without a challenge: another login would not help.
     server.role("caller", &["use_methods"]).await;
     admin
         .patch(&path, json!({"roles": ["caller"]}))
@@ -76,7 +76,7 @@ async fn a_user_who_loses_the_permission_or_the_account_loses_the_apps() {
         assert_eq!(answer.json()["error"], "invalid_grant");
         assert!(answer.text().contains("not active"), "{}", answer.text());
     }
-    // The failed attempts used nothing up.
+    // The refresh token is still valid after the failed attempts.
     admin
         .patch(&path, json!({"active": true}))
         .await
@@ -135,7 +135,7 @@ async fn administrators_see_and_end_the_connections_of_others() {
 }
 
 #[tokio::test]
-async fn the_oldest_connection_makes_room_for_the_hundred_and_first() {
+async fn a_new_connection_beyond_a_hundred_replaces_the_oldest() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let first = flow.connect(&[]).await;

@@ -1,4 +1,4 @@
-//! What a token reaches (groups 7 to 9).
+//! What a token reaches (groups 7 to 9 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -45,7 +45,7 @@ async fn a_token_reaches_what_the_user_agreed_to_and_nothing_else() {
         .request("POST", &path, &[], "{}")
         .await
         .expect(401);
-    // A refresh token and a code are no credentials.
+    // A refresh token and a code are not credentials.
     flow.ping(text(&tokens, "refresh_token")).await.expect(401);
     flow.ping(&flow.code(&[]).await).await.expect(401);
 }

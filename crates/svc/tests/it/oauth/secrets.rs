@@ -1,4 +1,4 @@
-//! Secrets appear nowhere (group 27).
+//! Secrets are never stored in clear text or logged (group 27 of the attacks in docs/AUTH.md).
 
 use svc_testkit::TestServer;
 
@@ -40,7 +40,7 @@ async fn tokens_and_codes_are_stored_as_hashes_and_never_logged() {
 }
 
 #[tokio::test]
-async fn a_restored_backup_brings_no_token_back_to_life() {
+async fn tokens_of_apps_are_not_valid_after_a_restored_backup() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let tokens = flow.connect(&[]).await;
@@ -59,7 +59,7 @@ async fn a_restored_backup_brings_no_token_back_to_life() {
     let restore = ["backup", "restore", file, "--data-dir", data, "--force"];
     server.anonymous_cli().run(&restore).await.expect(0);
     server.start_again().await;
-    // API tokens are in the backup.
+    // API tokens are in the backup; tokens of apps are not.
     flow.user.get("/api/methods").await.expect(200);
     flow.ping(text(&tokens, "access_token")).await.expect(401);
     flow.refresh(refresh_token, &[]).await.expect(400);

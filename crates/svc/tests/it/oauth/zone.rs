@@ -1,4 +1,4 @@
-//! Several servers (groups 5 and 20, and `kill -9`).
+//! OAuth at several servers (groups 5 and 20 of the attacks in docs/AUTH.md), also with `kill -9`.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ async fn zone(postgres: &TestPostgres) -> TestZone {
 }
 
 #[tokio::test]
-async fn codes_and_tokens_work_at_every_server_and_a_code_once() {
+async fn codes_and_tokens_are_valid_at_every_server_and_each_code_once() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -73,7 +73,7 @@ async fn codes_and_tokens_work_at_every_server_and_a_code_once() {
 }
 
 #[tokio::test]
-async fn a_crash_between_two_steps_leaves_nothing_half_granted() {
+async fn a_crash_between_two_steps_leaves_no_partial_grant() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let request = flow.ask(&[]).await;

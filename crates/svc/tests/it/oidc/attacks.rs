@@ -1,29 +1,29 @@
-//! Sign-ins that a stranger begins, steals or redirects.
+//! Sign-ins that an attacker begins, steals or redirects.
 
 use serde_json::json;
 
 use super::{Site, at_provider, expect_refused};
 
 #[tokio::test]
-async fn an_answer_counts_only_in_the_browser_that_began_and_once() {
+async fn an_answer_is_accepted_once_and_only_in_the_browser_that_began() {
     let Some(site) = Site::start(json!({"open": true})).await else {
         return;
     };
     let mut mallory = site.browser();
     let callback = mallory.callback(&site, "mallory").await;
-    // The victim follows the link of a stranger: without a sign-in, and with one in progress.
+    // The victim follows the attacker's link: first without a sign-in, then with one in progress.
     let mut victim = site.browser();
     let answer = victim.get(&callback).await;
     expect_refused(&victim, &answer, "did not begin in this browser");
     let own = victim.start("").await;
     let answer = victim.get(&callback).await;
     expect_refused(&victim, &answer, "did not begin in this browser");
-    // That did not use up the sign-in of the browser that began.
+    // The browser that began the sign-in can still complete it.
     mallory.get(&callback).await.expect(303);
     assert_eq!(site.me(&mut mallory).await["username"], "mallory");
     let answer = mallory.get(&callback).await;
     assert_eq!(answer.status, 400, "twice");
-    // The code of a stranger with the state of the victim: the code was issued for another sign-in.
+    // The attacker's code with the victim's state: the code was issued for another sign-in.
     let stolen = at_provider(&site, &mallory.start("").await, "mallory").await;
     let code = parameter(&stolen, "code");
     let mine = at_provider(&site, &own, "victim").await;
@@ -48,7 +48,7 @@ async fn two_tabs_of_a_browser_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn a_session_from_before_the_sign_in_is_never_the_session_after_it() {
+async fn a_sign_in_always_opens_a_new_session() {
     let Some(site) = Site::start(json!({"open": true})).await else {
         return;
     };
@@ -126,7 +126,7 @@ async fn an_answer_of_another_issuer_and_an_error_are_shown_as_text() {
 }
 
 #[tokio::test]
-async fn one_address_cannot_begin_sign_ins_without_end() {
+async fn sign_ins_from_one_address_are_limited() {
     let Some(site) = Site::start(json!({})).await else {
         return;
     };

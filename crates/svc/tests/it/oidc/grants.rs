@@ -1,4 +1,4 @@
-//! Apps and machines that users connected in a session that the provider opened.
+//! Apps and machines that a user connected in a session that was opened by the provider.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn text(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_logout_at_the_provider_ends_what_was_connected_in_its_session() {
+async fn a_logout_at_the_provider_ends_the_tokens_that_its_session_created() {
     let Some(site) = Site::start(json!({"open": true})).await else {
         return;
     };
@@ -183,7 +183,7 @@ async fn without_a_fresh_sign_in_at_the_provider_nothing_is_renewed() {
 }
 
 #[tokio::test]
-async fn the_token_of_a_machine_ends_with_the_fresh_sign_in() {
+async fn the_token_of_a_machine_expires_when_a_new_sign_in_is_due() {
     let days = super::builder().env("SVC_OIDC_FRESH_LOGIN_DAYS", "7");
     let Some(site) = Site::start_on(days, json!({"open": true})).await else {
         return;

@@ -1,4 +1,5 @@
-//! Which user an account belongs to: never by e-mail or name, only by a link that its user made.
+//! Which user an account belongs to. Only a link that the user made decides, never an e-mail
+//! address or a name.
 
 use serde_json::json;
 
@@ -58,7 +59,7 @@ async fn a_user_links_an_account_with_the_password_and_unlinks_it() {
         .to_owned();
     assert!(url.contains("prompt=login"), "{url}");
     let callback = at_provider(&site, &url, "ann-at-corp").await;
-    // Another browser, and the same browser without the session, cannot complete it.
+    // Another browser cannot complete the link.
     let mut other = site.browser();
     let answer = other.get(&callback).await;
     expect_refused(&other, &answer, "did not begin in this browser");
@@ -113,7 +114,7 @@ async fn a_link_that_another_session_began_is_refused() {
         .unwrap()
         .to_owned();
     let callback = at_provider(&site, &url, "x").await;
-    // Ben signs in in the same browser, which would get the account of Ann.
+    // Ben signs in in the same browser. Without the check, Ann's account would be linked to Ben.
     let ben = site.server.user("ben").await;
     let cookie = ben.login().await;
     let (_, value) = cookie.split_once('=').unwrap();
@@ -130,7 +131,7 @@ async fn a_link_that_another_session_began_is_refused() {
 }
 
 #[tokio::test]
-async fn a_user_without_a_password_keeps_the_last_account() {
+async fn a_user_without_a_password_cannot_unlink_the_last_account() {
     let Some(site) = Site::start(json!({"open": true})).await else {
         return;
     };
@@ -143,13 +144,13 @@ async fn a_user_without_a_password_keeps_the_last_account() {
     assert_eq!(refused.expect(409).code(), "last_identity");
     let refused = ann.send("POST", LINK, json!({"password": ""})).await;
     assert_eq!(refused.expect(403).code(), "wrong_password");
-    // A token of the user can do neither.
+    // A token cannot link an account.
     let refused = site.admin.post(LINK, json!({"password": "x"})).await;
     assert_eq!(refused.expect(403).code(), "session_required");
 }
 
 #[tokio::test]
-async fn an_administrator_unlinks_the_account_of_a_user_with_no_more_power() {
+async fn a_manager_of_users_unlinks_only_accounts_of_users_without_more_permissions() {
     let Some(site) = Site::start(json!({"open": true})).await else {
         return;
     };
@@ -167,7 +168,7 @@ async fn an_administrator_unlinks_the_account_of_a_user_with_no_more_power() {
     let path = format!("/api/auth/identities/{account}");
     stranger.delete(&path).await.expect(404);
 
-    // Ann becomes more powerful than the helper.
+    // Ann gets more permissions than the helper.
     let user = format!("/api/users/{id}");
     let roles = json!({"roles": ["admin"]});
     site.admin.patch(&user, roles).await.expect(200);

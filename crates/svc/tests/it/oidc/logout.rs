@@ -25,7 +25,7 @@ async fn the_provider_ends_the_sessions_that_it_opened() {
     assert!(actions.iter().any(|(_, action)| action == "logout.oidc"));
 }
 
-/// The session of a browser at the provider, which only the database knows.
+/// The id of the session at the provider. It is stored only in the database.
 pub(super) async fn provider_session(site: &Site, browser: &Browser) -> String {
     assert!(browser.session().is_some());
     let file = site.server.data_dir().join("svc.db");
@@ -45,7 +45,7 @@ pub(super) async fn provider_session(site: &Site, browser: &Browser) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A token for logout of the broken provider, with these claims changed.
+/// A logout token of the broken provider, with these claims changed.
 async fn token(site: &Site, changes: Value) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.unwrap().as_secs();
@@ -80,7 +80,7 @@ async fn send(site: &Site, token: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_token_for_logout_that_is_not_valid_ends_nothing() {
+async fn an_invalid_logout_token_ends_no_session() {
     let Some(site) = Site::start_broken(json!({"open": true})).await else {
         return;
     };
@@ -106,7 +106,7 @@ async fn a_token_for_logout_that_is_not_valid_ends_nothing() {
         john.get("/api/auth/me").await.expect(200);
     }
     assert_eq!(send(&site, "not.a.token").await.0, 400);
-    // Unknown subjects and sessions end nothing, and are no error.
+    // A token with an unknown subject or session ends no session and is not an error.
     for unknown in [
         json!({"sub": "nobody"}),
         json!({"sub": null, "sid": "s2"}),

@@ -70,7 +70,7 @@ async fn a_provider_is_managed_on_the_command_line_and_its_secret_is_never_shown
 }
 
 #[tokio::test]
-async fn settings_that_make_no_sense_are_refused() {
+async fn invalid_settings_are_refused() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let good = json!({"name": "corp", "issuer": "https://id.example.com", "client_id": "svc"});
@@ -127,7 +127,7 @@ async fn settings_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn nobody_gives_more_through_a_provider_than_they_hold() {
+async fn no_user_grants_more_through_a_provider_than_they_hold() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     server.groups(&["secret-group"]).await;
@@ -151,7 +151,7 @@ async fn nobody_gives_more_through_a_provider_than_they_hold() {
         .post("/api/oidc/providers", with("mine", json!({})))
         .await
         .expect(201);
-    // A provider of an administrator: its claim decides who becomes an administrator.
+    // The claim of this provider decides who becomes an administrator.
     let mapped = with(
         "corp",
         json!({"mappings": [{"value": "x", "role": "admin"}]}),
@@ -179,7 +179,7 @@ async fn nobody_gives_more_through_a_provider_than_they_hold() {
 }
 
 #[tokio::test]
-async fn passwords_can_be_limited_to_administrators_and_switched_off_only_when_one_signed_in() {
+async fn passwords_of_administrators_work_until_one_has_signed_in_with_a_provider() {
     let on = builder().env("SVC_PASSWORD_LOGIN", "off");
     let settings = json!({"open": true, "groups_claim": "groups",
         "mappings": [{"value": "admins", "role": "admin"}]});
@@ -193,7 +193,7 @@ async fn passwords_can_be_limited_to_administrators_and_switched_off_only_when_o
     assert_eq!(refused.expect(403).code(), "password_login_off");
     let wrong = site.server.try_login("ben", "not the password").await;
     assert_eq!(wrong.expect(401).code(), "invalid_credentials");
-    // Nobody could help yet if administrators were locked out.
+    // No administrator has signed in with the provider yet, so their passwords are accepted.
     site.server
         .try_login("admin", &site.admin.password)
         .await
@@ -207,7 +207,7 @@ async fn passwords_can_be_limited_to_administrators_and_switched_off_only_when_o
     site.sign_in("ann").await;
     let refused = site.server.try_login("admin", &site.admin.password).await;
     assert_eq!(refused.expect(403).code(), "password_login_off");
-    // The provider is gone: passwords of administrators work again.
+    // Without an enabled provider, passwords of administrators are accepted again.
     let (mut ann, _) = site.sign_in("ann").await;
     let list = ann.get("/api/oidc/providers").await.expect(200).json();
     let path = format!(
@@ -224,7 +224,7 @@ async fn passwords_can_be_limited_to_administrators_and_switched_off_only_when_o
 }
 
 #[tokio::test]
-async fn an_administrator_gets_in_with_a_link_of_the_machine_once() {
+async fn an_administrator_signs_in_once_with_a_link_that_the_server_prints() {
     let on = builder()
         .env("SVC_PASSWORD_LOGIN", "off")
         .args(&["--sign-in-link", "admin"]);

@@ -36,7 +36,7 @@ fn mappings() -> Value {
 }
 
 #[tokio::test]
-async fn memberships_follow_the_provider_and_others_stay() {
+async fn memberships_from_the_provider_change_and_local_ones_stay() {
     let Some(site) = site(json!({})).await else {
         return;
     };
@@ -50,7 +50,7 @@ async fn memberships_follow_the_provider_and_others_stay() {
         (names(&["operators"]), names(&["admin", "user"]))
     );
     browser.get("/api/users").await.expect(200);
-    // An administrator adds a group here, and one that the provider will give too.
+    // An administrator adds the group `local`, and `testers`, which the provider gives later too.
     let id = site.user("ann").await.unwrap()["id"]
         .as_str()
         .unwrap()
@@ -67,11 +67,11 @@ async fn memberships_follow_the_provider_and_others_stay() {
         held(&site, "ann").await,
         (names(&["local", "testers"]), names(&["user"]))
     );
-    // The older session lost the role with the commit.
+    // The earlier session lost the role at once.
     browser.get("/api/users").await.expect(403);
     site.account("ann", json!({"groups": []})).await;
     site.sign_in("ann").await;
-    // `testers` was given here, so the provider does not take it away.
+    // An administrator gave `testers`, so the provider does not remove it.
     assert_eq!(held(&site, "ann").await.0, names(&["local", "testers"]));
     let audit = site
         .admin
@@ -86,7 +86,7 @@ async fn memberships_follow_the_provider_and_others_stay() {
 }
 
 #[tokio::test]
-async fn a_missing_or_incomplete_claim_keeps_groups_and_takes_the_role_of_administrators() {
+async fn a_missing_or_incomplete_claim_keeps_groups_and_removes_the_administrator_role() {
     let Some(site) = site(json!({})).await else {
         return;
     };
@@ -121,7 +121,7 @@ async fn the_last_administrator_keeps_the_role() {
     site.patch(mappings()).await.expect(200);
     site.account("ann", json!({"groups": ["admins"]})).await;
     let (mut ann, _) = site.sign_in("ann").await;
-    // Ann takes the role from the other administrators.
+    // Ann removes the role from the other administrators.
     let users = ann.get("/api/users").await.expect(200).json();
     for user in users["users"].as_array().unwrap() {
         if user["username"] != "ann" {
@@ -138,7 +138,7 @@ async fn the_last_administrator_keeps_the_role() {
 }
 
 #[tokio::test]
-async fn a_deleted_provider_takes_back_what_it_gave() {
+async fn deleting_a_provider_removes_the_groups_and_roles_that_it_gave() {
     let Some(site) = site(json!({})).await else {
         return;
     };

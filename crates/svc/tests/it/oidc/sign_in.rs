@@ -1,4 +1,4 @@
-//! The way of a user through the provider and back.
+//! The sign-in of a user through a provider.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn a_user_is_created_at_the_first_sign_in_and_found_at_the_second() {
     assert_eq!(me["roles"], json!(["user"]));
     let first = browser.session().cloned();
 
-    // The second time the provider says another name and e-mail: the user stays the same.
+    // The second time, the provider sends another name and e-mail address. The user is the same.
     let changed = json!({"email": "other@corp.example", "preferred_username": "somebody"});
     site.account("Ann.Smith", changed).await;
     let answer = browser.sign_in(&site, "Ann.Smith").await;
@@ -35,7 +35,7 @@ async fn a_user_is_created_at_the_first_sign_in_and_found_at_the_second() {
     let linked = browser.get("/api/auth/identities").await.expect(200).json();
     assert_eq!(linked["has_password"], false);
     assert_eq!(linked["identities"][0]["email"], "other@corp.example");
-    // A user without a password has no password to sign in with.
+    // A user without a password cannot sign in with an empty password.
     let refused = site.server.try_login("ann-smith", "").await;
     assert_eq!(refused.expect(401).code(), "invalid_credentials");
     let actions = site.admin.audit_actions().await;
@@ -57,7 +57,7 @@ async fn unknown_accounts_are_refused_by_default_and_without_the_required_claims
     site.account("ann", json!({"groups": ["guests"]})).await;
     let (browser, answer) = site.sign_in("ann").await;
     expect_refused(&browser, &answer, "the claim `groups`");
-    assert!(site.user("ann").await.is_none(), "nobody was created");
+    assert!(site.user("ann").await.is_none(), "no user was created");
     site.account("ann", json!({"groups": ["guests", "staff"]}))
         .await;
     let (mut browser, _) = site.sign_in("ann").await;

@@ -1,11 +1,11 @@
-//! Tokens that are not what they should be.
+//! Invalid tokens of a provider.
 
 use serde_json::{Value, json};
 
 use super::{Site, expect_refused};
 
 #[tokio::test]
-async fn a_token_that_is_not_valid_signs_nobody_in() {
+async fn an_invalid_token_signs_no_user_in() {
     let Some(site) = Site::start_broken(json!({"open": true})).await else {
         return;
     };
@@ -84,7 +84,7 @@ async fn the_same_subject_of_another_issuer_is_another_user() {
     let Some(other) = Site::start_broken(json!({"open": true})).await else {
         return;
     };
-    // The other provider at the first server, under another name.
+    // The other provider is added to the first server, under another name.
     let body = json!({"name": "other", "issuer": other.issuer, "client_id": "svc",
         "create_users": true, "required_claims": {"iss": [other.issuer]}});
     site.admin
@@ -103,7 +103,7 @@ async fn the_same_subject_of_another_issuer_is_another_user() {
     let answer = browser.get(&callback).await;
     expect_refused(&browser, &answer, "`johndoe` is taken");
     assert_eq!(first["username"], "johndoe");
-    // An answer of one provider at the callback of the other.
+    // An answer of one provider is sent to the callback of the other.
     let mut browser = site.browser();
     let callback = site.callback_broken(&mut browser).await;
     let crossed = callback.replace("/corp/", "/other/");
@@ -116,7 +116,7 @@ async fn a_discovery_document_of_another_issuer_is_refused() {
     let Some(site) = Site::start_broken(json!({})).await else {
         return;
     };
-    // The same server by another name: the document names the first one.
+    // The provider is reached under another host name, but its document names the first one.
     let issuer = site.issuer.replace("127.0.0.1", "localhost");
     let body = json!({"name": "other", "issuer": issuer, "client_id": "svc"});
     let created = site

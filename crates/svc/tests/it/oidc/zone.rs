@@ -8,7 +8,7 @@ use super::{Browser, line, local};
 use crate::judge::install_provider;
 
 #[tokio::test]
-async fn a_sign_in_counts_once_at_all_servers_of_a_zone() {
+async fn a_sign_in_is_completed_once_at_all_servers_of_a_zone() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

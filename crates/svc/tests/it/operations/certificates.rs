@@ -6,7 +6,7 @@ use svc_testkit::{Process, TempDir, TestAuthority, TestCertificate, TestServer, 
 
 use crate::SOON;
 
-/// The files of the certificate are looked at every 2 s, and read after two looks.
+/// The server checks the certificate files every 2 s, and reads changed files at the second check.
 const RELOAD_LIMIT: Duration = SOON.saturating_mul(2);
 
 /// The files that a server reads.
@@ -70,7 +70,7 @@ async fn a_changed_certificate_is_served_without_a_restart() {
     assert!(open.has_certificate(&first));
     files.write(&second.certificate, &second.key);
     wait_for_certificate(&authority, address, &second).await;
-    // A connection that exists goes on.
+    // An existing connection stays open.
     let answer = open.get("/readyz").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let metrics = open.get("/metrics").await;
@@ -97,7 +97,7 @@ async fn files_that_cannot_be_used_leave_the_former_certificate_in_service() {
     );
     assert!(authority.connect(address).await.has_certificate(&first));
 
-    // The certificate was replaced, and the key was forgotten.
+    // The certificate was replaced, but the key was not.
     files.write(&second.certificate, &first.key);
     let other_key = "is not the private key of the certificate";
     let line = server.process().wait_for_log(other_key, RELOAD_LIMIT).await;

@@ -57,7 +57,7 @@ async fn health_without_a_url_checks_the_server_of_the_configuration() {
 }
 
 #[tokio::test]
-async fn health_accepts_the_certificate_of_the_own_server() {
+async fn health_accepts_the_certificate_of_the_local_server() {
     let (cert, key) = (fixture_file("cert.pem"), fixture_file("key.pem"));
     let server = TestServer::builder()
         .env("SVC_TLS_CERT", cert.to_str().unwrap())
@@ -80,7 +80,7 @@ async fn health_accepts_the_certificate_of_the_own_server() {
 }
 
 #[tokio::test]
-async fn health_distrusts_other_programs_and_waits_for_a_limited_time() {
+async fn health_rejects_answers_of_other_programs_and_waits_for_a_limited_time() {
     let other = TestReceiver::start().await;
     let server = TestServer::start().await;
     let url = other.url("");

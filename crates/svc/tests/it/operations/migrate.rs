@@ -281,7 +281,7 @@ async fn invalid_input_is_refused_with_the_reason() {
             7,
             "postgres://svc@127.0.0.1:1/svc",
         ),
-        // Without --from: the folder of the configuration, here of an empty home.
+        // Without --from, the folder of the configuration is used. Here it does not exist.
         (&["--to", nowhere], 5, ".local/share/svc"),
     ] {
         let said = server

@@ -1,4 +1,4 @@
-//! The files of `examples/monitoring` fit the metrics of a running server.
+//! The files of `examples/monitoring` name only metrics that a server has.
 
 use std::{
     collections::BTreeSet,
@@ -52,7 +52,7 @@ async fn every_metric_of_the_rules_and_the_dashboard_exists() {
     }
 }
 
-/// The name of a metric without the end that a counter or a histogram gives its lines.
+/// The name of a metric without the suffix that counters and histograms add.
 fn series(line: &str) -> &str {
     let ends = ["_total", "_bucket", "_sum", "_count"];
     let end = ends.iter().find_map(|end| line.strip_suffix(end));

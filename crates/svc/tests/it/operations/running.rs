@@ -41,7 +41,7 @@ async fn health_readiness_and_metrics_are_open_to_this_machine() {
     assert_eq!(error_code(&ann.call("crash", json!({})).await), -32002);
     ann.notify("echo", json!({})).await.expect(204);
     result(&ann.call("echo", json!({})).await);
-    eventually("the metrics hold it all", SOON, || async {
+    eventually("the metrics are complete", SOON, || async {
         let metrics = get("/metrics", &[]).await.expect(200);
         assert!(
             metrics
@@ -84,7 +84,7 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
     assert_eq!(result(&slow.await.unwrap())["slept"], 2_000);
     let status = server.process().wait_for_exit(SOON).await;
     assert_eq!(status.code(), Some(0), "{}", server.log());
-    // The agent got a goodbye, keeps running, and links again when the server is back.
+    // The agent keeps running, and links again when the server is back.
     server.start_again().await;
     eventually("the agent is back", 2 * SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
@@ -94,7 +94,7 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
 }
 
 #[tokio::test]
-async fn with_a_shutdown_delay_the_server_is_not_ready_and_goes_on() {
+async fn during_the_shutdown_delay_the_server_is_not_ready_but_answers_calls() {
     let mut server = TestServer::builder()
         .config("shutdown_delay_seconds = 5")
         .start()
@@ -360,7 +360,7 @@ async fn a_single_server_lists_itself() {
     assert_eq!(record["node_id"], this["id"]);
     let table = server.cli(&admin).run(&["server", "list"]).await.expect(0);
     assert!(table.stdout.contains("up (answers)"), "{}", table.stdout);
-    // Without the permission, the refusal names it.
+    // The refusal names the missing permission.
     let denied = server.cli(&ann).run(&["server", "list"]).await.expect(4);
     assert!(denied.stderr.contains("view_audit"), "{}", denied.stderr);
 }

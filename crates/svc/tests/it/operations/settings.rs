@@ -156,7 +156,7 @@ async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
         said.code == 1 && said.stdout.is_empty() && clear
     })
     .await;
-    eventually("it goes on", SOON, || async {
+    eventually("calls are accepted again", SOON, || async {
         ann.post("/api/methods/call", one.clone()).await.status == 200
     })
     .await;
@@ -213,7 +213,7 @@ async fn s4_3_a_methods_file_that_fails_is_reported_once_in_readable_form() {
             .iter()
             .map(|line| line["line"].as_str().unwrap().to_owned())
             .collect();
-        // The excerpt keeps its lines.
+        // The excerpt of the file keeps its line breaks.
         lines.iter().any(|line| line == "3 | timeout = 0")
     })
     .await;

@@ -26,7 +26,8 @@ impl Known {
     }
 }
 
-/// The events are older than the usual time of removal.
+/// Keeps events and audit entries without a time limit: those of the old data are too old for the
+/// default limits.
 fn server() -> TestServerBuilder {
     TestServer::builder()
         .allow_loopback_webhooks()
@@ -179,7 +180,7 @@ async fn check_sinks(ann: &TestUser, known: &Known) {
     assert_eq!(again.header("x-service-event-id"), first.as_str().unwrap());
     assert_signed(&again, known.get("broken_secret"));
 
-    // A new event takes the old sink, with the header that 0.1.0 stored unencrypted.
+    // The old sink gets a new event, with the header that 0.1.0 stored unencrypted.
     let body = json!({"type": "after.upgrade", "payload": {}});
     ann.post("/api/events/emit", body).await.expect(202);
     let new = receiver.wait_for("/good", 1, SOON).await.remove(0);
@@ -207,7 +208,7 @@ fn assert_signed(received: &Received, secret: &str) {
 const NEWER: &str =
     "INSERT INTO schema_migrations (version, name, applied_at) VALUES (999, 'later', 0)";
 
-/// The refusal names both versions and the way out, and leaves the database as it is.
+/// Checks that the refusal names both versions and what to do, and that the database is unchanged.
 async fn check_refusal(server: &TestServer) {
     let command = server.second_server(&server.data_dir());
     let mut refused = Process::spawn("older server", command);

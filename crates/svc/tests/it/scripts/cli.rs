@@ -64,7 +64,7 @@ async fn svc_script_stores_shows_and_changes_scripts() {
     let update = ["update", "sum", "--params-schema", "", "-o", "json"];
     let changed = terminal.script(&update, 0).await.json();
     assert_eq!(changed["params_schema"], Value::Null);
-    assert_eq!(changed["source"], SUM, "what was refused changed nothing");
+    assert_eq!(changed["source"], SUM, "a refused update changes nothing");
     terminal.script(&["update", "sum"], 2).await;
     terminal
         .script(&["create", "sum", "--kind", "cron", "--file", "sum.py"], 2)
@@ -95,7 +95,7 @@ async fn svc_script_run_runs_a_script() {
     terminal.script(&["run", "nothing"], 5).await;
 }
 
-/// Own scripts come before global ones; a name with two kinds is ambiguous.
+/// A user's own script has priority over a global one. A name of scripts of two kinds is ambiguous.
 #[tokio::test]
 async fn svc_script_asks_for_the_kind_of_an_ambiguous_name() {
     let terminal = Terminal::open().await;

@@ -10,10 +10,10 @@ use crate::SOON;
 
 /// Sinks an owner may have.
 const PER_OWNER: usize = 100;
-/// Far less than it takes to run a hundred endless scripts, far more than a webhook takes.
+/// Much shorter than the run of a hundred endless scripts, and much longer than a webhook takes.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Three users have more endless scripts than the server makes deliveries at the same time.
+/// Three users have more endless scripts than deliveries can run at the same time.
 #[tokio::test]
 async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()
@@ -58,7 +58,7 @@ async fn endless_scripts_delay_no_webhook() {
     }
 }
 
-/// More sinks than slots: each runs once, without waiting for a poll.
+/// There are more sinks than slots. Each sink runs once, without waiting for a poll.
 #[tokio::test]
 async fn many_short_scripts_of_one_owner_run_one_after_the_other() {
     const SINKS: usize = 40;
@@ -143,7 +143,7 @@ async fn s6_6_a_user_who_lost_manage_global_sinks_reads_no_events_of_others() {
     assert_eq!(refused.code(), "user_runs_sinks");
     assert!(refused.text().contains("`all`"), "{}", refused.text());
     set(json!({"roles": ["user", "watcher"]})).await;
-    eventually("it goes on", 2 * SOON, || async {
+    eventually("the deliveries continue", 2 * SOON, || async {
         only_delivery(&sink, &admin).await["state"] == "delivered"
     })
     .await;

@@ -194,7 +194,7 @@ async fn start() -> TestServer {
         .await
 }
 
-/// Gives every attack a sink, a hundred to an owner.
+/// Creates a sink for every attack. Each owner has a hundred of them.
 async fn prepare_all(server: &TestServer, receiver: &TestReceiver) -> Vec<Vec<(Attack, TestSink)>> {
     let attacks = thousand();
     let mut preparing = JoinSet::new();
@@ -260,7 +260,7 @@ async fn a_thousand_hostile_scripts_leave_the_server_unharmed() {
         descendants_of(server.id()).is_empty()
     })
     .await;
-    eventually("memory is back", SOON, || async {
+    eventually("the memory is released", SOON, || async {
         resident_mib(server.id()) <= before + MORE_MEMORY_MAX
     })
     .await;

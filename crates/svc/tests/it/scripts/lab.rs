@@ -1,4 +1,4 @@
-//! The start of most tests of scripts.
+//! The setup of most tests of scripts.
 
 use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser};
 

@@ -98,7 +98,7 @@ async fn s4_2_both_archives_have_an_etag_and_are_sent_once() {
     http.request("POST", SVC, &[], "").await.expect(405);
 }
 
-/// Any page in a browser of this machine can send requests.
+/// Any page in a browser on this machine can send requests to the agent, so these are refused.
 #[tokio::test]
 async fn s4_2_packages_are_served_to_programs_of_this_machine_only() {
     let server = TestServer::start().await;
@@ -206,7 +206,7 @@ async fn s4_2_without_a_link_the_libraries_are_the_last_known_or_unavailable() {
     let http = loopback(&agent).await;
     let before = get(&http, USER, &[]).await.expect(200);
     server.kill9();
-    eventually("the agent notices", SOON, || async {
+    eventually("the agent notices the lost link", SOON, || async {
         agent
             .find_status()
             .await

@@ -144,13 +144,13 @@ async fn s2_1_register_replaces_and_unregister_removes() {
     assert!(lab.names().await.is_empty());
     Process::wait_until_gone(server, SOON).await;
 
-    // In a script that registers several times, the last call counts.
+    // If a script registers several times, its last call takes effect.
     let again = format!("{}server.unregister('pid')\n", publishing(&["echo", "pid"]));
     lab.svc(&["run-script"], &again).await.expect(0);
     assert_eq!(lab.names().await, ["echo"]);
 }
 
-/// A script that fails, its error, and whether `validate` finds it without an agent.
+/// A script that fails, its error, and whether `validate` finds the error without an agent.
 struct Refused {
     script: String,
     said: &'static [&'static str],

@@ -22,7 +22,7 @@ impl Lab {
         self.agent.register(registration).await.expect(0);
     }
 
-    /// Writes the handlers and a setup script that routes to each of them, then does `more`.
+    /// Writes the handlers and a setup script, which routes to each handler and then runs `more`.
     pub fn write_setup(&self, handlers: &str, more: &str) {
         let routes: String = names_of(handlers)
             .map(|name| format!("jsonrpc.method(\"{name}\", \"handlers.{name}\")\n"))
@@ -218,7 +218,7 @@ async fn s4_4_notifications_run_and_their_failures_are_logged() {
         lab.ann.notify("spill", json!({})).await.expect(204);
     }
     let path = lab.space.folder().join("2.txt");
-    eventually("it is written", SOON, || async {
+    eventually("the file is written", SOON, || async {
         std::fs::read_to_string(&path).unwrap() == "written"
     })
     .await;

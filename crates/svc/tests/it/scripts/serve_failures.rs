@@ -129,7 +129,11 @@ async fn s4_4_a_handler_that_fails_returns_the_reason_and_affects_no_other_call(
         assert_eq!(result(&again), &json!([name]), "after {name}");
         lab.release(held).await;
     }
-    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(
+        lab.agent.method_server_pid().await,
+        pid,
+        "the method server never ended"
+    );
 }
 
 const ENDLESS: &str = r#"
@@ -169,7 +173,7 @@ async fn s4_4_an_endless_handler_is_ended_at_its_timeout_and_affects_no_other_ca
         let echoed = lab.ann.call("echo", json!([answered])).await;
         assert_eq!(result(&echoed), &json!([answered]));
         answered += 1;
-        assert!(begun.elapsed() < SOON, "they still run");
+        assert!(begun.elapsed() < SOON, "the handlers still run");
     }
     assert!(answered > 10, "{answered}");
     assert!(begun.elapsed() >= Duration::from_secs(2));
@@ -179,6 +183,10 @@ async fn s4_4_an_endless_handler_is_ended_at_its_timeout_and_affects_no_other_ca
         let data = json!({"reason": "timeout", "timeout_seconds": 2, "sent": true});
         assert_eq!(response["error"]["data"], data, "{name}");
     }
-    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(
+        lab.agent.method_server_pid().await,
+        pid,
+        "the method server never ended"
+    );
     assert_eq!(lab.ann.call("echo", json!([1])).await["result"], json!([1]));
 }

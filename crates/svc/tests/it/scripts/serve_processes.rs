@@ -90,7 +90,11 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
     lab.space
         .write("parts.py", "def n(params):\n    return 'rerouted'\n");
     becomes(json!("rerouted")).await;
-    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(
+        lab.agent.method_server_pid().await,
+        pid,
+        "the method server never ended"
+    );
 }
 
 #[tokio::test]
@@ -124,7 +128,7 @@ async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
 }
 
 #[tokio::test]
-async fn s4_4_the_script_method_server_tells_its_agent_that_it_is_ready() {
+async fn s4_4_the_script_method_server_reports_to_its_agent_that_it_is_ready() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let setup = "from svc import jsonrpc\njsonrpc.method('hold', 'handlers.hold')\n";
@@ -283,7 +287,11 @@ async fn s4_4_a_setup_that_fails_refuses_the_registration_with_its_error() {
         lab.space.write("handlers.py", handlers);
         let refused = lab.agent.register(registration(good, &[])).await.expect(6);
         assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
-        assert_eq!(lab.call("version").await, 1, "the former one keeps serving");
+        assert_eq!(
+            lab.call("version").await,
+            1,
+            "the former setup keeps serving"
+        );
     }
 }
 

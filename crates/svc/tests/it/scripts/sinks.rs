@@ -239,7 +239,7 @@ print(e.get_int('n'), begun, time.time())
         assert_eq!(parts[0] as usize, n);
         assert!(
             parts[1] >= last_end,
-            "{n} began before the one before ended"
+            "run {n} began before the previous run ended"
         );
         last_end = parts[2];
     }
@@ -269,7 +269,7 @@ async fn s6_3_a_sink_needs_one_script_that_can_run() {
         assert!(text.contains(says), "{says}: {text}");
     }
     let sink = ann.sink(body(json!({"source": "x = 1\n"}))).await;
-    // A stored script replaces the source in the sink, and the other way round.
+    // A stored script replaces the sink's source, and a source replaces the stored script.
     let changed = sink
         .patch(json!({"script": {"script_id": script.id}}))
         .await;
@@ -284,7 +284,7 @@ async fn s6_3_a_sink_needs_one_script_that_can_run() {
     );
 }
 
-/// A test runs at once, without the lane, and does not appear among the deliveries.
+/// A test runs at once, without the queue, and does not appear among the deliveries.
 #[tokio::test]
 async fn s6_3_a_sink_script_can_be_tested() {
     let server = patient().await;

@@ -83,12 +83,12 @@ async fn s6_3_a_sink_script_acts_as_its_owner_with_their_current_permissions() {
     assert!(error.contains("403 permission_denied"), "{error}");
     ben.emit("x", json!({})).await;
     assert_eq!(printed(&of_ben, 1).await, "ben\nTrue\n");
-    // A permission that the owner loses is lost to the script too.
+    // If the owner loses a permission, the script loses it too.
     let path = format!("/api/users/{}", ben.id);
     let patch = json!({"roles": ["user"]});
     admin.patch(&path, patch).await.expect(200);
     ben.emit("y", json!({})).await;
-    let denied = get_eventually("the second one fails", SOON, || async {
+    let denied = get_eventually("the second delivery fails", SOON, || async {
         let all = of_ben.deliveries().await;
         all.get(1)?["attempts"][0]["error"]
             .as_str()
@@ -126,7 +126,7 @@ async fn s6_3_script_sinks_of_a_deactivated_owner_pause() {
     failure(&of_ann).await;
     set_active(false).await;
     ben.emit("x", json!({})).await;
-    eventually("a later one is tried again", SOON, || async {
+    eventually("a later delivery of ben is tried again", SOON, || async {
         tries(&of_ben).await == 2
     })
     .await;
@@ -135,7 +135,10 @@ async fn s6_3_script_sinks_of_a_deactivated_owner_pause() {
     assert_eq!(all[0]["state"], "pending");
     let begun = all[0]["attempts"].as_array().unwrap().len();
     assert_eq!(begun, 1, "nothing ran meanwhile: {all:?}");
-    eventually("it goes on", SOON, || async { tries(&of_ann).await == 2 }).await;
+    eventually("the delivery continues", SOON, || async {
+        tries(&of_ann).await == 2
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Startup scripts: a space's own or its template's, run once by its agent, with the files and
-//! processes of the space. Their failure never stops the agent (spec 4.3, 6.1).
+//! Startup scripts of a space or of its template. The agent runs the script once, with the files
+//! and processes of the space. A failure of the script never stops the agent (spec 4.3, 6.1).
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -110,7 +110,7 @@ async fn s4_3_a_startup_script_runs_once_and_not_again_on_a_new_link() {
         .patch(json!({"source": source.replace("run\\n", "new\\n")}))
         .await;
     let mut agent = space.agent().await;
-    get_eventually("it runs again", SOON, || async {
+    get_eventually("the script runs again", SOON, || async {
         (runs() == "run\nnew\n").then_some(())
     })
     .await;

@@ -101,7 +101,7 @@ async fn s4_4_a_json_rpc_session_is_answered_the_same_by_both_engines() {
     let (home, suite) = (TempDir::new().unwrap(), suite());
     let read = |name: &str| std::fs::read_to_string(suite.join(name)).unwrap();
     let requests = read("session.requests.jsonl");
-    // Files are named without their folder, and the lines are sorted: responses come in any
+    // The folder is removed from file names. The lines are sorted, because responses come in any
     // order.
     let folder = format!("\"file\":\"{}/", suite.display());
     for engine in Engine::all() {

@@ -244,7 +244,7 @@ def main(params):
     assert!(error.contains("403 permission_denied"), "{error}");
 }
 
-/// Not even the script of an administrator can.
+/// This is true for scripts of administrators too.
 #[tokio::test]
 async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;
@@ -320,7 +320,7 @@ async fn a_tool_imports_own_libraries_before_global_ones() {
     );
     assert_eq!(result(&ann, &of_ann).await.as_deref(), Some("anns"));
     assert_eq!(result(&ben, &of_ben).await.as_deref(), Some("ours"));
-    // An own library does not replace the library of a global script.
+    // A library of the caller does not replace the library of a global script.
     let global = admin.global_script("tool", "w", source).await;
     assert_eq!(result(&ann, &global).await.as_deref(), Some("ours"));
     of_ben

@@ -1,5 +1,5 @@
 //! An authenticator in software, written from the standard (W3C Web Authentication) and independent of
-//! the server. Its fields let a test answer wrongly.
+//! the server. A test changes its fields to get wrong answers.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::{
@@ -19,7 +19,7 @@ pub struct Authenticator {
     pub credential_id: Vec<u8>,
     pub counter: u32,
     pub verifies_user: bool,
-    /// Where the browser says it is.
+    /// The origin that the browser reports.
     pub origin: String,
     /// The host name that the browser gives to the authenticator.
     pub rp_id: String,
@@ -61,7 +61,7 @@ impl Authenticator {
         })
     }
 
-    /// The answer to `navigator.credentials.get`. It counts.
+    /// The answer to `navigator.credentials.get`. Increments the counter.
     pub fn get(&mut self, options: &Value) -> Value {
         self.counter += 1;
         let data = self.data(0);

@@ -57,7 +57,7 @@ async fn svc_login_says_what_to_do_if_a_role_requires_a_factor() {
 }
 
 #[tokio::test]
-async fn administrators_reset_users_and_the_machine_resets_the_last_administrator() {
+async fn administrators_reset_users_and_a_local_command_resets_the_last_administrator() {
     let mut server = TestServer::start().await;
     let ann = Protected::new(server.user("ann").await).await;
     let admin = server.admin().await;

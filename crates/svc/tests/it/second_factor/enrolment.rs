@@ -7,7 +7,7 @@ use svc_testkit::TestServer;
 use super::{Protected, begin, confirm, current_step, log_in, text};
 
 #[tokio::test]
-async fn an_app_is_in_use_from_its_first_code_on_and_not_before() {
+async fn an_app_is_used_only_after_its_first_code() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let refused = ann
@@ -30,7 +30,7 @@ async fn an_app_is_in_use_from_its_first_code_on_and_not_before() {
     let secret = super::decode_base32(secret);
     assert_eq!(secret.len(), 20);
 
-    // A crash between the two steps leaves the login as it was, and the setup can go on.
+    // A crash between the two steps does not change the login, and the setup can continue.
     server.kill9();
     server.start_again().await;
     ann.login().await;
@@ -137,7 +137,7 @@ async fn the_password_removes_the_app_and_renews_recovery_codes() {
 }
 
 #[tokio::test]
-async fn only_a_user_with_as_much_power_resets_the_second_factor_of_another() {
+async fn a_user_with_fewer_permissions_cannot_reset_the_second_factor_of_another() {
     let server = TestServer::start().await;
     server.role("helpdesk", &["manage_users"]).await;
     let helper = server.user_with("helper", &["helpdesk"], &[]).await;

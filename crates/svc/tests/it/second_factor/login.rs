@@ -1,4 +1,4 @@
-//! Logins in two steps (group 25).
+//! Logins in two steps (group 25 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_core::totp::code_of;
@@ -24,7 +24,7 @@ async fn a_login_needs_the_password_and_then_a_code_that_was_not_used() {
     let me = get_with_cookie(&server.http(), "/api/auth/me", &cookie_of(&session)).await;
     assert_eq!(me.expect(200).json()["credential"], "session");
 
-    // Neither the login nor the code is accepted again, nor a code of an earlier step.
+    // Refused: the completed login, the used code, and a code of an earlier step.
     let again = ann.try_code(&token, &code).await.expect(401);
     assert_eq!(again.code(), "login_ended");
     let token = ann.pending().await;
@@ -36,7 +36,7 @@ async fn a_login_needs_the_password_and_then_a_code_that_was_not_used() {
     assert_eq!(actions.iter().filter(|entry| **entry == failed).count(), 3);
 }
 
-/// Clocks that differ by 31 and 61 s: the table is in `svc_core::totp`.
+/// The tests of `svc_core::totp` check differences of 31 and 61 s.
 #[tokio::test]
 async fn a_clock_that_is_a_step_ahead_is_accepted_and_one_that_is_far_off_is_not() {
     let server = TestServer::start().await;
@@ -116,7 +116,7 @@ async fn wrong_codes_slow_logins_down_like_wrong_passwords() {
 }
 
 #[tokio::test]
-async fn a_recovery_code_works_once_in_any_case_and_without_hyphens() {
+async fn a_recovery_code_works_once_in_upper_or_lower_case_and_without_hyphens() {
     let server = TestServer::start().await;
     let ann = Protected::new(server.user("ann").await).await;
     assert_eq!(ann.recovery_codes.len(), 10);
@@ -129,7 +129,7 @@ async fn a_recovery_code_works_once_in_any_case_and_without_hyphens() {
     assert_eq!(again.code(), "wrong_code");
     let left = ann.user.get("/api/auth/second-factor").await.expect(200);
     assert_eq!(left.json()["recovery_codes_left"], 9);
-    // A code of another user is of no use.
+    // A code of another user is refused.
     let bob = Protected::new(server.user("bob").await).await;
     let refused = ann.try_code(&token, &bob.recovery_codes[0]).await;
     refused.expect(403);

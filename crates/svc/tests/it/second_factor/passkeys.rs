@@ -1,5 +1,5 @@
-//! Passkeys, with an authenticator in software. `web/tests/browser/flows/passkey.js` goes through the
-//! same steps with the one of a browser.
+//! Passkeys, with an authenticator in software. `web/tests/browser/flows/passkey.js` makes the same
+//! steps with the authenticator of a browser.
 
 mod attacks;
 mod manage;
@@ -91,7 +91,7 @@ async fn a_passkey_signs_in_without_a_password_and_after_one() {
     let answer = with_token(ann.key.get(&options), token);
     let session = send(&server.http(), answer.clone()).await.expect(200);
     cookie_of(&session);
-    // The pending login is used up.
+    // The completed login cannot be completed again.
     send(&server.http(), answer).await.expect(401);
     let state = ann.user.get("/api/auth/second-factor").await.expect(200);
     let state = state.json();
@@ -147,7 +147,7 @@ async fn a_passkey_is_the_required_second_factor_and_ends_the_enrolment() {
         .await
         .expect(200);
 
-    // A login with the passkey alone is a whole login.
+    // A login with only the passkey has no second step.
     let options = ask(&server.http(), json!({})).await.expect(200).json();
     let session = send(&server.http(), key.get(&options)).await.expect(200);
     let methods = get_with_cookie(&server.http(), "/api/methods", &cookie_of(&session)).await;
@@ -158,7 +158,7 @@ async fn a_passkey_is_the_required_second_factor_and_ends_the_enrolment() {
 }
 
 #[tokio::test]
-async fn a_host_without_a_name_has_no_passkeys_and_the_error_says_what_to_set() {
+async fn a_host_without_a_name_has_no_passkeys_and_the_error_names_the_setting() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let refused = begin(&ann).await.expect(409);
@@ -186,7 +186,11 @@ async fn an_app_and_passkeys_are_independent_of_each_other() {
     let ann = Protected::new(server.user("ann").await).await;
     let key = Authenticator::new();
     let added = add(&ann.user, &key, "Phone").await.expect(201).json();
-    assert_eq!(added["recovery_codes"], json!([]), "the earlier ones stay");
+    assert_eq!(
+        added["recovery_codes"],
+        json!([]),
+        "the earlier codes stay valid"
+    );
     let body = json!({"password": ann.user.password});
     ann.user
         .post("/api/auth/totp/remove", &body)
@@ -203,7 +207,7 @@ async fn an_app_and_passkeys_are_independent_of_each_other() {
     let id = text(&added["passkey"]["id"]);
     let path = format!("/api/auth/passkeys/{id}/remove");
     ann.user.post(&path, &body).await.expect(204);
-    // The last factor takes the recovery codes with it.
+    // Removing the last factor removes the recovery codes too.
     ann.user.login().await;
     let state = ann.user.get("/api/auth/second-factor").await.expect(200);
     assert_eq!(state.json()["recovery_codes_left"], 0);

@@ -9,7 +9,7 @@ use super::{Protected, cookie_of, current_step, decode_base32, log_in, post, tex
 /// A user whose role requires a second factor.
 async fn guarded(server: &TestServer, name: &str) -> TestUser {
     let admin = server.admin().await;
-    // Made before the role requires anything, for the token of the test.
+    // The user is created before the role requires a second factor, so that the test gets a token.
     let role = server.role(name, &["use_methods", "use_spaces"]).await;
     let user = server.user_with(name, &[name], &[]).await;
     let path = format!("/api/roles/{}", text(&role["id"]));
@@ -104,7 +104,7 @@ async fn the_last_required_factor_stays_and_a_reset_leads_to_a_new_setup() {
 }
 
 #[tokio::test]
-async fn built_in_roles_can_require_a_second_factor_and_change_in_nothing_else() {
+async fn built_in_roles_can_require_a_second_factor_and_have_no_other_change() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let roles = admin.list("/api/roles", "roles").await;
@@ -122,7 +122,7 @@ async fn built_in_roles_can_require_a_second_factor_and_change_in_nothing_else()
     let body = json!({"require_second_factor": true});
     let changed = admin.patch(&path, body).await.expect(200).json();
     assert_eq!(changed["permissions"], role["permissions"]);
-    // Sessions and tokens from before stay valid; the next login sets a factor up.
+    // Existing sessions and tokens stay valid. The next login must set up a factor.
     admin.get("/api/users").await.expect(200);
     let cookie = cookie_of(&log_in(&server.http(), &admin).await.expect(200));
     let users = send(&admin, &cookie, "GET", "/api/users", json!({})).await;

@@ -1,4 +1,5 @@
-//! Secrets appear nowhere (group 27), and a lost key has a way out (group 25).
+//! Secrets are never stored in clear text or logged, and users can log in after the loss of the
+//! encryption key (groups 27 and 25 of the attacks in docs/AUTH.md).
 
 use svc_testkit::{Process, TestServer, wait_for_address};
 
@@ -43,7 +44,7 @@ async fn secrets_and_codes_are_never_stored_in_clear_text_and_never_logged() {
 }
 
 #[tokio::test]
-async fn after_the_loss_of_the_key_a_recovery_code_is_the_way_in() {
+async fn after_the_loss_of_the_key_a_user_logs_in_with_a_recovery_code() {
     let mut server = TestServer::start().await;
     let ann = Protected::new(server.user("ann").await).await;
     let folder = tempfile::tempdir().unwrap();
@@ -71,7 +72,7 @@ async fn after_the_loss_of_the_key_a_recovery_code_is_the_way_in() {
     server.start_again().await;
 
     let http = server.http();
-    // A login from before the restore does not come back.
+    // A login that was pending before the restore cannot be completed.
     complete(&http, &token, &ann.next_code()).await.expect(401);
     let token = ann.pending().await;
     let refused = complete(&http, &token, &ann.next_code()).await.expect(409);

@@ -1,4 +1,4 @@
-//! Several servers (group 25).
+//! Second factors at several servers (group 25 of the attacks in docs/AUTH.md).
 
 use futures_util::future::join_all;
 use svc_testkit::{TestPostgres, TestZone};

@@ -54,9 +54,9 @@ async fn an_unknown_url_is_answered_like_any_unknown_path() {
             assert_eq!(names(&answer), names(&nowhere), "{method} {path}");
         }
     }
-    // A known URL answers other methods like an unknown one.
+    // A known URL with another HTTP method is answered like an unknown URL.
     http.request("GET", &sender.path, &[], "").await.expect(404);
-    // Only the owner learns that requests arrive at a source that is off.
+    // Only the owner sees that requests arrive at a source that is not active.
     assert!(off.reason().await.contains("not active"));
 }
 
@@ -160,7 +160,7 @@ async fn oversized_and_malformed_bodies_are_rejected() {
 }
 
 #[tokio::test]
-async fn a_body_that_arrives_too_slowly_ends_and_holds_nobody_up() {
+async fn a_body_that_arrives_too_slowly_is_refused_and_delays_no_other_request() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let open = Sender::of_type(&ann, VerifyType::None).await;
@@ -175,7 +175,7 @@ async fn a_body_that_arrives_too_slowly_ends_and_holds_nobody_up() {
         stream.write_all(head.as_bytes()).await.unwrap();
         slow.push(stream);
     }
-    // Others of the same source are answered meanwhile.
+    // Other requests to the same source are answered meanwhile.
     open.send("", &[], "{}").await.expect(202);
     let mut answer = [0; 12];
     let reading = slow[0].read_exact(&mut answer);

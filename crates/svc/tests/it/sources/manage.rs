@@ -36,7 +36,7 @@ async fn the_url_and_the_secret_are_shown_once() {
         actions.iter().any(|action| action == "source.created"),
         "{actions:?}"
     );
-    // A secret of the sender is accepted and not shown again.
+    // A secret that the sender chose is accepted and not shown again.
     let body =
         json!({"name": "given", "verify": {"type": "stripe", "secret": "whsec_given_by_stripe"}});
     let created = ann.post("/api/sources", body).await.expect(201).json();
@@ -88,7 +88,7 @@ async fn a_secret_is_rotated_with_an_overlap_and_a_url_at_once() {
             .await
             .expect(202);
     }
-    // Without an overlap, the secret before ends at once.
+    // Without an overlap, the earlier secret is invalid at once.
     let request = json!({"secret": "chosen by the sender", "overlap_hours": 0});
     let rotated = ann.post(&path, request).await.expect(200).json();
     assert!(

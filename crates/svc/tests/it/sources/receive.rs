@@ -77,7 +77,7 @@ async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter(
         .collect();
     assert_eq!(outcomes, ["accepted", "repeated", "accepted"]);
 
-    // GitHub does not sign its id: a replay with another id is known by its body.
+    // GitHub does not sign its id: a replay with another id is recognised by its body.
     let github = Sender::of_type(&ann, VerifyType::Github).await;
     let body = r#"{"zen":"x"}"#;
     let first = github
@@ -164,7 +164,7 @@ async fn sinks_match_events_of_sources_and_plain_emits_cannot_fake_them() {
 }
 
 #[tokio::test]
-async fn the_owners_right_is_checked_at_each_request() {
+async fn the_owners_permission_is_checked_at_each_request() {
     let server = TestServer::start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
     let open = Sender::of_type(&ann, VerifyType::None).await;
@@ -182,7 +182,7 @@ async fn the_owners_right_is_checked_at_each_request() {
         reason.contains("may not emit") && reason.contains("use_spaces"),
         "{reason}"
     );
-    // The sources of a user who is not active do not exist.
+    // The sources of an inactive user are answered like unknown URLs.
     admin
         .patch(&path, json!({"active": false}))
         .await
@@ -216,7 +216,7 @@ async fn an_accepted_request_survives_a_kill() {
         ..github
     };
     assert_eq!(sender.events().await.len(), 20);
-    // The sender repeats what was not answered: nothing becomes two events.
+    // The sender repeats requests that were not answered. No request becomes two events.
     for n in 0..20 {
         sender
             .send("", &[], &json!({ "n": n }).to_string())

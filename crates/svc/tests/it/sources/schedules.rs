@@ -127,7 +127,7 @@ async fn wrong_schedules_are_refused_with_the_value() {
 }
 
 #[tokio::test]
-async fn a_run_by_hand_emits_the_event_and_leaves_the_next_run() {
+async fn a_manual_run_emits_the_event_and_does_not_change_the_next_run() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let schedule = create(&ann, "nightly", "0 2 * * *").await;
@@ -146,20 +146,20 @@ async fn a_run_by_hand_emits_the_event_and_leaves_the_next_run() {
 }
 
 #[tokio::test]
-async fn a_due_run_is_made_after_a_kill_and_only_once() {
+async fn a_due_run_happens_after_a_kill_and_only_once() {
     let mut server = TestServer::builder().embedded().start().await;
     let ann = server.user("ann").await;
     for n in 0..20 {
         create(&ann, &format!("s{n}"), "0 0 1 1 *").await;
     }
-    // The runs of all schedules are due at the same time, and the server is killed about then.
+    // The runs of all schedules are due at the same time, and the server is killed near that time.
     let due = svc_clock::now().0 + 1_500;
     server
         .edit_database(&format!("UPDATE schedules SET next_at = {due}"))
         .await;
     server.start_again().await;
     let ann = ann.at(&server);
-    eventually("the first runs", SOON, || async {
+    eventually("the first runs have events", SOON, || async {
         !events_of(&ann).await.is_empty()
     })
     .await;

@@ -24,7 +24,7 @@ async fn a_source_works_at_every_server_and_a_delivery_makes_one_event() {
         user: ann.at(zone.server(1)),
         ..Sender::of_type(&ann, VerifyType::None).await
     };
-    // At once, at the other server.
+    // The other server knows a new source at once.
     there.send("", &[], "{}").await.expect(202);
     let first = here.send("msg_1", &[], "{}").await.expect(202).json();
     let elsewhere = Sender {
@@ -48,7 +48,8 @@ async fn a_source_works_at_every_server_and_a_delivery_makes_one_event() {
     .await;
 }
 
-/// In each round all runs are due at the same time, and one of the three servers is killed about then.
+/// In each round all runs are due at the same time, and one of the three servers is killed near
+/// that time.
 #[tokio::test]
 async fn each_run_has_one_event_although_servers_are_killed() {
     let Some(postgres) = TestPostgres::find() else {

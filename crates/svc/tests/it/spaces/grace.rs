@@ -30,12 +30,12 @@ async fn s3_methods_not_registered_again_by_a_second_agent_end_after_the_grace_p
     assert_eq!(error_code(&ann.call("lab.m0", json!({})).await), -32000);
     let document = ann.find_method("lab.m0").await.unwrap();
     assert_eq!(document["provider_count"], 0);
-    eventually("the methods go", SOON, || async {
+    eventually("the methods are removed", SOON, || async {
         ann.method_names().await.is_empty()
     })
     .await;
     let stayed = begun.elapsed();
-    assert!(stayed >= GRACE, "they went after {stayed:?}");
+    assert!(stayed >= GRACE, "they were removed after {stayed:?}");
     assert_eq!(error_code(&ann.call("lab.m0", json!({})).await), -32601);
     let record = space.record().await;
     assert_eq!(record["registration"], json!({"state": "none"}));

@@ -185,7 +185,7 @@ async fn s3_a_local_space_runs_its_agent_under_the_server() {
     let agents = || agents_of(server.id());
     let first = agents();
     assert_eq!(first.len(), 1, "one agent runs: {first:?}");
-    // A dead agent is started again.
+    // The server restarts an agent that was killed.
     std::process::Command::new("kill")
         .args(["-9", &first[0].to_string()])
         .status()

@@ -42,7 +42,7 @@ async fn a_log_can_be_filtered_and_searched() {
     assert_eq!(lines(&read("source=script").await), Vec::<Value>::new());
     // A line without a level is shown at every level.
     assert_eq!(lines(&read("level=error&search=hello").await), found);
-    // The first match after a cursor, then the cursor stands at this match.
+    // With `limit=1`, the answer has the first match after the cursor, and a cursor at this match.
     let first = read("cursor=0&limit=1&search=hello").await;
     assert_eq!(lines(&first).len(), 1);
     assert_eq!(first["next_cursor"], found[0]["n"].to_string());

@@ -30,7 +30,7 @@ async fn every_file_of_the_page_is_served_with_security_headers() {
     assert!(paths.len() > 1, "{text}");
     paths.push("/");
     for path in paths {
-        // A file whose address has its version never changes.
+        // A file whose address contains its version never changes, so browsers keep it.
         let kept = match path {
             "/" => "no-cache",
             _ => "public, max-age=31536000, immutable",
@@ -69,7 +69,7 @@ async fn every_file_of_the_page_is_served_with_security_headers() {
 
 /// During an upgrade of a zone, a page of one version may reach a server of another version.
 #[tokio::test]
-async fn a_file_of_another_version_is_ours_and_is_not_kept() {
+async fn a_request_for_another_version_gets_the_current_file_which_is_not_cached() {
     let server = TestServer::start().await;
     let ours = get(&server, "/web/src/main.js", &[]).await.expect(200);
     assert_eq!(ours.header("cache-control"), Some("no-cache"));

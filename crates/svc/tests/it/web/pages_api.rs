@@ -54,7 +54,7 @@ async fn an_event_lists_its_matches_and_the_outcome_of_each_delivery() {
         pair("good", "delivered"),
         pair("on.build", "delivered"),
     ];
-    let own = get_eventually("everything has ended", SOON, || async {
+    let own = get_eventually("all deliveries have ended", SOON, || async {
         let own = deliveries(&ann, &event).await;
         (ends(&own) == expected).then_some(own)
     })

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::SOON;
 
-/// The servers that callers can tell apart.
+/// The maximum number of servers that callers use.
 const SERVERS: usize = 3;
 
 /// The callers of a test.

@@ -1,7 +1,7 @@
-//! Servers of a zone that are killed and frozen at random, and a database that crashes and fails over,
-//! while events are emitted and methods are called at all servers: no acknowledged event is lost or
-//! duplicated, order holds, and no call is made twice. `SVC_ZONE_ROUNDS` sets the number of rounds,
-//! `SVC_ZONE_SEED` chooses the same members again.
+//! Servers of a zone are killed and frozen at random, and the database crashes and fails over,
+//! while events are emitted and methods are called at all servers. No acknowledged event is lost
+//! or duplicated, order holds, and no call is made twice. `SVC_ZONE_ROUNDS` sets the number of
+//! rounds. With the same `SVC_ZONE_SEED`, a run chooses the same servers again.
 
 mod calls;
 
@@ -134,7 +134,7 @@ async fn s6_5_no_acknowledged_event_is_lost_through_rounds_of_kills_freezes_and_
     calls.end().await;
     // A server that was frozen in an attempt finishes it after another server has taken over.
     let total = traffic.end(freezes).await;
-    // One event per key, whatever the killed and frozen servers received.
+    // One event per key, even if killed or frozen servers received the request too.
     let stored = databases.primary.sql(&zone.database().name, COUNT_EVENTS);
     assert_eq!(stored, total.to_string(), "one event for each key");
 }

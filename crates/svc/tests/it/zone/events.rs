@@ -165,7 +165,7 @@ pub async fn methods_get_events(
         .await;
         assert_eq!(got, expected, "in order, once each");
         agent.stop().await;
-        // The subscription waits for the agent, at whichever server it links.
+        // The subscription waits until the agent links to any server.
         let while_away = at[0].emit("build.late", json!({})).await;
         let next = linking_to(zone.server(0), space);
         let agent = next.agent_with(&["--methods-file", "methods.toml"]).await;

@@ -40,7 +40,7 @@ async fn fail_over(loss: Loss) {
         Loss::Killed => primary.kill9(),
         Loss::Silent => primary.freeze(),
     }
-    // A standby is no replacement until it is promoted.
+    // Emits are refused until the standby is promoted.
     load.refused().await;
     standby.promote();
     eventually("a token can be made", 2 * SOON, || async {
@@ -122,7 +122,7 @@ async fn while_the_synchronous_standby_is_down_no_emit_is_acknowledged() {
     let took = refused_within("during").await;
     println!("refused after {took:?}");
     assert!(took < SOON, "{took:?}");
-    // Others do not wait behind the first.
+    // Later emits do not wait for the first one.
     for n in 0..20 {
         let took = refused_within(&format!("during-{n}")).await;
         assert!(took < Duration::from_secs(3), "{took:?}");

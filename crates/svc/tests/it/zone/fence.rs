@@ -125,7 +125,7 @@ async fn s6_5_a_late_finish_of_a_frozen_server_is_refused_by_its_fence() {
     assert_eq!(
         taken_over.receiver.count("/hook"),
         2,
-        "no server sent it again"
+        "no server sent the event again"
     );
     assert_eq!(taken_over.lane(), "0|1|0|0|2");
 }
@@ -158,7 +158,7 @@ async fn s6_5_a_frozen_server_does_not_end_later_deliveries() {
     assert_eq!(taken_over.receiver.count("/hook"), 3, "each was sent once");
 }
 
-/// A lease so long that a test would notice a server that waits for its end.
+/// A long lease. If a server waited for its end, the test would fail.
 const LONG_LEASE: Duration = Duration::from_secs(60);
 
 #[tokio::test]

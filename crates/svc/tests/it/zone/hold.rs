@@ -1,5 +1,5 @@
-//! `overflow = "hold"` in a zone: a receiver that is away while servers are killed and frozen past
-//! their leases gets every event, first arrivals in order.
+//! `overflow = "hold"` in a zone. A receiver is away while servers are killed, or frozen longer
+//! than their leases. It gets every event later, and first arrivals are in order.
 
 use std::{
     sync::{

@@ -45,8 +45,8 @@ async fn a_rate_limit_holds_for_all_servers_together() {
     for emitting in emitting {
         accepted += emitting.await.unwrap();
     }
-    // A bucket holds the tokens of one second. Without an exchange it would be twice as much. How
-    // close it comes is measured in simulated time, where no busy machine disturbs it.
+    // A bucket holds the tokens of one second. If the servers did not share the limit, twice as
+    // many emits would be accepted. A test in simulated time measures the exact rate.
     let expected = PER_SECOND * (LOAD.as_secs() as u32 + 1);
     println!("{accepted} accepted, {expected} expected");
     assert!(accepted < expected + expected / 3, "{accepted}");
@@ -70,7 +70,7 @@ async fn s5_failed_logins_count_at_all_servers() {
         }
         answer.expect(401);
         failures += 1;
-        // Each server by itself would allow four. On a slow machine the first waits may be over.
+        // Each server alone would allow four. On a slow machine, the first delays may have ended.
         assert!(failures < 7, "{failures} attempts without a wait");
     };
     assert!(failures >= 4, "{failures}");
@@ -109,7 +109,7 @@ async fn open_streams_count_at_all_servers() {
         open.push(SseStream::open(&at[0].http(), request(&at[0])).await);
     }
     eventually("the other server knows the streams", SOON, || async {
-        // A stream that opens never ends, so its answer is not waited for.
+        // The answer of an open stream never ends, so the test does not wait for its end.
         let asking = at[1].get("/api/events/stream");
         let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
         answer.is_ok_and(|answer| answer.status == 429)

@@ -30,7 +30,7 @@ async fn wait_for_links(agent: &TestAgent, links: usize) {
     .await;
 }
 
-/// Waits until calls of an own method succeed at each of these servers.
+/// Waits until calls of the user's own method succeed at each of these servers.
 async fn wait_until_answered(at: &[TestUser], method: &str) {
     for user in at {
         eventually("the method is at each server", SOON, || async {
@@ -97,7 +97,7 @@ async fn d3_a_call_at_each_of_three_servers_reaches_a_method_of_one_space() {
     })
     .await;
 
-    // A new registration reaches every server, and so does its end.
+    // A new registration and its removal reach every server.
     agent.register(fixture().plain("line")).await.expect(0);
     wait_until_answered(&at, "line").await;
     for user in &at {
@@ -210,7 +210,7 @@ async fn an_agent_has_fewer_links_if_it_is_limited_or_pinned_or_a_server_is_unre
     let urls = [0, 2].map(|member| zone.server(member).url()).join(",");
     let pinned_agent = pinned.agent_with(&["--url", &urls]).await;
     pinned_agent.register(named("pinned")).await.expect(0);
-    // A later agent of the same zone has all its links: the others would have them too.
+    // A later agent has all its links, so the earlier agents had enough time to make more links.
     let later = at[0].space("later").await;
     let later_agent = later.publish(named("later")).await;
     wait_for_links(&later_agent, 2).await;

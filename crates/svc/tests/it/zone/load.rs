@@ -27,7 +27,7 @@ pub(super) const COUNT_UNDELIVERED: &str = "SELECT COUNT(*) FROM events e \
 /// How often the server of each emitter must report the outage.
 const REFUSALS_MIN: usize = 10;
 
-/// Calls a method all the time; returns the number of calls and the slowest. None may fail.
+/// Calls a method all the time. No call may fail. Returns the number of calls and the longest time.
 pub(super) async fn call_all_the_time(user: TestUser, stop: Arc<AtomicBool>) -> (usize, Duration) {
     let (mut calls, mut slowest) = (0, Duration::ZERO);
     while !stop.load(Ordering::SeqCst) {
@@ -41,7 +41,7 @@ pub(super) async fn call_all_the_time(user: TestUser, stop: Arc<AtomicBool>) -> 
     (calls, slowest)
 }
 
-/// Emits one event after the other, each under its key until it is acknowledged.
+/// Emits one event after the other. Repeats each emit with the same key until it is acknowledged.
 struct Emitter {
     number: usize,
     user: TestUser,

@@ -14,7 +14,7 @@ async fn read(user: &TestUser, path: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn the_log_of_a_space_can_be_read_at_any_server_by_those_who_may() {
+async fn permitted_users_can_read_the_log_of_a_space_at_any_server() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -40,14 +40,14 @@ async fn the_log_of_a_space_can_be_read_at_any_server_by_those_who_may() {
     let left = "SELECT COUNT(*) FROM log_requests";
     assert_eq!(postgres.sql(&zone.database().name, left), "0");
 
-    // A server that does not answer is named.
+    // The error names the server that does not answer.
     zone.freeze(1);
     let refused = at[0].get(&path).await.expect(409);
     assert_eq!(refused.code(), "linked_elsewhere");
     zone.thaw(1);
 }
 
-/// Each request to another server is a row with lines, until it is removed.
+/// Each request to another server is a row in the database, with log lines, until it is removed.
 #[tokio::test]
 async fn a_user_who_disconnects_leaves_no_request_and_delays_no_other_user() {
     let Some(postgres) = TestPostgres::find() else {

@@ -1,4 +1,4 @@
-//! Servers that stop, die or hang, and the spaces that were linked to them.
+//! Servers that stop, are killed or hang, and the spaces that were linked to them.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,15 @@ use svc_testkit::{
 use super::{answers, at_each, id_of, linking_to};
 use crate::SOON;
 
-/// A server without a heartbeat is gone after 10 seconds, and its spaces are stopped then, if the
-/// grace period is not longer.
+/// A server without a heartbeat counts as gone after 10 seconds. Its spaces are stopped then, or
+/// after the grace period if that is longer.
 const ORPHANED: Duration = Duration::from_secs(10);
 
 fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
     builder.config("grace_seconds = 2")
 }
 
-/// Two servers, ann at each, and a space of hers whose agent links to the second.
+/// Two servers, the user ann at each, and a space of ann whose agent links to the second server.
 async fn impatient_zone(postgres: &TestPostgres) -> (TestZone, Vec<TestUser>, TestSpace) {
     let zone = TestZone::start_with(postgres, 2, impatient).await;
     let ann = zone.server(0).user("ann").await;
@@ -99,7 +99,7 @@ async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved
     let _stays = stays.publish(fixture().with(method("stays", "echo"))).await;
     zone.kill(from);
     let killed = Instant::now();
-    eventually("it is served elsewhere", SOON, || async {
+    eventually("the space is served elsewhere", SOON, || async {
         answers(&at[to], "moves").await
     })
     .await;
@@ -151,7 +151,7 @@ async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     })
     .await;
     zone.thaw(1);
-    eventually("it is deployed again", 2 * SOON, || async {
+    eventually("the space is deployed again", 2 * SOON, || async {
         record().await["state"] == "deployed"
     })
     .await;

@@ -122,12 +122,12 @@ async fn of_two_servers_with_one_id_the_newer_one_stays() {
 
     let older = zone.server_mut(1).process();
     let ended = older.wait_for_exit(GONE_LIMIT).await;
-    assert!(ended.success(), "it stops in order: {ended}");
+    assert!(ended.success(), "the older server stops in order: {ended}");
     let said = zone.server(1).log();
     for word in [url.as_str(), id.as_str().unwrap(), "`server.id`"] {
         assert!(said.contains(word), "no `{word}` in: {said}");
     }
-    eventually("the younger one is listed, and up", SOON, || async {
+    eventually("the younger server is listed as up", SOON, || async {
         let listed = servers(zone.admin(0)).await;
         let with_id: Vec<_> = listed.iter().filter(|server| server["id"] == id).collect();
         with_id.len() == 1 && with_id[0]["url"] == url && with_id[0]["state"] == "up"

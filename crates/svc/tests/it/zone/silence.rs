@@ -1,5 +1,5 @@
 //! The database does not respond, as if the network dropped all packets: servers notice it within
-//! seconds, answer at once, and go on when it responds again. Clients retry with the same key.
+//! seconds, answer at once, and continue when it responds again. Clients retry with the same key.
 
 use std::{
     sync::{
@@ -95,7 +95,7 @@ async fn a_database_that_does_not_respond_counts_as_unavailable_within_seconds()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn svc_event_retries_with_the_same_key_and_says_so() {
+async fn svc_event_retries_with_the_same_key_and_reports_it() {
     let Some(silence) = Silence::prepare().await else {
         return;
     };

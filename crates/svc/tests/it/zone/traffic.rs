@@ -42,7 +42,7 @@ impl Dice {
     }
 
     pub(super) fn roll(&mut self, sides: usize) -> usize {
-        // xorshift64: good enough to choose members by.
+        // xorshift64 is good enough to choose members.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -1,7 +1,7 @@
 //! Servers of a zone that are upgraded one after the other, under load.
 //!
 //! The database gets the schema of a next version while servers of this version run.
-//! `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc` for the first servers: then the new
+//! `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc` for the first servers. Then the new
 //! servers migrate the database themselves, and calls begin after the upgrade, because agents may
 //! have no side links before.
 
@@ -188,7 +188,7 @@ async fn servers_are_upgraded_one_after_the_other_without_a_failed_call() {
         callers = start_callers();
     }
 
-    // Agents make servers without home links their home.
+    // Agents move their home to servers without home links.
     eventually("homes at every server", 12 * SOON, || async {
         spaces.homes(&zone).await.iter().all(|&homes| homes > 0)
     })
@@ -215,7 +215,7 @@ async fn servers_stop_if_a_newer_version_makes_the_schema_incompatible() {
     let mut zone = TestZone::start(postgres, 2).await;
     let database = zone.database().name.clone();
     add_step(postgres, &database, "MAX(version) FROM schema_migrations");
-    // A compatible step changes nothing: servers go on, and can start.
+    // A compatible step changes nothing: servers keep running, and can start.
     zone.restart(1).await;
     let log = zone.server(1).log();
     assert!(

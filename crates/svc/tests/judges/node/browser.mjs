@@ -5,7 +5,7 @@ import { LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
 const ARGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-/** Opens the address of an app, sees the name of the app and agrees. Returns where the browser goes then. */
+/** Opens the address of an app, checks the name on the page and agrees. Returns the address of the callback. */
 export async function allow(address, name) {
   const browser = await chromium.launch({ executablePath: process.env.MCP_BROWSER, args: [...ARGS, '--no-first-run'] });
   try {
@@ -16,7 +16,7 @@ export async function allow(address, name) {
     page.setDefaultTimeout(LIMIT_MS);
     await page.goto(String(address));
     await page.getByRole('heading', { name: `Connect “${name}” to svc?` }).waitFor();
-    // The button rests for a moment, so that nobody agrees by a click that was meant for something else.
+    // The button is disabled for a moment, so that a user does not agree by an accidental click.
     const button = page.locator('button:not([aria-disabled="true"])', { hasText: 'Allow' });
     const returned = page.waitForRequest((request) => new URL(request.url()).pathname.endsWith('/callback'));
     await button.click();

@@ -1,5 +1,5 @@
-// OAuth with the TypeScript clients: from the address alone to a result, a renewal and the end. The
-// argument is `sdk1` or `client2`. The user agrees in a real browser.
+// OAuth with the TypeScript clients. A client has only the address, gets a result, renews its token
+// and is disconnected. The argument is `sdk1` or `client2`. The user agrees in a real browser.
 import assert from 'node:assert/strict';
 import * as client2 from '@modelcontextprotocol/client';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
@@ -20,7 +20,7 @@ const options = { timeout: LIMIT_MS };
 /** A request of a page in the user's browser. */
 const page = (path, method = 'GET') => fetch(new URL(path, URL_OF_SERVER), { method, headers: { cookie } });
 
-/** What the client keeps. */
+/** The values that the client stores. */
 class Memory {
   redirectUrl = 'http://127.0.0.1:51234/callback';
   clientMetadata = {

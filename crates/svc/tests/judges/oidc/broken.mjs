@@ -1,4 +1,4 @@
-// A provider that answers as a test wants: `oauth2-mock-server`. Prints its issuer and the address of its
+// A provider whose answers a test controls: `oauth2-mock-server`. Prints its issuer and the address of its
 // control. Requests of tests: POST /plan with {"claims", "header", "sign": "none" | "hs256" | "other", "rotate"}
 // answers the keys that signed so far; POST /logout-token with claims answers {"token"}.
 import { createHmac, createPublicKey, createSign, generateKeyPairSync } from 'node:crypto';
@@ -46,7 +46,7 @@ server.service.on('beforeResponse', (response) => {
   if (plan.sign) response.body.id_token = sign(plan.sign, read, payload);
 });
 
-/** Signs as no provider should. */
+/** Signs in a way that the server under test must reject. */
 function sign(how, header, payload) {
   if (how === 'none') return `${encode({ ...header, alg: 'none' })}.${payload}.`;
   if (how === 'hs256') {

@@ -31,7 +31,7 @@ const provider = new Provider(issuer, {
   }),
   features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: true } },
   pkce: { required: () => true },
-  // Without its guard against addresses of the own machine, where the server under test is.
+  // Without the guard of the package against local addresses: the server under test is on this machine.
   fetch: (url, { dispatcher: _, ...options }) => fetch(url, options),
 });
 provider.on('server_error', (_, error) => console.error(error));

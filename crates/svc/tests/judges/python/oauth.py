@@ -1,5 +1,5 @@
-"""OAuth with the `mcp` package 2.x: from the address alone to a result, a renewal and the end. The
-user agrees in a real browser."""
+"""OAuth with the `mcp` package 2.x. The client has only the address, gets a result, renews its token
+and is disconnected. The user agrees in a real browser."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ COOKIE = {"cookie": os.environ["MCP_COOKIE"]}
 
 
 class Memory:
-    """What the client keeps."""
+    """The values that the client stores."""
 
     tokens = None
     client = None

@@ -122,7 +122,7 @@ async fn deliveries_are_inspected_and_sent_again_together() {
             "webhook": {"url": receiver.url(path), "headers": {"X-Reason": "a secret"}},
         })
     };
-    // A second between two attempts: their time stamps differ, so there is something to compare.
+    // Attempts are a second apart, so their time stamps differ and a comparison shows changes.
     let kept = json!({"keep_exchanges": true, "retry": {"waits": [1, 1]}});
     let printer = ann
         .sink(hook("printer", "custom.order", "/hook", kept))

@@ -1,4 +1,4 @@
-//! One flow of `web/tests/browser/flows`, and the conversation with it.
+//! One flow of `web/tests/browser/flows`, and the messages between the flow and its test.
 
 use std::{
     fs::{self, File},
@@ -73,7 +73,7 @@ impl Flow {
         }
     }
 
-    /// Waits until the flow has sent `word` and waits itself. Returns the values it sent.
+    /// Waits until the flow has sent `word` and waits for the test. Returns the values it sent.
     pub async fn until(&mut self, word: &str) -> Value {
         let said = self.next().await.unwrap_or_else(|| {
             panic!(
@@ -139,7 +139,7 @@ pub fn credentials(user: &TestUser) -> Value {
     json!({"username": user.name, "password": user.password, "token": user.token})
 }
 
-/// Whether an environment variable would send the browser's requests elsewhere.
+/// Whether an environment variable names a proxy, which would get the requests of the browser.
 fn is_proxy(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with("_proxy")
 }

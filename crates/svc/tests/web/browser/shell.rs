@@ -13,7 +13,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn an_ended_session_asks_for_the_login_over_the_page_and_goes_on() {
+async fn after_the_session_ends_a_login_dialog_lets_the_page_continue() {
     let Some(browser) = Browser::find() else {
         return;
     };
@@ -62,7 +62,7 @@ async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
 /// Waits until the user may open a stream, and closes it.
 async fn open_stream(user: &TestUser) {
     eventually("the stream is released", SOON, || async {
-        // A stream that opens never ends, so its answer is not waited for.
+        // The answer of an open stream never ends, so the test does not wait for its end.
         let asking = user.get("/api/events/stream");
         let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
         answer.is_err()

@@ -23,7 +23,7 @@ async fn owners_callers_and_auditors_see_different_fields() {
     ann.call("echo", json!({})).await;
     eve.call("user.ann.nowhere", json!({})).await;
 
-    // The owner: no credential of the caller, and no names that do not exist.
+    // The owner sees neither the credentials of callers nor calls of names that do not exist.
     let seen = wait_for(&ann, "", 2).await;
     assert_eq!(texts(&seen, "caller"), ["ann", "bob"]);
     let of_bob = &calls(&ann, "?caller=bob").await[0];
@@ -32,7 +32,7 @@ async fn owners_callers_and_auditors_see_different_fields() {
     let own = &calls(&ann, "?caller=ann").await[0];
     assert_eq!(own["credential"]["kind"], "token");
 
-    // The caller: no space, also not by a filter.
+    // The caller does not see the space, and cannot filter by it.
     let seen = wait_for(&bob, "", 1).await;
     assert_eq!(seen[0]["method"], "echo");
     assert_eq!(seen[0]["owner"], "ann");
@@ -45,13 +45,13 @@ async fn owners_callers_and_auditors_see_different_fields() {
     assert!(calls(&bob, &by_space).await.is_empty());
     assert_eq!(calls(&bob, "?method=user.ann.echo").await, seen);
 
-    // Another user: only their own call.
+    // Another user sees only their own call.
     let seen = wait_for(&eve, "", 1).await;
     assert_eq!(seen[0]["method"], "user.ann.nowhere");
     let id = calls(&bob, "").await[0]["id"].as_str().unwrap().to_owned();
     eve.get(&format!("/api/calls/{id}")).await.expect(404);
 
-    // `view_audit`: everything.
+    // A user with `view_audit` sees all calls.
     let seen = wait_for(&auditor, "", 3).await;
     assert_eq!(texts(&seen, "caller"), ["ann", "bob", "eve"]);
     assert!(

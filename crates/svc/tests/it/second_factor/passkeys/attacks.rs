@@ -14,7 +14,7 @@ async fn an_answer_is_valid_once() {
     send(&http, answer.clone()).await.expect(200);
     let replayed = send(&http, answer).await.expect(409);
     assert_eq!(replayed.code(), "challenge_ended");
-    // Also signed anew, and with a challenge that the server never made.
+    // Refused too: a new answer to the used challenge, and a challenge that the server never made.
     let again = send(&http, ann.key.get(&options)).await.expect(409);
     assert_eq!(again.code(), "challenge_ended");
     let invented = ann.key.get(&json!({"challenge": "AAAAAAAAAAAAAAAAAAAAAA"}));
@@ -63,7 +63,7 @@ async fn an_answer_of_another_site_or_another_kind_is_refused() {
     let refused = ann.sign_in().await.expect(403);
     assert_eq!(refused.code(), "passkey_refused");
     ann.key.rp_id = "svc.example".to_owned();
-    // The answer to a setup is no login.
+    // The answer to a setup is not accepted as a login.
     let options = ask(&http, json!({})).await.expect(200).json();
     let mut answer = ann.key.get(&options);
     answer["client_data"] = ann.key.create(&options, "x")["client_data"].clone();
@@ -90,7 +90,7 @@ async fn a_challenge_of_another_user_or_purpose_is_refused() {
         .json();
     let refused = send(&http, with_token(ann.key.get(&his), &token)).await;
     assert_eq!(refused.expect(409).code(), "challenge_ended");
-    // A challenge for the second step is none for a login without a password, and the reverse.
+    // A challenge for the second step is refused at a login without a password, and the reverse.
     let refused = send(&http, ann.key.get(&options)).await;
     assert_eq!(refused.expect(409).code(), "challenge_ended");
     let alone = ask(&http, json!({})).await.expect(200).json();
@@ -111,13 +111,13 @@ async fn a_challenge_of_another_user_or_purpose_is_refused() {
 }
 
 #[tokio::test]
-async fn a_counter_that_goes_back_is_refused_and_audited() {
+async fn a_counter_that_decreases_is_refused_and_audited() {
     let server = named_server().start().await;
     let mut ann = Keyed::new(server.user("ann").await).await;
     ann.key.counter = 10;
     ann.sign_in().await.expect(200);
     for counter in [10, 3] {
-        // `get` counts once more.
+        // `get` increments the counter.
         ann.key.counter = counter;
         let refused = ann.sign_in().await.expect(403);
         assert_eq!(refused.code(), "passkey_cloned", "{counter}");
@@ -134,7 +134,7 @@ async fn a_counter_that_goes_back_is_refused_and_audited() {
 }
 
 #[tokio::test]
-async fn without_a_password_the_passkey_must_check_its_user() {
+async fn without_a_password_the_passkey_must_verify_its_user() {
     let server = named_server().start().await;
     let mut ann = Keyed::new(server.user("ann").await).await;
     ann.key.verifies_user = false;
@@ -142,7 +142,7 @@ async fn without_a_password_the_passkey_must_check_its_user() {
     assert_eq!(refused.code(), "passkey_refused");
     let detail = refused.json()["detail"].to_string();
     assert!(detail.contains("PIN"), "{detail}");
-    // After the password, its presence is enough.
+    // After the password, the passkey need not verify its user.
     let token = super::super::pending(&ann.user).await;
     let options = ask(&server.http(), json!({"token": token})).await;
     let answer = ann.key.get(&options.expect(200).json());
@@ -155,7 +155,7 @@ async fn a_wrong_signature_is_refused_and_counts_as_a_try() {
     let server = named_server().start().await;
     let mut ann = Keyed::new(server.user("ann").await).await;
     let http = server.http();
-    // Another key under the same name.
+    // Another key with the same credential id.
     let mut forged = Authenticator::new();
     forged.credential_id.clone_from(&ann.key.credential_id);
     forged.counter = 50;

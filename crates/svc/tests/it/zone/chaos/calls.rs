@@ -21,7 +21,7 @@ const PACE: Duration = Duration::from_millis(20);
 /// How long a caller waits for a response. A frozen server sends none.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// In the order in which the parts end.
+/// The fields are in the order in which they must be dropped.
 pub(super) struct Calls {
     callers: Vec<JoinHandle<Vec<u64>>>,
     counters: Arc<Counters>,
@@ -86,7 +86,10 @@ impl Calls {
         let distinct: HashSet<_> = numbers.iter().copied().collect();
         assert_eq!(distinct.len(), numbers.len(), "a call was made twice");
         let missing = answered.iter().find(|n| !distinct.contains(n));
-        assert_eq!(missing, None, "a call succeeded without a call");
+        assert_eq!(
+            missing, None,
+            "a call succeeded without reaching the method server"
+        );
         let made = self.counters.made.load(Ordering::SeqCst);
         println!(
             "{made} calls, {} succeeded, none was made twice",

@@ -43,16 +43,18 @@ async fn d1_a_conflict_with_a_space_of_another_server_is_found_and_can_be_replac
         })
         .await;
         // The first space keeps its other method at every server.
-        eventually("the rest of the first space", SOON, || async {
-            answers(user, "first.only").await
-        })
+        eventually(
+            "the other method of the first space answers",
+            SOON,
+            || async { answers(user, "first.only").await },
+        )
         .await;
     }
-    eventually("the first agent knows", SOON, || async {
+    eventually("the first agent has removed the method", SOON, || async {
         first_agent.status().await["methods"] == json!(["first.only"])
     })
     .await;
-    // The same definition at two spaces is no conflict: each server counts both providers.
+    // The same definition at two spaces is not a conflict: each server counts both providers.
     let third = at[2].space("third").await;
     let _third = third.publish(described("two")).await;
     for user in &at {

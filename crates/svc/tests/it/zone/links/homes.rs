@@ -1,4 +1,4 @@
-//! Homes of agents move to servers that have clearly fewer of them.
+//! Agents move their home to servers that have clearly fewer home links.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ async fn homes_move_to_a_server_without_any_and_no_call_fails() {
         (2..=AGENTS - 2).contains(&moved)
     })
     .await;
-    // An agent that has moved has both links, and its new home decides about it.
+    // An agent that has moved has links to both servers, and shows its new home.
     for (agent, space) in agents.iter().zip(&spaces) {
         wait_for_links(agent, 2).await;
         eventually("the agent shows its home", SOON, || async {

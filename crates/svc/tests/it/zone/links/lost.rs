@@ -14,7 +14,7 @@ const ROUNDS: usize = 20;
 /// Calls in flight on a server when it is asked to stop.
 const IN_FLIGHT: usize = 4;
 
-/// In the order in which the parts end.
+/// The fields are in the order in which they must be dropped.
 struct LoadedZone {
     callers: Vec<JoinHandle<Vec<FailedCall>>>,
     load: Arc<Callers>,

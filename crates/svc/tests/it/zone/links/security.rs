@@ -27,7 +27,7 @@ async fn an_agent_that_uses_https_does_not_link_to_an_announced_http_address() {
         agent.log().contains(ignored)
     })
     .await;
-    // An agent that uses http links to the same server, in the time that this one would need.
+    // While another agent links with http, the first agent has time to link to the same server.
     let open = ann.space("open").await;
     let open_agent = open.publish(fixture().plain("pid")).await;
     assert!(answers(&ann, "pid").await);

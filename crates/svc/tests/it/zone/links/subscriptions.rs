@@ -1,4 +1,4 @@
-//! Events reach a subscribed method through the home server of its space, whichever server that is.
+//! Events reach a subscribed method through the current home server of its space.
 
 use super::*;
 use crate::zone::reaching_tests;

@@ -135,7 +135,8 @@ async fn a_registration_without_a_valid_ticket_is_refused() {
     );
     assert!(at[1].method_names().await.is_empty());
 
-    // The server takes over what the home server accepted, and nothing older afterwards.
+    // The server takes over a registration that the home server accepted. After that, it refuses an
+    // older one.
     assert_eq!(refusal(&mut side, &first).await, None);
     assert_eq!(at[1].method_names().await, ["lab.m0"]);
     let second = home.register(register(2, 2)).await;
@@ -175,7 +176,7 @@ async fn a_home_link_replaces_the_side_link_of_its_agent_without_a_gap() {
         found["providers"][0]["state"].clone()
     };
     assert_eq!(state().await, "ready");
-    // The agent has not registered on its new home link yet, and calls go on.
+    // The agent has not registered on its new home link yet, but calls still succeed.
     let _home = Home::link(&zone, 1, &space).await;
     assert_eq!(state().await, "ready");
     side.wait_until_ended(SOON).await;
@@ -198,7 +199,7 @@ async fn an_agent_without_the_feature_gets_neither_tickets_nor_announcements() {
         Control::Registered(accepted) => assert_eq!(accepted.ticket, None),
         other => panic!("{other:?}"),
     }
-    // An agent with the feature learns the servers, at once or by a message.
+    // An agent with the feature gets the list of servers in the welcome or in a later message.
     let mut new = RawLink::connect(address, &space.agent_token).await;
     let features = [FEATURE_USERS, FEATURE_LINKS];
     let mut announced = welcome(new.hello_with(&[VERSION], &features).await).announced;
