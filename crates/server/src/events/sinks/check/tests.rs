@@ -86,13 +86,6 @@ fn invalid_webhooks_are_refused_with_a_code() {
 }
 
 #[test]
-fn a_json_rpc_template_renders_an_object() {
-    let formatter = |template: &str| body_template(template, SinkType::JsonRpc);
-    assert!(formatter(r#"{"id": ${{ event.id }}}"#).is_ok());
-    assert_eq!(refused(formatter("[1]")).0, "invalid_template");
-}
-
-#[test]
 fn a_patch_is_merged_member_by_member() {
     let current = SinkConfig::Webhook {
         url: "https://example.org/a".to_owned(),
