@@ -169,9 +169,9 @@ pub fn watch_agent(input: impl BufRead) {
 fn read_groups(input: impl BufRead) -> Vec<Pid> {
     let mut groups = BTreeSet::new();
     for line in input.lines().map_while(Result::ok) {
-        // Parsed as `u32`, which has no sign: -1 would mean every process.
-        let group = line.get(1..).and_then(|digits| digits.parse::<u32>().ok());
-        let group = group.and_then(|group| i32::try_from(group).ok());
+        let group = line.get(1..).and_then(|digits| digits.parse::<i32>().ok());
+        // A signal to group 1 would reach every process.
+        let group = group.filter(|group| *group > 1);
         match (line.as_bytes().first(), group.and_then(Pid::from_raw)) {
             (Some(b'+'), Some(group)) => groups.insert(group.as_raw_nonzero()),
             (Some(b'-'), Some(group)) => groups.remove(&group.as_raw_nonzero()),
@@ -216,8 +216,8 @@ mod tests {
         check("", &[]);
         check("+7\n+8\n-7\n", &[8]);
         check("+7\n-9\n+7\n", &[7]);
-        // 0 and -1 would mean more than one group. Other lines are malformed.
-        check("+0\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
+        // 0, 1 and -1 are not groups of the agent. The other lines are malformed.
+        check("+0\n+1\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
     }
 
     /// The number of children of this process, zombies included, that were started as this program.

@@ -38,7 +38,8 @@ pub(crate) fn expression_error(source: &str, error: &minijinja::Error) -> Templa
         "" => "the expression ends too early".to_owned(),
         near => format!("`{near}` cannot be read here"),
     };
-    let why = format!("{what}; write a comparison such as `event.data.ok == false`");
+    let why =
+        format!("{what}; write an expression such as `event.data.ok == false` or `event.data.id`");
     TemplateError::Refused { line, column, why }
 }
 
@@ -164,7 +165,7 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
                 return reject(
                     binary.span(),
                     format!(
-                        "the operator `{operator}` is not available in body templates; write the parts one after the other"
+                        "the operator `{operator}` is not available; in a body template, write the parts one after the other"
                     ),
                 );
             }
@@ -197,14 +198,14 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
         }
         Expr::Call(call) => reject(
             call.span(),
-            "functions and methods are not available in body templates; use a filter",
+            "functions and methods cannot be called; use a template filter such as `x | length`",
         ),
         Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => check_constant(expr),
     }
 }
 
-/// Accepts only constants, because nested lists and maps of values could double in size at each
-/// level.
+/// Accepts only constants. With lists of values, nested loops such as `for a in [[x, x]]` and
+/// `for b in [[a, a]]` would double a value at each level.
 fn check_constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
     match expr {
         Expr::Const(_) => Ok(()),
@@ -216,10 +217,7 @@ fn check_constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
             .iter()
             .chain(&map.values)
             .try_for_each(check_constant),
-        other => reject(
-            other.span(),
-            "lists and maps in a body template may contain constants only",
-        ),
+        other => reject(other.span(), "lists and maps may contain constants only"),
     }
 }
 
@@ -265,9 +263,8 @@ fn arguments(arguments: &[CallArg<'_>], span: Span) -> Result<(), TemplateError>
             span,
             format!("argument `{name}` must be positional: write its value without the name"),
         ),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => reject(
-            span,
-            "`*` and `**` arguments are not available in body templates",
-        ),
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
+            reject(span, "`*` and `**` arguments are not available")
+        }
     })
 }

@@ -43,7 +43,7 @@ pub async fn serve_loopback(
     serve(accept, stop, grace).await;
 }
 
-/// Serves the Unix socket in the same way. Refuses connections of other users.
+/// Serves the Unix socket in the same way. Answers 403 to every user except root and the agent's user.
 pub async fn serve_socket(
     listener: UnixListener,
     api: Arc<SpaceApi>,

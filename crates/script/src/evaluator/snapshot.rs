@@ -78,8 +78,8 @@ impl Snapshot {
         &self.rest.routes
     }
 
-    /// The length of the JSON in 8 bytes (little endian), the JSON of the other state, then the
-    /// bytes of the engine.
+    /// Three parts: the length of the second part (8 bytes, little endian), the state besides the
+    /// engine as JSON, and the bytes of the engine.
     pub fn to_bytes(&self) -> Vec<u8> {
         let rest = serde_json::to_vec(&*self.rest).expect("plain values with text keys");
         let mut bytes = Vec::with_capacity(8 + rest.len() + self.engine.len());

@@ -34,7 +34,7 @@ const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 /// The access of a worker to the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// None: every available limit is set.
+    /// No access: every available limit is set.
     Sandbox { memory_bytes: usize },
     /// Everything that the operating system permits to the process's user, within a memory limit.
     /// For the user's own handlers.
@@ -249,7 +249,7 @@ fn end(leads_group: bool) -> ! {
     std::process::exit(0)
 }
 
-/// The server that a handler's `svc.api` uses without an agent.
+/// The server that `svc.api` and `svc.event` of a handler use if there is no agent.
 fn server_of_environment() -> Option<Client> {
     let ca_file = std::env::var_os(env::CA_FILE).map(PathBuf::from);
     let target = Target::parse_first(&std::env::var(env::URL).ok()?, ca_file.as_deref()).ok()?;

@@ -210,7 +210,7 @@ async fn a_difference_undoes_everything_and_names_its_table() {
         let Some((postgres, database)) = target() else {
             return;
         };
-        // A database with this schema and a trigger that changes rows.
+        // A database with this schema and a trigger that changes or drops inserted rows.
         let url = DatabaseUrl::parse(&database.url).expect("a URL");
         let store = Store::connect(url, Default::default()).await;
         store.expect("empty").close().await;

@@ -13,7 +13,7 @@ use crate::identity::{Caller, IdentityError, hash_secret};
 
 /// How long a user may take to sign in at the provider.
 pub const LOGIN_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Sign-ins in progress. A new sign-in replaces the oldest one.
+/// The maximum number of sign-ins in progress. Above it, the oldest are removed.
 const LOGINS_MAX: u32 = 10_000;
 const RANDOM_BYTES: usize = 32;
 
@@ -180,7 +180,7 @@ fn address_at_provider(
         ("code_challenge_method", "S256"),
     ]);
     if login.link_session_id.is_some() {
-        // Without this, the provider would link the account that happens to be signed in there.
+        // Without this, the account that happens to be signed in at the provider would be linked.
         query.append_pair("prompt", "login");
     }
     let separator = match endpoint.contains('?') {

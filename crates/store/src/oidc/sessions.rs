@@ -20,7 +20,8 @@ pub fn insert(
     )
 }
 
-/// Ends the sessions of an identity: all, or those of one session at the provider. Returns their number.
+/// Ends the sessions on this server that an identity opened: all, or with `sid` only those that come
+/// from this session at the provider. Returns how many ended.
 pub fn end(
     tx: &mut Tx<'_>,
     identity: OidcIdentityId,
@@ -51,7 +52,9 @@ pub fn list_identities(
         "SELECT s.identity_id FROM oidc_sessions s
          JOIN oidc_identities i ON i.id = s.identity_id WHERE i.issuer = ?1 AND s.sid = ?2
          UNION SELECT g.identity_id FROM oidc_grants g
-         JOIN oidc_identities i ON i.id = g.identity_id WHERE i.issuer = ?1 AND g.sid = ?2",
+         JOIN oidc_identities i ON i.id = g.identity_id WHERE i.issuer = ?1 AND g.sid = ?2
+         UNION SELECT p.identity_id FROM oidc_pending_grants p
+         JOIN oidc_identities i ON i.id = p.identity_id WHERE i.issuer = ?1 AND p.sid = ?2",
         values![issuer, sid],
     )
 }

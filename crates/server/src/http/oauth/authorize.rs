@@ -64,8 +64,8 @@ pub async fn authorize(
     Ok(redirect(&target))
 }
 
-/// Shown instead of a redirect if the app or its redirect address is not accepted, or if the server
-/// cannot check them now.
+/// Shown instead of a redirect if the parameters, the app or its redirect address are not accepted,
+/// or if the server cannot check them now.
 fn error_page(error: &OAuthError) -> Response {
     let status = match error {
         OAuthError::Refused { .. } => StatusCode::BAD_REQUEST,

@@ -26,7 +26,7 @@ use crate::{
                    svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}' --annotations '{\"read_only\":true}'"
 )]
 pub struct CreateArgs {
-    /// Name, unique among your scripts of this kind; a library is imported by this name
+    /// Name, unique among your scripts of this kind (with --global: among the global ones); a library is imported by this name
     name: String,
     /// Purpose of the script
     #[arg(long, value_enum)]
@@ -68,7 +68,7 @@ struct Content {
     #[arg(long)]
     title: Option<String>,
     /// For a tool: hints for MCP clients, with the keys read_only, destructive, idempotent and
-    /// open_world; on update null removes one, '' removes all
+    /// open_world; on update, a key with the value null removes this hint, and '' removes all hints
     #[arg(long, value_name = "JSON")]
     annotations: Option<String>,
 }
@@ -85,7 +85,7 @@ impl Content {
         document::read_json(text.as_bytes())
             .map(|known| Some(Some(known)))
             .map_err(|error| {
-                Failure::usage("`--annotations` must be an object of true and false")
+                Failure::usage("`--annotations` must be a JSON object whose values are true or false (on update also null)")
                     .why(error)
                     .hint("such as --annotations '{\"read_only\": true}'")
             })

@@ -35,8 +35,8 @@ def names(tools):
 
 
 async def judge(protocol, list_tools, call, code_of_call, change):
-    """`change(trigger)` calls `trigger` and waits for the notification. `change` is `None` if the
-    client gets no notifications."""
+    """`change(trigger)` calls `trigger` and waits for the notification that the list of tools has
+    changed. `change` is `None` if the client gets no notifications."""
     tools = await list_tools()
 
     echo = await call("echo", ARGUMENTS)

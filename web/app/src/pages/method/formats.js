@@ -31,7 +31,7 @@ export function formatError(format, text) {
   return test(text) ? '' : message;
 }
 
-/** One `@` with text on both sides, and no white space. @param {string} text */
+/** One `@` with text on both sides, no white space, and no dot right after the `@`. @param {string} text */
 function isEmail(text) {
   const parts = text.split('@');
   return parts.length === 2 && parts.every((part) => part !== '' && !/\s/.test(part)) && !parts[1].startsWith('.');

@@ -7,7 +7,7 @@ import { FormContext } from './form-context.js';
 import { Group } from './group.js';
 import { initialOf } from './schema.js';
 
-/** Limit of rows shown; larger objects are edited as JSON. */
+/** Limit of rows shown; further members can be edited in the JSON only. */
 const MOST_ROWS = 100;
 
 /** @param {import('./fields.js').FieldProps} props */

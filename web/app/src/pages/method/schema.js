@@ -99,7 +99,7 @@ function unescapeStep(part) {
 
 const KINDS = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
-/** Limit of nested variants; deeper variants are raw JSON. */
+/** Limit of nested `anyOf` or `oneOf` that have only one variant besides null; deeper ones are raw JSON. */
 const DEEPEST_VARIANT = 8;
 
 /**
@@ -133,7 +133,7 @@ export function shapeOf(part, root, depth = 0) {
 /** Limit of checkboxes. */
 const MOST_CHOICES = 30;
 
-/** Whether the items of a list are a few different constants. @param {Schema} schema @param {Schema} root */
+/** Whether each item of a list must be one of a few constants. @param {Schema} schema @param {Schema} root */
 function hasChoices(schema, root) {
   if (schema.prefixItems !== undefined || !isObject(schema.items)) return false;
   const { enum: choices } = resolve(schema.items, root);
@@ -152,7 +152,7 @@ const MOST_VARIANTS = 50;
 const known = new WeakMap();
 
 /**
- * The variants of a schema, each with the members that all of them share.
+ * The variants of a schema, each joined with the keywords that stand beside `anyOf` or `oneOf`.
  * @param {Schema} schema of the kind `variants`
  * @param {Schema} root
  * @returns {any[]}
@@ -169,8 +169,8 @@ export function variantsOf(schema, root) {
 }
 
 /**
- * The index of the first variant that the value matches; -1 if there is none. Only the type, the constants and the
- * required members are compared, because they distinguish the variants.
+ * The index of the first variant that the value matches; -1 if there is none. Only the type and the
+ * constants are compared, also constants of members; a required constant must be present.
  * @param {any[]} variants
  * @param {Schema} root
  * @param {any} value
@@ -197,7 +197,7 @@ function hasConstants(schema, root, value) {
 }
 
 /**
- * "X or null" and "one of these constants" have their own field types.
+ * "X or null" becomes the field of X with `nullable`, and "one of these constants" becomes a choice.
  * @param {Schema} schema
  * @param {Schema[]} variants
  * @param {Schema} root
@@ -228,7 +228,7 @@ function impliedType(schema) {
   return undefined;
 }
 
-/** Whether the form can show an object; objects with free keys are raw JSON. @param {Schema} schema */
+/** Whether an object has a fixed set of fields. Objects with free keys are a map or raw JSON. @param {Schema} schema */
 function hasFields(schema) {
   return (
     (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false

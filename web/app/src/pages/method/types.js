@@ -8,7 +8,7 @@
  * @property {'private' | 'shared'} scope
  * @property {boolean} mcp_tool
  * @property {string | null} mcp_tool_name
- * @property {Record<string, boolean>} annotations only the stated hints
+ * @property {Record<string, boolean>} annotations the hints that the publisher gave; others are absent
  * @property {any} params_schema
  * @property {any} result_schema
  * @property {string} owner_id
@@ -25,7 +25,7 @@
  * @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider
  */
 
-/** Calls in flight, or null without the permission to see them. @param {Method} method */
+/** Calls in flight; null if the caller is not the owner. @param {Method} method */
 export function inFlight(method) {
   if (!method.providers?.length) return null;
   return method.providers.reduce((sum, provider) => sum + provider.in_flight, 0);

@@ -16,7 +16,7 @@ export function QuotasCard({ user, onChange }) {
   const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
   const stored = user.quotas ?? {};
   const dirty = Object.entries(typed).some(([name, text]) => text !== String(stored[name] ?? ''));
-  // The server lets only administrators change their own quotas.
+  // Users without the role `admin` cannot change their own quotas.
   const refused = user.id === me.value?.id && !me.value?.roles.includes('admin');
   useUnsaved(dirty);
   const save = useAction(async () => {
@@ -40,7 +40,7 @@ export function QuotasCard({ user, onChange }) {
             `,
           )}
         </div>
-        ${refused && html`<p class="muted small">Only administrators can change their own quotas.</p>`}
+        ${refused && html`<p class="muted small">You cannot change your own quotas; ask an administrator.</p>`}
         <${ErrorNotice} error=${save.error} />
         <div class="form-actions">
           <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!dirty}>Save quotas</${Button}>

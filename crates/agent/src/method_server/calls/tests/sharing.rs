@@ -105,7 +105,7 @@ fn the_pipe_gets_only_the_lines_that_fit() {
         taken(false, &["10", "11"])
     );
     assert_eq!(take(&mut bench, pipe(PIPE_BYTES, None)).0, Take::PipeFull);
-    // With several users, the writer's limit applies. One line always fits an empty pipe.
+    // While several users call, `shared_bytes_max` is the limit.
     bench.call_as(2, 90);
     assert_eq!(take(&mut bench, pipe(0, None)), taken(false, &["12", "90"]));
     assert_eq!(take(&mut bench, pipe(44, Some(3))).0, Take::PipeFull);
@@ -119,6 +119,7 @@ fn the_pipe_gets_only_the_lines_that_fit() {
         take(&mut bench, pipe(44, Some(3))),
         taken(true, &["13", "14"])
     );
+    // An empty pipe takes one line, even if the line is larger than the limit.
     let tight = Pipe {
         shared_bytes_max: 1,
         ..pipe(0, None)

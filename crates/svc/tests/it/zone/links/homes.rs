@@ -45,7 +45,7 @@ async fn homes_move_to_a_server_without_any_and_no_call_fails() {
         (2..=AGENTS - 2).contains(&moved)
     })
     .await;
-    // An agent that has moved has links to both servers, and shows its new home.
+    // Every agent, moved or not, has links to both servers and shows its current home.
     for (agent, space) in agents.iter().zip(&spaces) {
         wait_for_links(agent, 2).await;
         eventually("the agent shows its home", SOON, || async {
@@ -69,7 +69,7 @@ async fn homes_move_to_a_server_without_any_and_no_call_fails() {
     assert!(stopped.is_empty(), "{stopped:?}");
 }
 
-/// The number of a space whose home is this server.
+/// The index of the first space whose home is the server `home`.
 async fn get_moved(spaces: &[svc_testkit::TestSpace], home: &Value) -> usize {
     for (n, space) in spaces.iter().enumerate() {
         if space.record().await["node_id"] == *home {
