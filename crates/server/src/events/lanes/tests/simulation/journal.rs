@@ -12,6 +12,7 @@ use svc_core::EventId;
 use tokio::time::Instant;
 
 use super::server::ServerRun;
+use crate::simulation::Trace;
 
 /// An event whose emit was acknowledged.
 #[derive(Clone, Debug)]
@@ -33,14 +34,12 @@ struct Flight {
 }
 
 pub struct Journal {
-    began: Instant,
+    pub trace: Arc<Trace>,
     entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
 struct Entries {
-    trace: Vec<String>,
-    broken: Vec<String>,
     flights: Vec<Flight>,
     next_flight: u64,
     /// The highest number that arrived in each lane.
@@ -55,23 +54,17 @@ struct Entries {
 impl Journal {
     pub fn new() -> Self {
         Self {
-            began: Instant::now(),
+            trace: Arc::new(Trace::new()),
             entries: Mutex::default(),
         }
     }
 
     pub fn note(&self, text: &str) {
-        let line = format!("{:>9.3} {text}", self.began.elapsed().as_secs_f64());
-        self.entries.lock().trace.push(line);
+        self.trace.note(text);
     }
 
     pub fn break_promise(&self, text: String) {
-        self.note(&format!("BROKEN: {text}"));
-        self.entries.lock().broken.push(text);
-    }
-
-    pub fn is_broken(&self) -> bool {
-        !self.entries.lock().broken.is_empty()
+        self.trace.break_promise(text);
     }
 
     /// A request for delivery `n` arrives at the receiver of a lane. `lease` is how long a claim is
@@ -163,11 +156,5 @@ impl Journal {
 
     pub fn acknowledged(&self) -> Vec<Acknowledged> {
         self.entries.lock().acknowledged.clone()
-    }
-
-    /// The trace, and the broken promises.
-    pub fn take(&self) -> (Vec<String>, Vec<String>) {
-        let entries = std::mem::take(&mut *self.entries.lock());
-        (entries.trace, entries.broken)
     }
 }

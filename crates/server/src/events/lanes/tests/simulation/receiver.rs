@@ -7,8 +7,11 @@ use svc_core::{LaneId, UserId, event::Event};
 use svc_store::sinks::SinkRow;
 use tokio::time::sleep;
 
-use super::{journal::Journal, random::Random, server::ServerRun};
-use crate::events::lanes::{AttemptDetail, AttemptResult, Deliver, FilterResult, Job};
+use super::{journal::Journal, server::ServerRun};
+use crate::{
+    events::lanes::{AttemptDetail, AttemptResult, Deliver, FilterResult, Job},
+    simulation::Random,
+};
 
 /// How receivers behave at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

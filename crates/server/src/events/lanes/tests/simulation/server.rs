@@ -17,13 +17,15 @@ use uuid::Uuid;
 
 use super::{
     journal::{Acknowledged, Journal},
-    random::Random,
     receiver::{Receivers, SimulatedReceiver},
 };
-use crate::events::{
-    dispatch::emit_in,
-    hub::Hub,
-    lanes::{Engine, LanePolicy},
+use crate::{
+    events::{
+        dispatch::emit_in,
+        hub::Hub,
+        lanes::{Engine, LanePolicy},
+    },
+    simulation::Random,
 };
 
 /// One start of a server.

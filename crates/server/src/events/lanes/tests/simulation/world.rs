@@ -25,11 +25,13 @@ use uuid::Uuid;
 
 use super::{
     journal::Journal,
-    random::Random,
     receiver::{Mood, Receivers},
     server::{ServerRun, SimulatedServer, Zone},
 };
-use crate::events::lanes::{LanePolicy, Retention, tests::START};
+use crate::{
+    events::lanes::{LanePolicy, Retention, tests::START},
+    simulation::{Random, Trace},
+};
 
 /// A rule that is broken on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,27 +60,27 @@ pub struct World {
 }
 
 impl World {
-    /// Runs a seed. The journal has everything that happened.
-    pub async fn run(seed: u64, fault: Option<Fault>) -> Arc<Journal> {
+    /// Runs a seed.
+    pub async fn run(seed: u64, fault: Option<Fault>) -> Arc<Trace> {
         let mut world = Self::new(seed, fault);
-        let journal = world.journal().clone();
+        let trace = world.journal().trace.clone();
         for server in 0..world.servers.len() {
             world.start(server);
         }
         world.add_sinks().await;
         for _ in 0..STEPS {
             world.step().await;
-            if journal.is_broken() {
+            if trace.is_broken() {
                 break;
             }
         }
-        if !journal.is_broken() {
+        if !trace.is_broken() {
             world.settle().await;
         }
         for server in 0..world.servers.len() {
             world.kill(server).await;
         }
-        journal
+        trace
     }
 
     fn new(seed: u64, fault: Option<Fault>) -> Self {
