@@ -149,8 +149,8 @@ impl World {
     /// Idle servers deliver new events at once, without waiting for a scan, and each event once.
     pub async fn check_prompt(&mut self) {
         let known = self.journal().acknowledged().len();
-        // Until the servers have handled their own wake-ups.
-        sleep(Duration::from_secs(1)).await;
+        // After a failed commit, an engine waits for this time before it tries again.
+        sleep(self.zone.policy.poll * 2).await;
         for _ in 0..PROMPT_ROUNDS {
             for _ in 0..3 {
                 let server = self.random.index(self.servers.len());

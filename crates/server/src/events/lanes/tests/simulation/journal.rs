@@ -14,6 +14,9 @@ use tokio::time::Instant;
 use super::server::ServerRun;
 use crate::simulation::Trace;
 
+/// A server that was frozen notices within this time that it has lost a lane.
+const NOTICED_WITHIN: Duration = Duration::from_secs(1);
+
 /// An event whose emit was acknowledged.
 #[derive(Clone, Debug)]
 pub struct Acknowledged {
@@ -67,15 +70,9 @@ impl Journal {
         self.trace.break_promise(text);
     }
 
-    /// A request for delivery `n` arrives at the receiver of a lane. `lease` is how long a claim is
-    /// valid. Returns the number of the request, for [`end`](Self::end).
-    pub fn begin(
-        &self,
-        (lane, n): (usize, u64),
-        event: EventId,
-        by: &Arc<ServerRun>,
-        lease: Duration,
-    ) -> u64 {
+    /// A request for delivery `n` arrives at the receiver of a lane. Returns the number of the request,
+    /// for [`end`](Self::end).
+    pub fn begin(&self, (lane, n): (usize, u64), event: EventId, by: &Arc<ServerRun>) -> u64 {
         self.note(&format!("{by} sends delivery {n} of lane {lane}"));
         let highest = self.entries.lock().highest.get(&lane).copied();
         let highest = highest.unwrap_or_default();
@@ -84,7 +81,7 @@ impl Journal {
                 "order: delivery {n} of lane {lane} arrives after {highest}"
             ));
         }
-        for other in self.overlaps(lane, by, lease) {
+        for other in self.overlaps(lane, by) {
             self.break_promise(format!(
                 "one in flight: {by} sends delivery {n} of lane {lane} beside {other}"
             ));
@@ -105,11 +102,12 @@ impl Journal {
     }
 
     /// Deliveries of a lane that are in flight although `by` sends another one now. A server that was
-    /// frozen cannot know that its lease has ended, so its deliveries do not count.
-    fn overlaps(&self, lane: usize, by: &Arc<ServerRun>, lease: Duration) -> Vec<String> {
+    /// frozen notices only afterwards that its lease has ended, so its deliveries until then do not
+    /// count.
+    fn overlaps(&self, lane: usize, by: &Arc<ServerRun>) -> Vec<String> {
         let is_excused = |run: &ServerRun, began: Instant| {
-            let since = began.checked_sub(lease).unwrap_or(began);
-            run.was_frozen_since(since)
+            let since = began.checked_sub(NOTICED_WITHIN).unwrap_or(began);
+            run.was_unaware_since(since)
         };
         let entries = self.entries.lock();
         let others = entries.flights.iter().filter(|other| other.lane == lane);

@@ -45,8 +45,6 @@ pub struct Receivers {
     pub mood: Arc<Mutex<Mood>>,
     /// The lanes; the journal names a lane by its position here.
     pub lanes: Arc<Mutex<Vec<LaneId>>>,
-    /// How long a claim of a lane is valid.
-    pub lease: Duration,
 }
 
 /// One for each start of a server.
@@ -103,9 +101,7 @@ impl Deliver for SimulatedReceiver {
         let shared = &self.shared;
         let lane = shared.lanes.lock().iter().position(|id| *id == job.lane);
         let delivery = (lane.expect("a lane of this simulation"), job.n);
-        let flight = shared
-            .journal
-            .begin(delivery, job.event.id, &self.by, shared.lease);
+        let flight = shared.journal.begin(delivery, job.event.id, &self.by);
         let _open = OpenRequest(&shared.journal, flight);
         let mood = *shared.mood.lock();
         sleep(self.take_time(mood)).await;

@@ -39,7 +39,7 @@ pub struct ServerRun {
 struct RunState {
     is_alive: bool,
     frozen_until: Option<Instant>,
-    /// Until this time, the server may not have noticed yet that it was frozen.
+    /// Until this time, the server may not know that its leases have ended.
     unaware_until: Option<Instant>,
 }
 
@@ -69,17 +69,18 @@ impl ServerRun {
         state.unaware_until = state.frozen_until;
     }
 
-    /// A commit failed. A server that was frozen before then learns of it later.
+    /// A commit failed. A server that was frozen shortly before may notice the loss of a lane only
+    /// with its next renewal.
     fn note_failed_commit(&self, lease: Duration) {
         let mut state = self.state.lock();
         let now = Instant::now();
         if state.unaware_until.is_some_and(|at| at + lease > now) {
-            state.unaware_until = state.unaware_until.max(Some(now));
+            state.unaware_until = state.unaware_until.max(Some(now + lease / 3));
         }
     }
 
-    /// Whether the server was frozen at this time or later, or did not know of it yet.
-    pub fn was_frozen_since(&self, time: Instant) -> bool {
+    /// Whether the server, at this time or later, could not know that its leases had ended.
+    pub fn was_unaware_since(&self, time: Instant) -> bool {
         let unaware_until = self.state.lock().unaware_until;
         unaware_until.is_some_and(|until| until >= time)
     }

@@ -108,7 +108,6 @@ impl World {
                     journal: Arc::new(Journal::new()),
                     mood: Arc::new(Mutex::new(Mood::Usual)),
                     lanes: Arc::default(),
-                    lease: policy.lease,
                 },
                 policy,
                 failing_commits: Arc::new(Mutex::new(FAILING_COMMITS_PERCENT)),
