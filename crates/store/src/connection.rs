@@ -32,6 +32,8 @@ pub(super) enum Database {
         _lock: Arc<FolderLock>,
     },
     Postgres(Arc<postgres::Server>),
+    #[cfg(feature = "testing")]
+    Simulated(crate::simulated::ServerLink),
 }
 
 impl Database {
@@ -41,6 +43,8 @@ impl Database {
                 Box::new(sqlite::Connection::open(file, access, clock.clone())?)
             }
             Self::Postgres(server) => Box::new(server.connect(access)?),
+            #[cfg(feature = "testing")]
+            Self::Simulated(link) => Box::new(link.connect(access)),
         })
     }
 }

@@ -149,15 +149,24 @@ impl Writer {
     /// Runs until every sender is dropped and every command is answered.
     pub(super) fn run(mut self, mut commands: mpsc::Receiver<Box<dyn Command>>) {
         while let Some(first) = commands.blocking_recv() {
-            let mut batch = Commands::from([first]);
-            while batch.len() < self.batch_max {
-                match commands.try_recv() {
-                    Ok(command) => batch.push_back(command),
-                    Err(_) => break,
-                }
-            }
-            self.commit(Batch::grouped(batch));
+            self.commit_waiting(first, &mut commands);
         }
+    }
+
+    /// Commits a command together with those that wait behind it.
+    pub(super) fn commit_waiting(
+        &mut self,
+        first: Box<dyn Command>,
+        commands: &mut mpsc::Receiver<Box<dyn Command>>,
+    ) {
+        let mut batch = Commands::from([first]);
+        while batch.len() < self.batch_max {
+            match commands.try_recv() {
+                Ok(command) => batch.push_back(command),
+                Err(_) => break,
+            }
+        }
+        self.commit(Batch::grouped(batch));
     }
 
     fn commit(&mut self, mut batch: Batch) {
@@ -251,7 +260,7 @@ impl Reader {
         }
     }
 
-    fn answer(&mut self, command: Box<dyn Command>) {
+    pub(super) fn answer(&mut self, command: Box<dyn Command>) {
         // One snapshot for all statements of a read.
         if let Err(error) = begin(&mut self.connection, &self.database, Access::Read, false) {
             if !error.is_outage() {

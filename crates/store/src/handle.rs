@@ -83,7 +83,7 @@ pub struct StoreStats {
 
 /// A group of reader threads. Reads of one group never wait for another group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ReadPool {
+pub(super) enum ReadPool {
     /// Reads for requests.
     General,
     /// Reads for the delivery of events.
@@ -93,7 +93,7 @@ enum ReadPool {
 }
 
 impl ReadPool {
-    const ALL: [Self; 3] = [Self::General, Self::Delivery, Self::History];
+    pub(super) const ALL: [Self; 3] = [Self::General, Self::Delivery, Self::History];
 
     fn threads(self, options: &StoreOptions) -> usize {
         match self {
@@ -132,12 +132,12 @@ struct Inner {
     heartbeat: Mutex<Option<postgres::Heartbeat>>,
 }
 
-type Queue = mpsc::Sender<Box<dyn Command>>;
+pub(super) type Queue = mpsc::Sender<Box<dyn Command>>;
 
-struct Queues {
-    writes: Queue,
+pub(super) struct Queues {
+    pub(super) writes: Queue,
     /// One for each of [`ReadPool::ALL`].
-    reads: Vec<Queue>,
+    pub(super) reads: Vec<Queue>,
 }
 
 impl Store {
@@ -221,10 +221,20 @@ impl Store {
                 threads.push(spawn("svc-store-read", move || reader.run())?);
             }
         }
-        Ok(Self {
+        let queues = Queues { writes, reads };
+        Ok(Self::of_queues(queues, threads, counters, is_shared))
+    }
+
+    pub(super) fn of_queues(
+        queues: Queues,
+        threads: Vec<JoinHandle<()>>,
+        counters: Arc<Counters>,
+        is_shared: bool,
+    ) -> Self {
+        Self {
             reads: ReadPool::General,
             inner: Arc::new(Inner {
-                queues: Mutex::new(Some(Queues { writes, reads })),
+                queues: Mutex::new(Some(queues)),
                 threads: Mutex::new(threads),
                 counters,
                 is_shared,
@@ -233,7 +243,7 @@ impl Store {
                 listener: Mutex::default(),
                 heartbeat: Mutex::default(),
             }),
-        })
+        }
     }
 
     /// A handle of the same store that reads on the threads for the delivery of events.

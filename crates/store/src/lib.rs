@@ -48,6 +48,8 @@ pub mod scripts;
 pub mod second_factors;
 pub mod servers;
 pub mod sessions;
+#[cfg(feature = "testing")]
+pub mod simulated;
 pub mod sinks;
 pub mod sources;
 pub mod spaces;

@@ -65,6 +65,9 @@ struct HubState {
     counters: EventCounters,
     /// Counts changes of sinks by this server.
     sink_changes: AtomicU64,
+    /// See [`Hub::lose_wake_ups`].
+    #[cfg(test)]
+    loses_wake_ups: std::sync::atomic::AtomicBool,
 }
 
 /// Wake-ups for the engine.
@@ -104,7 +107,17 @@ impl Hub {
         }
         let owners = events.iter().map(|event| event.owner_id);
         self.0.wake_ups.lock().owners.extend(owners);
+        #[cfg(test)]
+        if self.0.loses_wake_ups.load(Ordering::Relaxed) {
+            return self.0.wake.notify_waiters();
+        }
         self.0.wake.notify_one();
+    }
+
+    /// A fault for simulations: committed events wake the engine only if it waits at that moment.
+    #[cfg(test)]
+    pub(super) fn lose_wake_ups(&self) {
+        self.0.loses_wake_ups.store(true, Ordering::Relaxed);
     }
 
     pub fn has_streams(&self) -> bool {

@@ -1,5 +1,8 @@
 //! Routes calls: one path for single calls, batches and notifications.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::{
         Arc, OnceLock,
@@ -266,33 +269,18 @@ impl Calls {
         }
     }
 
-    /// Returns the reply, and the provider that was tried last.
-    async fn route(
-        &self,
-        caller: &Caller,
-        method: &str,
-        params: Option<&str>,
+    /// Returns the reply, and the provider that was tried last. Not an `async fn`: it would store its
+    /// arguments twice.
+    fn route<'a>(
+        &'a self,
+        caller: &'a Caller,
+        method: &'a str,
+        params: Option<&'a str>,
         arrived: Instant,
-        reports: Option<&Reports>,
-    ) -> (Result<Reply, RpcError>, Option<Arc<Provider>>) {
-        let mut tried: Vec<Arc<Provider>> = Vec::new();
-        loop {
-            let provider = match self.pick(caller, method, &tried) {
-                Ok(provider) => provider,
-                Err(PickError::NotFound) => return (Err(RpcError::MethodNotFound), None),
-                Err(PickError::Unavailable) => return (Err(RpcError::Unavailable), None),
-            };
-            // Earlier attempts may have used up the time; the first attempt has all of it.
-            if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
-                return (Err(timed_out(&provider, false)), Some(provider));
-            }
-            match attempt(&provider, caller.user.id, params, arrived, reports).await {
-                Ok(Some(reply)) => return (Ok(reply), Some(provider)),
-                Err(error) => return (Err(error), Some(provider)),
-                // Nothing was sent, so another provider may be tried. A sent call is never retried.
-                Ok(None) => tried.push(provider),
-            }
-        }
+        reports: Option<&'a Reports>,
+    ) -> impl Future<Output = Routed> + 'a {
+        let pick = move |tried: &[Arc<Provider>]| self.pick(caller, method, tried);
+        try_providers(pick, caller.user.id, params, arrived, reports)
     }
 
     /// Forwards a notification. Notifications have no answer, not even an error.
@@ -377,6 +365,37 @@ fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
         });
     }
     Ok(reply)
+}
+
+/// The reply to a call, and the provider that was tried last.
+type Routed = (Result<Reply, RpcError>, Option<Arc<Provider>>);
+
+/// Tries providers until one has sent the call to its method server.
+async fn try_providers(
+    pick: impl Fn(&[Arc<Provider>]) -> Result<Arc<Provider>, PickError>,
+    user: UserId,
+    params: Option<&str>,
+    arrived: Instant,
+    reports: Option<&Reports>,
+) -> Routed {
+    let mut tried: Vec<Arc<Provider>> = Vec::new();
+    loop {
+        let provider = match pick(&tried) {
+            Ok(provider) => provider,
+            Err(PickError::NotFound) => return (Err(RpcError::MethodNotFound), None),
+            Err(PickError::Unavailable) => return (Err(RpcError::Unavailable), None),
+        };
+        // Earlier attempts may have used up the time; the first attempt has all of it.
+        if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
+            return (Err(timed_out(&provider, false)), Some(provider));
+        }
+        match attempt(&provider, user, params, arrived, reports).await {
+            Ok(Some(reply)) => return (Ok(reply), Some(provider)),
+            Err(error) => return (Err(error), Some(provider)),
+            // Nothing was sent, so another provider may be tried. A sent call is never retried.
+            Ok(None) => tried.push(provider),
+        }
+    }
 }
 
 /// Makes one attempt at one provider. Returns `None` if nothing was sent to the method server.

@@ -99,7 +99,9 @@ impl<D: Deliver> Engine<D> {
         let pruning = retention::run(self.shared.store.clone(), policy.retention);
         let refilling = refill::run(self.shared.clone());
         let mut workers = JoinSet::new();
+        // Biased: otherwise the runs of a simulation would differ.
         tokio::select! {
+            biased;
             () = self.schedule(&mut workers) => {}
             () = async { pruning.await; std::future::pending().await } => {}
             () = refilling => {}

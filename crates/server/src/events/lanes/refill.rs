@@ -77,6 +77,7 @@ impl<D: Deliver> Refiller<D> {
         let poll = Instant::now() + self.shared.policy.poll;
         let latest = next_rest.map_or(poll, |rest| rest.min(poll)).max(earliest);
         tokio::select! {
+            biased;
             () = self.shared.hub.wait_for_refill() => {}
             Some(ended) = self.steps.join_next() => self.note_end(ended.ok()),
             () = sleep_until(latest) => {}

@@ -9,6 +9,7 @@ mod order;
 mod policy;
 mod queue;
 mod refill;
+mod simulation;
 mod together;
 mod wait;
 mod window;
