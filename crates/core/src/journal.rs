@@ -4,7 +4,7 @@
 //! row costs a few bytes and no statement of its own.
 
 mod block;
-mod bytes;
+pub(crate) mod bytes;
 mod tiers;
 
 #[cfg(test)]
@@ -58,6 +58,8 @@ text_enum! {
         Notification = "notification",
         /// A notification that no space could take.
         NotificationDropped = "notification_dropped",
+        /// The caller left before the answer.
+        Cancelled = "cancelled",
     }
 }
 
