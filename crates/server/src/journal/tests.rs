@@ -12,6 +12,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::*;
+use crate::metrics::MetricsOptions;
 
 fn row(caller: UserId) -> CallRow {
     CallRow {
@@ -42,7 +43,7 @@ impl Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(folder.path()).expect("the store opens");
         Self {
-            journal: Journal::new(store, Metrics::new(), options),
+            journal: Journal::new(store, Metrics::new(MetricsOptions::default()), options),
             _folder: folder,
         }
     }

@@ -1,5 +1,7 @@
 //! Routes calls: one path for single calls, batches and notifications.
 
+mod waiting;
+
 use std::{
     sync::{
         Arc, OnceLock,
@@ -22,6 +24,9 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
+pub use waiting::CallFacts;
+
+use self::waiting::WaitingCaller;
 use super::{
     ended_call::{CallTarget, EndedCall, Ending},
     openrpc,
@@ -147,24 +152,16 @@ impl Calls {
     pub async fn call_one(
         &self,
         caller: &Caller,
-        method: &str,
-        params: &str,
+        call: &CallFacts<'_>,
         arrived: Instant,
         reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
-        let (reply, provider) = self
-            .route(caller, method, Some(params), arrived, reports)
-            .await;
+        let (reply, provider) = self.route(caller, call, arrived, reports).await;
         let (ending, took) = (Ending::of(&reply), arrived.elapsed());
         running.finish(ending.outcome(), took);
         self.stats.record(caller.user.id, ending.outcome(), took);
-        let call = CallFacts {
-            method,
-            params: Some(params),
-            via: CallVia::Mcp,
-        };
-        self.record(caller, &call, provider.as_deref(), ending, took);
+        self.record(caller, call, provider.as_deref(), ending, took);
         reply
     }
 
@@ -191,19 +188,13 @@ impl Calls {
             return None;
         };
         let running = self.metrics.call_started();
+        let call = CallFacts::of(caller, request, shared);
         let (reply, provider) = if request.method == DISCOVER {
             let document = shared.discovered.get().map(|document| (**document).clone());
             let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
             (reply, None)
         } else {
-            self.route(
-                caller,
-                &request.method,
-                request.params,
-                shared.arrived,
-                None,
-            )
-            .await
+            self.route(caller, &call, shared.arrived, None).await
         };
         let reply = reply.and_then(|reply| within_budget(reply, shared));
         let ending = Ending::of(&reply);
@@ -219,13 +210,12 @@ impl Calls {
         self.stats.record(caller.user.id, ending.outcome(), took);
         // The server itself answers `rpc.discover`, so there is no method to record.
         if request.method != DISCOVER {
-            let call = CallFacts::of(request, shared);
             self.record(caller, &call, provider.as_deref(), ending, took);
         }
         Some(out)
     }
 
-    /// Writes a call into the journal: of the method's owner, or of the caller if the caller sees no
+    /// Counts a call for its method, and writes it into the journal: of the method's owner, or of the caller if the caller sees no
     /// such method. A caller cannot fill the journal of another user with names that do not exist.
     fn record(
         &self,
@@ -235,12 +225,12 @@ impl Calls {
         ending: Ending,
         took: Duration,
     ) {
-        if !self.journal.is_on() {
-            return;
-        }
         let own = (caller.user.id, call.method);
         let (owner, name) = match (provider, ending.outcome()) {
-            (None, CallOutcome::Unavailable) => self.resolve(caller, call.method).unwrap_or(own),
+            (None, CallOutcome::Unavailable) => {
+                self.count_unavailable(caller, call.method, took);
+                self.resolve(caller, call.method).unwrap_or(own)
+            }
             _ => own,
         };
         let target = CallTarget::Name { owner, name };
@@ -252,9 +242,21 @@ impl Calls {
             ending,
             took,
             params: call.params,
-            trace: caller.trace.as_deref().copied().unwrap_or_default(),
+            trace: call.trace.copied().unwrap_or_default(),
         }
-        .record(&self.journal);
+        .record(&self.metrics, &self.journal);
+    }
+
+    /// Counts a call of a method none of whose providers can take calls now.
+    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
+        let Some((owner, name)) = self.resolve(caller, method) else {
+            return;
+        };
+        let entry = self.registry.find_visible(caller.viewer(), owner, name);
+        if let Some(provider) = entry.as_ref().and_then(|entry| entry.providers.first()) {
+            let meter = provider.meter(&self.metrics);
+            meter.record(CallOutcome::Unavailable, took);
+        }
     }
 
     /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
@@ -269,14 +271,13 @@ impl Calls {
     async fn route(
         &self,
         caller: &Caller,
-        method: &str,
-        params: Option<&str>,
+        call: &CallFacts<'_>,
         arrived: Instant,
         reports: Option<&Reports>,
     ) -> (Result<Reply, RpcError>, Option<Arc<Provider>>) {
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
-            let provider = match self.pick(caller, method, &tried) {
+            let provider = match self.pick(caller, call.method, &tried) {
                 Ok(provider) => provider,
                 Err(PickError::NotFound) => return (Err(RpcError::MethodNotFound), None),
                 Err(PickError::Unavailable) => return (Err(RpcError::Unavailable), None),
@@ -285,7 +286,16 @@ impl Calls {
             if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
                 return (Err(timed_out(&provider, false)), Some(provider));
             }
-            match attempt(&provider, caller.user.id, params, arrived, reports).await {
+            let waiting = WaitingCaller {
+                calls: self,
+                caller,
+                call,
+                provider: &provider,
+                arrived,
+            };
+            let tried_now = attempt(&provider, caller.user.id, call.params, arrived, reports).await;
+            waiting.has_answer();
+            match tried_now {
                 Ok(Some(reply)) => return (Ok(reply), Some(provider)),
                 Err(error) => return (Err(error), Some(provider)),
                 // Nothing was sent, so another provider may be tried. A sent call is never retried.
@@ -310,7 +320,8 @@ impl Calls {
             None => CallOutcome::NotificationDropped,
         };
         self.metrics.count(outcome);
-        let (call, ending) = (CallFacts::of(request, shared), Ending::unanswered(outcome));
+        let call = CallFacts::of(caller, request, shared);
+        let ending = Ending::unanswered(outcome);
         let took = shared.arrived.elapsed();
         self.record(caller, &call, sent.as_deref(), ending, took);
     }
@@ -329,23 +340,6 @@ impl Calls {
     fn resolve<'a>(&self, caller: &Caller, method: &'a str) -> Option<(UserId, &'a str)> {
         let find_owner = |name: &str| self.directory.find_active_user(name);
         resolve(caller.user.id, method, find_owner)
-    }
-}
-
-/// What the journal needs to know about a request.
-struct CallFacts<'a> {
-    method: &'a str,
-    params: Option<&'a str>,
-    via: CallVia,
-}
-
-impl<'a> CallFacts<'a> {
-    fn of(request: &'a Request<'_>, shared: &BodyState) -> Self {
-        Self {
-            method: &request.method,
-            params: request.params,
-            via: shared.via,
-        }
     }
 }
 

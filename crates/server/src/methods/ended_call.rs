@@ -1,4 +1,4 @@
-//! A call that has ended, as the call journal records it.
+//! A call that has ended, as the metrics of its method count it and the call journal records it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,10 @@ use super::{
     calls::{Reply, outcome_of},
     provider::Provider,
 };
-use crate::{journal::Journal, metrics::CallOutcome};
+use crate::{
+    journal::Journal,
+    metrics::{CallOutcome, Metrics},
+};
 
 /// The code of a longer error object is not read.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -31,6 +34,7 @@ pub struct EndedCall<'a> {
 }
 
 /// The method of a call.
+#[derive(Clone, Copy)]
 pub enum CallTarget<'a> {
     Provider(&'a Provider),
     /// No space got the call. The journal of `owner` gets the row.
@@ -77,7 +81,14 @@ impl Ending {
 }
 
 impl EndedCall<'_> {
-    pub fn record(self, journal: &Journal) {
+    pub fn record(self, metrics: &Metrics, journal: &Journal) {
+        if let CallTarget::Provider(provider) = self.target {
+            let meter = provider.meter(metrics);
+            meter.record(self.ending.outcome, self.took);
+        }
+        if !journal.is_on() {
+            return;
+        }
         let Some(end) = self.ending.outcome.end() else {
             return;
         };

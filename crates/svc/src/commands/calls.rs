@@ -68,7 +68,7 @@ pub struct Filter {
     #[arg(long)]
     space: Option<String>,
     /// Only calls that ended so: ok, method_error, not_found, unavailable, timeout, interrupted,
-    /// notification or notification_dropped
+    /// notification, notification_dropped or cancelled
     #[arg(long, value_parser = parse_end)]
     outcome: Option<CallEnd>,
     /// Only calls with this error code of JSON-RPC

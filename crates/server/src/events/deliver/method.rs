@@ -30,6 +30,7 @@ use crate::{
         provider::Provider,
         registry::{PickError, Registry},
     },
+    metrics::Metrics,
 };
 
 /// Bytes of a method's answer that are stored with the attempt.
@@ -38,6 +39,7 @@ const OUTPUT_MAX: usize = 16 * 1024;
 pub struct MethodDelivery {
     registry: Arc<Registry>,
     journal: Arc<Journal>,
+    metrics: Arc<Metrics>,
     /// Providers that failed the current event of a method, so that the next attempt uses another
     /// one if possible. One entry per method, because a method has one delivery in flight.
     failed: Mutex<FailedProviders<Provider>>,
@@ -88,10 +90,11 @@ impl<P> FailedProviders<P> {
 }
 
 impl MethodDelivery {
-    pub fn new(registry: Arc<Registry>, journal: Arc<Journal>) -> Self {
+    pub fn new(registry: Arc<Registry>, journal: Arc<Journal>, metrics: Arc<Metrics>) -> Self {
         Self {
             registry,
             journal,
+            metrics,
             failed: Mutex::new(FailedProviders::new()),
         }
     }
@@ -148,7 +151,7 @@ impl MethodDelivery {
         AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
     }
 
-    /// Writes the call into the journal. The owner of the method is the caller.
+    /// Counts the call and writes it into the journal. The owner of the method is the caller.
     fn record(
         &self,
         owner: UserId,
@@ -167,7 +170,7 @@ impl MethodDelivery {
             params: Some(params),
             trace: 0,
         }
-        .record(&self.journal);
+        .record(&self.metrics, &self.journal);
     }
 
     fn pick(
