@@ -82,6 +82,15 @@ pub struct CallCredential {
     pub id: Uuid,
 }
 
+/// How long a call took in the agent, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CallTimes {
+    /// From the arrival at the agent until the method server got the call.
+    pub queue_us: u32,
+    /// From then until the answer of the method server.
+    pub method_us: u32,
+}
+
 /// One call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallRow {
@@ -103,6 +112,8 @@ pub struct CallRow {
     /// The error code of JSON-RPC; 0 without an error.
     pub code: i32,
     pub duration_us: u32,
+    /// `None` without an answer of a method server, or from an older agent.
+    pub times: Option<CallTimes>,
     pub params_bytes: u32,
     pub result_bytes: u32,
     /// The trace id of the request's `traceparent`; 0 without one.

@@ -27,6 +27,7 @@ fn row(caller: UserId) -> CallRow {
         end: CallEnd::Ok,
         code: 0,
         duration_us: 5,
+        times: None,
         params_bytes: 2,
         result_bytes: 2,
         trace: 0,

@@ -15,7 +15,11 @@ use futures_util::{
     poll,
     stream::{FuturesOrdered, StreamExt},
 };
-use svc_core::{UserId, journal::CallVia, visibility::resolve};
+use svc_core::{
+    UserId,
+    journal::{CallTimes, CallVia},
+    visibility::resolve,
+};
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
@@ -77,6 +81,37 @@ struct BodyState {
 pub enum Reply {
     Result(bytes::Bytes),
     Error(bytes::Bytes),
+}
+
+/// The outcome of a routed call.
+struct Routed {
+    reply: Result<Reply, RpcError>,
+    /// The provider that was tried last.
+    provider: Option<Arc<Provider>>,
+    times: Option<CallTimes>,
+}
+
+impl Routed {
+    /// No provider was found.
+    fn unsent(reply: Result<Reply, RpcError>) -> Self {
+        Self {
+            reply,
+            provider: None,
+            times: None,
+        }
+    }
+
+    fn at(
+        provider: Arc<Provider>,
+        reply: Result<Reply, RpcError>,
+        times: Option<CallTimes>,
+    ) -> Self {
+        Self {
+            reply,
+            provider: Some(provider),
+            times,
+        }
+    }
 }
 
 impl Calls {
@@ -157,8 +192,12 @@ impl Calls {
         reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
-        let (reply, provider) = self.route(caller, call, arrived, reports).await;
-        let (ending, took) = (Ending::of(&reply), arrived.elapsed());
+        let Routed {
+            reply,
+            provider,
+            times,
+        } = self.route(caller, call, arrived, reports).await;
+        let (ending, took) = (Ending::of(&reply).with_times(times), arrived.elapsed());
         running.finish(ending.outcome(), took);
         self.stats.record(caller.user.id, ending.outcome(), took);
         self.record(caller, call, provider.as_deref(), ending, took);
@@ -189,15 +228,19 @@ impl Calls {
         };
         let running = self.metrics.call_started();
         let call = CallFacts::of(caller, request, shared);
-        let (reply, provider) = if request.method == DISCOVER {
+        let Routed {
+            reply,
+            provider,
+            times,
+        } = if request.method == DISCOVER {
             let document = shared.discovered.get().map(|document| (**document).clone());
             let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
-            (reply, None)
+            Routed::unsent(reply)
         } else {
             self.route(caller, &call, shared.arrived, None).await
         };
         let reply = reply.and_then(|reply| within_budget(reply, shared));
-        let ending = Ending::of(&reply);
+        let ending = Ending::of(&reply).with_times(times);
         // Not before the call, whose future would then hold it.
         let mut out = Vec::new();
         match reply {
@@ -267,24 +310,24 @@ impl Calls {
         }
     }
 
-    /// Returns the reply, and the provider that was tried last.
     async fn route(
         &self,
         caller: &Caller,
         call: &CallFacts<'_>,
         arrived: Instant,
         reports: Option<&Reports>,
-    ) -> (Result<Reply, RpcError>, Option<Arc<Provider>>) {
+    ) -> Routed {
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
             let provider = match self.pick(caller, call.method, &tried) {
                 Ok(provider) => provider,
-                Err(PickError::NotFound) => return (Err(RpcError::MethodNotFound), None),
-                Err(PickError::Unavailable) => return (Err(RpcError::Unavailable), None),
+                Err(PickError::NotFound) => return Routed::unsent(Err(RpcError::MethodNotFound)),
+                Err(PickError::Unavailable) => return Routed::unsent(Err(RpcError::Unavailable)),
             };
             // Earlier attempts may have used up the time; the first attempt has all of it.
             if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
-                return (Err(timed_out(&provider, false)), Some(provider));
+                let reply = Err(timed_out(&provider, false));
+                return Routed::at(provider, reply, None);
             }
             let waiting = WaitingCaller {
                 calls: self,
@@ -293,11 +336,11 @@ impl Calls {
                 provider: &provider,
                 arrived,
             };
-            let tried_now = attempt(&provider, caller.user.id, call.params, arrived, reports).await;
+            let attempted = attempt(&provider, caller.user.id, call.params, arrived, reports).await;
             waiting.has_answer();
-            match tried_now {
-                Ok(Some(reply)) => return (Ok(reply), Some(provider)),
-                Err(error) => return (Err(error), Some(provider)),
+            match attempted {
+                Ok(Some((reply, times))) => return Routed::at(provider, Ok(reply), times),
+                Err(error) => return Routed::at(provider, Err(error), None),
                 // Nothing was sent, so another provider may be tried. A sent call is never retried.
                 Ok(None) => tried.push(provider),
             }
@@ -372,14 +415,15 @@ fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
     Ok(reply)
 }
 
-/// Makes one attempt at one provider. Returns `None` if nothing was sent to the method server.
+/// Makes one attempt at one provider. Returns the reply and the times of the call in the agent, or
+/// `None` if nothing was sent to the method server.
 pub async fn attempt(
     provider: &Provider,
     user: UserId,
     params: Option<&str>,
     arrived: Instant,
     reports: Option<&Reports>,
-) -> Result<Option<Reply>, RpcError> {
+) -> Result<Option<(Reply, Option<CallTimes>)>, RpcError> {
     let deadline = arrived + provider.timeout;
     let Ok(mut pending) = provider.call(user, params, reports) else {
         return Ok(None);
@@ -397,8 +441,8 @@ pub async fn attempt(
         }
     };
     match answer {
-        Answer::Result(result) => Ok(Some(Reply::Result(result))),
-        Answer::Error(error) => Ok(Some(Reply::Error(error))),
+        Answer::Result(result) => Ok(Some((Reply::Result(result), pending.times()))),
+        Answer::Error(error) => Ok(Some((Reply::Error(error), pending.times()))),
         Answer::Unavailable => Ok(None),
         Answer::Interrupted => Err(RpcError::Interrupted),
         Answer::Cancelled { sent } => Err(timed_out(provider, sent)),

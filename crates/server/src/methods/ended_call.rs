@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::Deserialize;
 use svc_core::{
     UserId,
-    journal::{CallCredential, CallRow, CallVia, short_name},
+    journal::{CallCredential, CallRow, CallTimes, CallVia, short_name},
 };
 use svc_protocol::jsonrpc::RpcError;
 
@@ -50,6 +50,7 @@ pub struct Ending {
     outcome: CallOutcome,
     code: i32,
     result_bytes: usize,
+    times: Option<CallTimes>,
 }
 
 impl Ending {
@@ -59,6 +60,7 @@ impl Ending {
             outcome,
             code: 0,
             result_bytes: 0,
+            times: None,
         }
     }
 
@@ -72,7 +74,13 @@ impl Ending {
             outcome: outcome_of(reply),
             code,
             result_bytes,
+            times: None,
         }
+    }
+
+    /// The same with the times of the call in the agent.
+    pub fn with_times(self, times: Option<CallTimes>) -> Self {
+        Self { times, ..self }
     }
 
     pub fn outcome(self) -> CallOutcome {
@@ -111,6 +119,7 @@ impl EndedCall<'_> {
             end,
             code: self.ending.code,
             duration_us: u32::try_from(self.took.as_micros()).unwrap_or(u32::MAX),
+            times: self.ending.times,
             params_bytes: saturate(self.params.map_or(0, str::len)),
             result_bytes: saturate(self.ending.result_bytes),
             trace: self.trace,

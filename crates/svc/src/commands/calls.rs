@@ -208,10 +208,16 @@ fn fields(call: &Call) -> Fields {
         ("space", or_dash(call.space.as_ref())),
         ("outcome", outcome(call)),
         ("duration", format!("{} ms", call.duration_ms)),
+        ("queue", millis(call.queue_ms)),
+        ("method server", millis(call.method_ms)),
         ("params", format!("{} bytes", call.params_bytes)),
         ("result", format!("{} bytes", call.result_bytes)),
         ("trace", or_dash(call.trace_id.as_ref())),
     ]
+}
+
+fn millis(time: Option<f64>) -> String {
+    or_dash(time.map(|ms| format!("{ms} ms")))
 }
 
 /// The outcome, with the error code if there is one.

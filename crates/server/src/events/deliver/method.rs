@@ -123,15 +123,20 @@ impl MethodDelivery {
                 }
             };
             let now = tokio::time::Instant::now();
+            let mut spent = None;
             let outcome = match attempt(&provider, owner, Some(params), now, None).await {
-                Ok(Some(reply)) => Ok(reply),
+                Ok(Some((reply, times))) => {
+                    spent = times;
+                    Ok(reply)
+                }
                 Ok(None) => {
                     unsent.push(provider);
                     continue;
                 }
                 Err(error) => Err(error),
             };
-            self.record(owner, &provider, params, Ending::of(&outcome), now);
+            let ending = Ending::of(&outcome).with_times(spent);
+            self.record(owner, &provider, params, ending, now);
             match outcome {
                 Ok(Reply::Result(result)) => {
                     return AttemptResult::Delivered(detail(began, None, Some(&result)));

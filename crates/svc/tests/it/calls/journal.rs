@@ -231,6 +231,36 @@ async fn the_trace_id_of_an_mcp_message_precedes_that_of_its_request() {
 }
 
 #[tokio::test]
+async fn a_call_has_the_time_of_its_wait_and_of_the_method_server() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().serial().plain("sleep")).await;
+    // The second call waits in the space until the first is answered.
+    let call = || ann.call("sleep", json!({"ms": 400}));
+    tokio::join!(call(), call());
+    ann.call("nowhere", json!({})).await;
+    let found = wait_for(&ann, "", 3).await;
+    let ms = |call: &Value, key: &str| call[key].as_f64().unwrap();
+    let [unknown, second, first] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    for call in [first, second] {
+        assert!(ms(call, "method_ms") >= 390.0, "{call}");
+        let parts = ms(call, "queue_ms") + ms(call, "method_ms");
+        assert!(parts <= ms(call, "duration_ms"), "{call}");
+    }
+    assert!(
+        ms(second, "queue_ms") >= ms(first, "queue_ms") + 300.0,
+        "{found:?}"
+    );
+    assert_eq!(
+        (&unknown["queue_ms"], &unknown["method_ms"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[tokio::test]
 async fn a_caller_who_leaves_before_the_answer_is_recorded() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
