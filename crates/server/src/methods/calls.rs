@@ -1,5 +1,6 @@
 //! Routes calls: one path for single calls, batches and notifications.
 
+mod attempt;
 mod waiting;
 
 use std::{
@@ -15,22 +16,19 @@ use futures_util::{
     poll,
     stream::{FuturesOrdered, StreamExt},
 };
-use svc_core::{
-    UserId,
-    journal::{CallTimes, CallVia},
-    visibility::resolve,
-};
+use svc_core::{UserId, journal::CallVia, visibility::resolve};
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
-use tokio::{
-    task::yield_now,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::{task::yield_now, time::Instant};
 
+pub use attempt::attempt;
 pub use waiting::CallFacts;
 
-use self::waiting::WaitingCaller;
+use self::{
+    attempt::{Routed, timed_out},
+    waiting::WaitingCaller,
+};
 use super::{
     ended_call::{CallTarget, EndedCall, Ending},
     openrpc,
@@ -41,12 +39,10 @@ use crate::{
     identity::{Caller, Credential, Directory},
     journal::Journal,
     limits::{OverLimit, RateLimit},
-    live::{Answer, Reports},
+    live::Reports,
     metrics::{CallOutcome, CallStats, Metrics},
 };
 
-/// How long an agent may take to report whether a timed-out call was sent to the method server.
-const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
 /// Items of a batch that are started at a time.
 const BATCH_STEP: usize = 50;
 /// JSON-RPC service discovery, answered by the server itself.
@@ -81,37 +77,6 @@ struct BodyState {
 pub enum Reply {
     Result(bytes::Bytes),
     Error(bytes::Bytes),
-}
-
-/// The outcome of a routed call.
-struct Routed {
-    reply: Result<Reply, RpcError>,
-    /// The provider that was tried last.
-    provider: Option<Arc<Provider>>,
-    times: Option<CallTimes>,
-}
-
-impl Routed {
-    /// No provider was found.
-    fn unsent(reply: Result<Reply, RpcError>) -> Self {
-        Self {
-            reply,
-            provider: None,
-            times: None,
-        }
-    }
-
-    fn at(
-        provider: Arc<Provider>,
-        reply: Result<Reply, RpcError>,
-        times: Option<CallTimes>,
-    ) -> Self {
-        Self {
-            reply,
-            provider: Some(provider),
-            times,
-        }
-    }
 }
 
 impl Calls {
@@ -413,47 +378,6 @@ fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
         });
     }
     Ok(reply)
-}
-
-/// Makes one attempt at one provider. Returns the reply and the times of the call in the agent, or
-/// `None` if nothing was sent to the method server.
-pub async fn attempt(
-    provider: &Provider,
-    user: UserId,
-    params: Option<&str>,
-    arrived: Instant,
-    reports: Option<&Reports>,
-) -> Result<Option<(Reply, Option<CallTimes>)>, RpcError> {
-    let deadline = arrived + provider.timeout;
-    let Ok(mut pending) = provider.call(user, params, reports) else {
-        return Ok(None);
-    };
-    let answer = match timeout_at(deadline, pending.answer()).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            pending.cancel();
-            // Boxed because it is rare.
-            match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
-                Ok(answer) => answer,
-                // No report from the agent: assume that the call was sent.
-                Err(_) => return Err(timed_out(provider, true)),
-            }
-        }
-    };
-    match answer {
-        Answer::Result(result) => Ok(Some((Reply::Result(result), pending.times()))),
-        Answer::Error(error) => Ok(Some((Reply::Error(error), pending.times()))),
-        Answer::Unavailable => Ok(None),
-        Answer::Interrupted => Err(RpcError::Interrupted),
-        Answer::Cancelled { sent } => Err(timed_out(provider, sent)),
-    }
-}
-
-fn timed_out(provider: &Provider, sent: bool) -> RpcError {
-    RpcError::TimedOut {
-        timeout_seconds: u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX),
-        sent,
-    }
 }
 
 fn refusal(error: &RpcError, id: Option<&str>) -> Vec<u8> {
