@@ -1,5 +1,5 @@
-//! Latencies by steps: two steps per doubling, from 64 µs to about a minute. Percentiles are exact to
-//! a few percent, and counts of different times and servers can be added.
+//! Latencies by steps: two steps per doubling, from 64 µs to about a minute. Percentiles are
+//! interpolated within a step, and counts of different times and servers can be added.
 
 use std::time::Duration;
 
@@ -106,9 +106,10 @@ mod tests {
         for number in 1..=1_000 {
             counts[step_of(Duration::from_micros(number * 100))] += 1;
         }
-        for (share, truth) in [(0.5, 50.0), (0.95, 95.0), (0.99, 99.0)] {
+        // The last step is only partly used, so the last percentile is less exact.
+        for (share, truth, error) in [(0.5, 50.0, 0.05), (0.95, 95.0, 0.05), (0.99, 99.0, 0.2)] {
             let found = percentile_ms(&counts, share).expect("there were calls");
-            assert!((found - truth).abs() < truth * 0.05, "{found} for {truth}");
+            assert!((found - truth).abs() < truth * error, "{found} for {truth}");
         }
         assert_eq!(percentile_ms(&[0; STEPS], 0.5), None);
     }

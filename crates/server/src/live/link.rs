@@ -129,7 +129,7 @@ impl Link {
             user,
             id,
             answer,
-            times: None,
+            times: CallTimes::default(),
             done: false,
         };
         let kind = match self.names_users {
@@ -240,8 +240,9 @@ pub struct PendingCall {
     user: UserNumber,
     id: u64,
     answer: oneshot::Receiver<Answered>,
-    /// Known after the answer.
-    times: Option<CallTimes>,
+    /// Known after the answer; zero if the agent did not report them. Not an `Option`, which would make
+    /// the future of a call larger.
+    times: CallTimes,
     done: bool,
 }
 
@@ -253,13 +254,13 @@ impl PendingCall {
             times: None,
         });
         self.done = true;
-        self.times = answered.times;
+        self.times = answered.times.unwrap_or_default();
         answered.answer
     }
 
     /// How long the call took in the agent, if the agent said so before its answer.
     pub fn times(&self) -> Option<CallTimes> {
-        self.times
+        (self.times != CallTimes::default()).then_some(self.times)
     }
 
     /// Asks the agent to cancel the call. `answer` then returns whether the agent had sent the call

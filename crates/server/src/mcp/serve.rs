@@ -139,15 +139,14 @@ impl Mcp {
         let reply = match &tool.source {
             ToolSource::Method { visible, .. } => {
                 let call = CallFacts {
+                    caller,
+                    arrived: exchange.arrived,
                     method: visible,
                     params: Some(arguments),
                     via: CallVia::Mcp,
                     trace: trace.as_ref().or(caller.trace.as_deref()),
                 };
-                let arrived = exchange.arrived;
-                self.calls
-                    .call_one(caller, &call, arrived, exchange.reports)
-                    .await
+                self.calls.call_one(&call, exchange.reports).await
             }
             ToolSource::Script(script) => {
                 let reply = Box::pin(self.scripts.run(caller, script, arguments)).await;

@@ -22,7 +22,7 @@ use svc_protocol::jsonrpc::{
 };
 use tokio::{task::yield_now, time::Instant};
 
-pub use attempt::attempt;
+pub use attempt::await_answer;
 pub use waiting::CallFacts;
 
 use self::{
@@ -151,9 +151,7 @@ impl Calls {
     /// `reports`. Dropping the future cancels the call.
     pub async fn call_one(
         &self,
-        caller: &Caller,
         call: &CallFacts<'_>,
-        arrived: Instant,
         reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
@@ -161,11 +159,13 @@ impl Calls {
             reply,
             provider,
             times,
-        } = self.route(caller, call, arrived, reports).await;
-        let (ending, took) = (Ending::of(&reply).with_times(times), arrived.elapsed());
+        } = self.route(call, reports).await;
+        let ending = Ending::of(&reply).with_times(times);
+        let took = call.arrived.elapsed();
         running.finish(ending.outcome(), took);
-        self.stats.record(caller.user.id, ending.outcome(), took);
-        self.record(caller, call, provider.as_deref(), ending, took);
+        self.stats
+            .record(call.caller.user.id, ending.outcome(), took);
+        self.record(call, provider.as_deref(), ending, took);
         reply
     }
 
@@ -202,7 +202,7 @@ impl Calls {
             let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
             Routed::unsent(reply)
         } else {
-            self.route(caller, &call, shared.arrived, None).await
+            self.route(&call, None).await
         };
         let reply = reply.and_then(|reply| within_budget(reply, shared));
         let ending = Ending::of(&reply).with_times(times);
@@ -218,21 +218,22 @@ impl Calls {
         self.stats.record(caller.user.id, ending.outcome(), took);
         // The server itself answers `rpc.discover`, so there is no method to record.
         if request.method != DISCOVER {
-            self.record(caller, &call, provider.as_deref(), ending, took);
+            self.record(&call, provider.as_deref(), ending, took);
         }
         Some(out)
     }
 
-    /// Counts a call for its method, and writes it into the journal: of the method's owner, or of the caller if the caller sees no
-    /// such method. A caller cannot fill the journal of another user with names that do not exist.
+    /// Counts a call for its method, and writes it into the journal: of the method's owner, or of the
+    /// caller if the caller sees no such method. A caller cannot fill the journal of another user with
+    /// names that do not exist.
     fn record(
         &self,
-        caller: &Caller,
         call: &CallFacts<'_>,
         provider: Option<&Provider>,
         ending: Ending,
         took: Duration,
     ) {
+        let caller = call.caller;
         let own = (caller.user.id, call.method);
         let (owner, name) = match (provider, ending.outcome()) {
             (None, CallOutcome::Unavailable) => {
@@ -275,35 +276,32 @@ impl Calls {
         }
     }
 
-    async fn route(
-        &self,
-        caller: &Caller,
-        call: &CallFacts<'_>,
-        arrived: Instant,
-        reports: Option<&Reports>,
-    ) -> Routed {
+    async fn route(&self, call: &CallFacts<'_>, reports: Option<&Reports>) -> Routed {
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
-            let provider = match self.pick(caller, call.method, &tried) {
+            let provider = match self.pick(call.caller, call.method, &tried) {
                 Ok(provider) => provider,
                 Err(PickError::NotFound) => return Routed::unsent(Err(RpcError::MethodNotFound)),
                 Err(PickError::Unavailable) => return Routed::unsent(Err(RpcError::Unavailable)),
             };
             // Earlier attempts may have used up the time; the first attempt has all of it.
-            if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
+            if !tried.is_empty() && call.arrived.elapsed() >= provider.timeout {
                 let reply = Err(timed_out(&provider, false));
                 return Routed::at(provider, reply, None);
             }
+            let user = call.caller.user.id;
+            let Ok(mut pending) = provider.call(user, call.params, reports) else {
+                tried.push(provider);
+                continue;
+            };
             let waiting = WaitingCaller {
                 calls: self,
-                caller,
                 call,
                 provider: &provider,
-                arrived,
             };
-            let attempted = attempt(&provider, caller.user.id, call.params, arrived, reports).await;
+            let answer = await_answer(&mut pending, &provider, &call.arrived).await;
             waiting.has_answer();
-            match attempted {
+            match answer {
                 Ok(Some((reply, times))) => return Routed::at(provider, Ok(reply), times),
                 Err(error) => return Routed::at(provider, Err(error), None),
                 // Nothing was sent, so another provider may be tried. A sent call is never retried.
@@ -331,7 +329,7 @@ impl Calls {
         let call = CallFacts::of(caller, request, shared);
         let ending = Ending::unanswered(outcome);
         let took = shared.arrived.elapsed();
-        self.record(caller, &call, sent.as_deref(), ending, took);
+        self.record(&call, sent.as_deref(), ending, took);
     }
 
     fn pick(

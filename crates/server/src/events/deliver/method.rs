@@ -25,7 +25,7 @@ use crate::{
     journal::Journal,
     live::Availability,
     methods::{
-        calls::{Reply, attempt},
+        calls::{Reply, await_answer},
         ended_call::{CallTarget, EndedCall, Ending},
         provider::Provider,
         registry::{PickError, Registry},
@@ -123,8 +123,12 @@ impl MethodDelivery {
                 }
             };
             let now = tokio::time::Instant::now();
+            let Ok(mut pending) = provider.call(owner, Some(params), None) else {
+                unsent.push(provider);
+                continue;
+            };
             let mut spent = None;
-            let outcome = match attempt(&provider, owner, Some(params), now, None).await {
+            let outcome = match await_answer(&mut pending, &provider, &now).await {
                 Ok(Some((reply, times))) => {
                     spent = times;
                     Ok(reply)

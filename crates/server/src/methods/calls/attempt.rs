@@ -1,14 +1,14 @@
-//! One attempt of a call at one provider, and the outcome of all attempts.
+//! The answer of one provider to a call, and the outcome of all attempts.
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{UserId, journal::CallTimes};
+use svc_core::journal::CallTimes;
 use svc_protocol::jsonrpc::RpcError;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Reply;
 use crate::{
-    live::{Answer, Reports},
+    live::{Answer, PendingCall},
     methods::provider::Provider,
 };
 
@@ -46,19 +46,16 @@ impl Routed {
     }
 }
 
-/// Makes one attempt at one provider. Returns the reply and the times of the call in the agent, or
-/// `None` if nothing was sent to the method server.
-pub async fn attempt(
+/// Waits for the answer to a call that was put on the link of a provider. Returns the reply and the
+/// times of the call in the agent, or `None` if nothing was sent to the method server.
+///
+/// Takes references only: an `async fn` stores its arguments, and the future of a call must stay small.
+pub async fn await_answer(
+    pending: &mut PendingCall,
     provider: &Provider,
-    user: UserId,
-    params: Option<&str>,
-    arrived: Instant,
-    reports: Option<&Reports>,
+    arrived: &Instant,
 ) -> Result<Option<(Reply, Option<CallTimes>)>, RpcError> {
-    let deadline = arrived + provider.timeout;
-    let Ok(mut pending) = provider.call(user, params, reports) else {
-        return Ok(None);
-    };
+    let deadline = *arrived + provider.timeout;
     let answer = match timeout_at(deadline, pending.answer()).await {
         Ok(answer) => answer,
         Err(_) => {

@@ -13,6 +13,8 @@ use crate::{
 
 /// A call, as the journal records it.
 pub struct CallFacts<'a> {
+    pub caller: &'a Caller,
+    pub arrived: Instant,
     /// As the caller sees it.
     pub method: &'a str,
     pub params: Option<&'a str>,
@@ -24,6 +26,8 @@ pub struct CallFacts<'a> {
 impl<'a> CallFacts<'a> {
     pub(super) fn of(caller: &'a Caller, request: &'a Request<'_>, shared: &BodyState) -> Self {
         Self {
+            caller,
+            arrived: shared.arrived,
             method: &request.method,
             params: request.params,
             via: shared.via,
@@ -35,10 +39,8 @@ impl<'a> CallFacts<'a> {
 /// A caller that waits for a space. Dropped before the answer if the caller leaves: this is recorded.
 pub(super) struct WaitingCaller<'a> {
     pub calls: &'a Calls,
-    pub caller: &'a Caller,
     pub call: &'a CallFacts<'a>,
     pub provider: &'a Provider,
-    pub arrived: Instant,
 }
 
 impl WaitingCaller<'_> {
@@ -49,10 +51,10 @@ impl WaitingCaller<'_> {
 
 impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
-        let (outcome, took) = (CallOutcome::Cancelled, self.arrived.elapsed());
+        let (outcome, took) = (CallOutcome::Cancelled, self.call.arrived.elapsed());
         self.calls.metrics.count(outcome);
         let ending = Ending::unanswered(outcome);
         self.calls
-            .record(self.caller, self.call, Some(self.provider), ending, took);
+            .record(self.call, Some(self.provider), ending, took);
     }
 }
