@@ -21,7 +21,7 @@ use std::{
 use parking_lot::Mutex;
 use svc_client::Target;
 use svc_core::{ServerId, space::HealthCheck};
-use svc_link::{AnnouncedServers, Goodbye, OpenedLink, RefusalCode};
+use svc_link::{AnnouncedServers, FEATURE_TIMES, Goodbye, OpenedLink, RefusalCode};
 use svc_protocol::agent_api::LinkRecord;
 use tokio::{
     sync::watch,
@@ -229,7 +229,8 @@ impl Link {
             is_home: true,
             since: svc_clock::now(),
         };
-        let (frames, stuck) = self.outbox.open(number, record);
+        let takes_times = welcome.has_feature(FEATURE_TIMES);
+        let (frames, stuck) = self.outbox.open(number, record, takes_times);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,

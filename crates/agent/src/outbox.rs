@@ -12,7 +12,8 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_link::{Control, Frame, FrameKind, OutboxLimits, OutboxReader, control_frame};
+use svc_core::journal::CallTimes;
+use svc_link::{Control, Frame, FrameKind, OutboxLimits, OutboxReader, control_frame, times_frame};
 use svc_protocol::agent_api::LinkRecord;
 use thiserror::Error;
 use tokio::{sync::oneshot, time::timeout};
@@ -56,6 +57,8 @@ struct OpenLink {
     /// Cancelled if the server does not read and other links must not wait.
     stuck: CancellationToken,
     record: LinkRecord,
+    /// Whether the server accepts the times of calls.
+    takes_times: bool,
 }
 
 impl OpenLinks {
@@ -85,7 +88,12 @@ impl Outbox {
 
     /// Opens the queue of a new link, whose writer takes the frames. The token is cancelled if the
     /// link must end because its server does not read.
-    pub fn open(&self, number: u64, record: LinkRecord) -> (OutboxReader, CancellationToken) {
+    pub fn open(
+        &self,
+        number: u64,
+        record: LinkRecord,
+        takes_times: bool,
+    ) -> (OutboxReader, CancellationToken) {
         let (frames, outgoing) = svc_link::outbox(OutboxLimits::agent(self.queued_bytes_max));
         let stuck = CancellationToken::new();
         let mut open = self.open.lock();
@@ -102,6 +110,7 @@ impl Outbox {
             requests: HashMap::new(),
             stuck: stuck.clone(),
             record,
+            takes_times,
         });
         (outgoing, stuck)
     }
@@ -124,8 +133,17 @@ impl Outbox {
     }
 
     /// Answers a call or reports on it, if its link is still up.
-    pub fn answer(&self, caller: Caller, kind: FrameKind, payload: Bytes) {
+    pub fn answer(
+        &self,
+        caller: Caller,
+        kind: FrameKind,
+        payload: Bytes,
+        times: Option<CallTimes>,
+    ) {
         if let Some(link) = self.open.lock().find(caller.link) {
+            if let Some(times) = times.filter(|_| link.takes_times) {
+                link.put(times_frame(caller.frame, times));
+            }
             link.put(Frame::new(caller.frame, kind, payload));
         }
     }
@@ -226,7 +244,7 @@ fn test_record(is_home: bool) -> LinkRecord {
 impl Outbox {
     /// Opens the queue of a home link.
     pub fn open_home(&self, number: u64) -> OutboxReader {
-        self.open(number, test_record(true)).0
+        self.open(number, test_record(true), false).0
     }
 }
 
@@ -243,12 +261,34 @@ mod tests {
         outbox.close(1);
         let mut second = outbox.open_home(2);
         let answer = |link| {
-            outbox.answer(Caller { link, frame: 7 }, FrameKind::Result, Bytes::new());
+            outbox.answer(
+                Caller { link, frame: 7 },
+                FrameKind::Result,
+                Bytes::new(),
+                None,
+            );
         };
         answer(1);
         answer(2);
         let sent: Vec<u64> = second.close().iter().map(|frame| frame.id).collect();
         assert_eq!(sent, [7], "only the answer to the second link's call");
+    }
+
+    #[tokio::test]
+    async fn times_are_sent_only_to_servers_that_take_them() {
+        let outbox = Outbox::new(1_000);
+        let (mut newer, _) = outbox.open(1, test_record(true), true);
+        let (mut older, _) = outbox.open(2, test_record(false), false);
+        for link in [1, 2] {
+            let caller = Caller { link, frame: 7 };
+            let times = Some(CallTimes::default());
+            outbox.answer(caller, FrameKind::Result, Bytes::new(), times);
+        }
+        let kinds = |reader: &mut OutboxReader| -> Vec<_> {
+            reader.close().iter().map(|frame| frame.kind).collect()
+        };
+        assert_eq!(kinds(&mut newer), [FrameKind::Times, FrameKind::Result]);
+        assert_eq!(kinds(&mut older), [FrameKind::Result]);
     }
 
     #[tokio::test]
@@ -279,7 +319,7 @@ mod tests {
         let mut frames = outbox.open_home(1);
         outbox.room().await;
         let caller = Caller { link: 1, frame: 7 };
-        outbox.answer(caller, FrameKind::Result, vec![0; 100].into());
+        outbox.answer(caller, FrameKind::Result, vec![0; 100].into(), None);
         let waited = timeout(Duration::from_millis(20), outbox.room()).await;
         assert!(waited.is_err(), "there is no room");
         frames.close();
@@ -290,9 +330,9 @@ mod tests {
     async fn answers_use_the_link_of_their_call_and_control_messages_the_home_link() {
         let outbox = Outbox::new(1_000);
         let mut home = outbox.open_home(1);
-        let (mut side, _) = outbox.open(2, test_record(false));
+        let (mut side, _) = outbox.open(2, test_record(false), false);
         let caller = Caller { link: 2, frame: 7 };
-        outbox.answer(caller, FrameKind::Result, Bytes::new());
+        outbox.answer(caller, FrameKind::Result, Bytes::new(), None);
         assert!(outbox.control(&Control::Unregister));
         let kinds = |frames: Vec<Frame>| frames.iter().map(|frame| frame.kind).collect::<Vec<_>>();
         outbox.control_all(&Control::Unregister);
@@ -315,9 +355,9 @@ mod tests {
     async fn a_link_that_stays_full_ends_if_other_links_wait_for_it() {
         let outbox = Outbox::new(100);
         let _home = outbox.open_home(1);
-        let (_frames, stuck) = outbox.open(2, test_record(false));
+        let (_frames, stuck) = outbox.open(2, test_record(false), false);
         let caller = Caller { link: 2, frame: 7 };
-        outbox.answer(caller, FrameKind::Result, vec![0; 100].into());
+        outbox.answer(caller, FrameKind::Result, vec![0; 100].into(), None);
         outbox.room().await;
         assert!(stuck.is_cancelled());
     }

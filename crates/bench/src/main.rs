@@ -9,6 +9,7 @@
 //! target/dist/svc-bench events 64 64
 //! target/dist/svc-bench events --one-sink /path/to/an/older/svc 5
 //! target/dist/svc-bench engines 64 64
+//! target/dist/svc-bench journal 1000000
 //! target/dist/svc-bench zone /path/to/an/older/svc 5
 //! target/dist/svc-bench zone-links 2000 10
 //! target/dist/svc-bench scripts 5
@@ -22,6 +23,7 @@ mod connection;
 mod cost;
 mod engines;
 mod events;
+mod journal;
 mod links;
 mod mcp;
 mod neighbours;
@@ -97,6 +99,7 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let receivers = number(args.next(), 64)?;
             engines::run(clients, receivers).await
         }
+        "journal" => journal::run(number(args.next(), 1_000_000)?).await,
         "scripts" => scripts::run(number(args.next(), 5)?).await,
         "mcp" => mcp::run(number(args.next(), 20)?).await,
         "bare-route" => mcp::bare_route().await,
@@ -137,8 +140,9 @@ fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
 
 fn usage() -> String {
     format!(
-        "usage: svc-bench {} | {} | {} | {} | {} | {} | {OTHERS}",
+        "usage: svc-bench {} | {} | {} | {} | {} | {} | {} | {OTHERS}",
         calls::USAGE,
+        journal::USAGE,
         one_sink::USAGE,
         zone::USAGE,
         zone_links::USAGE,

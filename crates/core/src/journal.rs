@@ -4,7 +4,7 @@
 //! changed, so a row needs only a few bytes and no SQL statement of its own.
 
 mod block;
-mod bytes;
+pub(crate) mod bytes;
 mod tiers;
 
 #[cfg(test)]
@@ -58,6 +58,8 @@ text_enum! {
         Notification = "notification",
         /// A notification that no space could receive.
         NotificationDropped = "notification_dropped",
+        /// The caller left before the answer.
+        Cancelled = "cancelled",
     }
 }
 
@@ -78,6 +80,15 @@ pub struct CallCredential {
     pub kind: CallCredentialKind,
     /// The token, session, grant or space. Nil for a script, which has no credential of its own.
     pub id: Uuid,
+}
+
+/// How long a call took in the agent, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CallTimes {
+    /// From the arrival at the agent until the method server got the call.
+    pub queue_us: u32,
+    /// From then until the answer of the method server.
+    pub method_us: u32,
 }
 
 /// One call.
@@ -101,6 +112,8 @@ pub struct CallRow {
     /// The error code of JSON-RPC; 0 without an error.
     pub code: i32,
     pub duration_us: u32,
+    /// `None` without an answer of a method server, or from an older agent.
+    pub times: Option<CallTimes>,
     pub params_bytes: u32,
     pub result_bytes: u32,
     /// The trace id of the request's `traceparent`; 0 without one.

@@ -113,6 +113,15 @@ pub struct Welcome {
     /// The announced servers of the zone, if the server knows them already. Only on a home link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<AnnouncedServers>,
+    /// Optional features of the server, such as [`crate::FEATURE_TIMES`]. An older server sends none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+impl Welcome {
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.features.iter().any(|feature| feature == name)
+    }
 }
 
 /// The servers of the zone that agents may link to, as the home server knows them.

@@ -49,6 +49,9 @@ pub enum FrameKind {
     UserCall = 14,
     /// Like `Notify`, with the number of the user as in `UserCall`.
     UserNotify = 15,
+    /// Agent to server, and only to a server with [`crate::FEATURE_TIMES`], before the answer of a call:
+    /// how long the call waited and how long the method server worked, as two `u32` in microseconds.
+    Times = 16,
 }
 
 impl FrameKind {
@@ -69,6 +72,7 @@ impl FrameKind {
             13 => Self::Progress,
             14 => Self::UserCall,
             15 => Self::UserNotify,
+            16 => Self::Times,
             _ => return None,
         })
     }

@@ -19,6 +19,7 @@ mod outbox;
 mod refusal;
 mod shared_buffer;
 mod socket;
+mod times;
 mod upgrade;
 mod writer;
 
@@ -36,6 +37,7 @@ pub use outbox::{Outbox, OutboxError, OutboxLimits, OutboxReader, outbox};
 pub use refusal::{Refusal, RefusalCode};
 pub use shared_buffer::SharedBuffer;
 pub use socket::{FrameSink, FrameSource, LinkError, accept, split};
+pub use times::{read_times, times_frame};
 pub use upgrade::{UpgradeError, check_upgrade};
 pub use writer::{WriteEnd, farewell, write};
 
@@ -63,6 +65,10 @@ pub const FEATURE_LINKS: &str = "links";
 /// Feature of an agent that can make another server its home while its home link is up. After that it
 /// replaces the old home link by a side link.
 pub const FEATURE_MOVES: &str = "moves";
+
+/// Feature of a server that accepts `Times` frames. An agent sends none to a server that does not name
+/// the feature in its welcome.
+pub const FEATURE_TIMES: &str = "times";
 
 /// The maximum number of announced servers in a message.
 pub const ANNOUNCED_MAX: usize = 64;

@@ -86,7 +86,10 @@ pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,
     Space, SpacePatch,
 };
-pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
+pub use stats::{
+    CallMinute, FailingSink, MethodStats, MethodStatsPoint, MethodStatsQuery, SinkCounts,
+    SpaceCounts, Stats,
+};
 pub use templates::{NewTemplate, Port, Template, TemplatePatch};
 pub use tokens::{NewToken, Token};
 pub use users::{

@@ -108,6 +108,18 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// The `traceparent` of W3C Trace Context in `_meta`.
+    pub fn traceparent(&self) -> Option<Cow<'a, str>> {
+        #[derive(Deserialize)]
+        struct Trace<'a> {
+            #[serde(borrow, default)]
+            traceparent: Option<&'a RawValue>,
+        }
+        let meta = self.meta.filter(|meta| is_object(meta.get()))?;
+        let trace: Trace<'a> = serde_json::from_str(meta.get()).ok()?;
+        text(trace.traceparent?)
+    }
+
     /// The cursor, if there is one; `Some(None)` if it is not a string.
     pub fn cursor(&self) -> Option<Option<Cow<'a, str>>> {
         self.cursor.map(text)

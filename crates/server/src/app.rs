@@ -32,7 +32,7 @@ use crate::{
     second_factors::SecondFactors,
     sources::Sources,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
-    stats::Overview,
+    stats::{Overview, methods::MethodStatistics},
     web::Web,
     zone::{CatchUp, Zone},
 };
@@ -105,6 +105,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// The numbers of `GET /api/stats`.
     pub stats: Overview,
+    /// Statistics of methods.
+    pub method_stats: MethodStatistics,
     pub self_check: SelfCheck,
     pub limits: Limits,
     /// The quotas of users without overrides; see `User::quotas`.

@@ -40,6 +40,7 @@ pub mod zone;
 
 pub use app::App;
 pub use journal::JournalOptions;
+pub use metrics::MetricsOptions;
 pub use options::{EventOptions, Limits, Options, Policy, Quotas, SharedDatabase, TlsFiles};
 pub use scripts::ScriptOptions;
 pub use server::{Pulse, Server, StartError};

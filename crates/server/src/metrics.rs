@@ -4,7 +4,10 @@
 mod call_stats;
 mod events;
 mod journal;
+mod latency_series;
 mod mcp;
+mod methods;
+mod receivers;
 mod scripts;
 mod sources;
 
@@ -22,6 +25,8 @@ pub use call_stats::CallStats;
 pub use events::{EventCounters, EventMetrics};
 pub use journal::JournalMetrics;
 pub use mcp::{McpMetrics, McpOutcome};
+pub use methods::{MethodMeter, MethodMetrics};
+pub use receivers::RunningAttempt;
 pub use scripts::ScriptMetrics;
 pub use sources::SourceMetrics;
 
@@ -38,10 +43,12 @@ pub enum CallOutcome {
     Invalid,
     Notification,
     NotificationDropped,
+    /// The caller left before the answer.
+    Cancelled,
 }
 
 impl CallOutcome {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Ok,
         Self::MethodError,
         Self::NotFound,
@@ -51,6 +58,7 @@ impl CallOutcome {
         Self::Invalid,
         Self::Notification,
         Self::NotificationDropped,
+        Self::Cancelled,
     ];
 
     pub fn of(error: &RpcError) -> Self {
@@ -75,8 +83,17 @@ impl CallOutcome {
             Self::Interrupted => CallEnd::Interrupted,
             Self::Notification => CallEnd::Notification,
             Self::NotificationDropped => CallEnd::NotificationDropped,
+            Self::Cancelled => CallEnd::Cancelled,
             Self::Invalid => return None,
         })
+    }
+
+    /// Whether a call that ended so has an answer, so that its time is a latency.
+    pub fn is_answer(self) -> bool {
+        !matches!(
+            self,
+            Self::Invalid | Self::Notification | Self::NotificationDropped | Self::Cancelled
+        )
     }
 
     fn label(self) -> &'static str {
@@ -90,6 +107,7 @@ impl CallOutcome {
             Self::Invalid => "invalid",
             Self::Notification => "notification",
             Self::NotificationDropped => "notification_dropped",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -99,6 +117,29 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
+/// The series of the metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MetricsOptions {
+    /// Methods that have series of their own.
+    pub methods: usize,
+    /// Receivers of events that have series of their own.
+    pub receivers: usize,
+    /// Whether the series of methods have the labels `owner` and `space`.
+    pub owner_label: bool,
+    pub space_label: bool,
+}
+
+impl Default for MetricsOptions {
+    fn default() -> Self {
+        Self {
+            methods: 200,
+            receivers: 500,
+            owner_label: false,
+            space_label: false,
+        }
+    }
+}
+
 pub struct Metrics {
     registry: Registry,
     calls: [Counter; CallOutcome::ALL.len()],
@@ -106,10 +147,11 @@ pub struct Metrics {
     calls_in_flight: Gauge,
     links: Gauge,
     side_links: Gauge,
-    methods: Gauge,
+    registered_methods: Gauge,
     method_server_restarts: Counter,
     tls_reloads: Family<OutcomeLabel, Counter>,
     pub events: EventMetrics,
+    pub methods: Arc<MethodMetrics>,
     pub journal: JournalMetrics,
     pub mcp: McpMetrics,
     pub scripts: ScriptMetrics,
@@ -117,7 +159,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    pub fn new() -> Arc<Self> {
+    pub fn new(options: MetricsOptions) -> Arc<Self> {
         let mut registry = Registry::with_prefix("svc");
         let table = &mut registry;
         let calls: Family<OutcomeLabel, Counter> = add(table, "calls", "Calls by outcome");
@@ -130,6 +172,8 @@ impl Metrics {
             "Time from arrival to answer",
             call_seconds.clone(),
         );
+        let methods = Arc::new(MethodMetrics::new(options));
+        table.register_collector(Box::new(Arc::clone(&methods)));
         Arc::new(Self {
             calls: CallOutcome::ALL.map(|outcome| {
                 let outcome = outcome.label();
@@ -147,7 +191,7 @@ impl Metrics {
                 "side_links",
                 "Links of agents whose home is another server of the zone",
             ),
-            methods: add(table, "methods", "Methods registered on this server"),
+            registered_methods: add(table, "methods", "Methods registered on this server"),
             method_server_restarts: add(
                 table,
                 "method_server_restarts",
@@ -158,7 +202,8 @@ impl Metrics {
                 "tls_reloads",
                 "Changes of the certificate's files by outcome",
             ),
-            events: EventMetrics::new(table),
+            events: EventMetrics::new(table, options.receivers),
+            methods,
             journal: JournalMetrics::new(table),
             mcp: McpMetrics::new(table),
             scripts: ScriptMetrics::new(table),
@@ -203,7 +248,8 @@ impl Metrics {
 
     /// The text format of `GET /metrics`.
     pub fn encode(&self, methods: usize) -> String {
-        self.methods.set(i64::try_from(methods).unwrap_or(i64::MAX));
+        let methods = i64::try_from(methods).unwrap_or(i64::MAX);
+        self.registered_methods.set(methods);
         let mut out = String::new();
         encode(&mut out, &self.registry).expect("writing to a string never fails");
         out

@@ -227,6 +227,7 @@ impl Server {
                 warn!("cannot store the last use of credentials: {error}");
             });
         self.app.journal.flush().await;
+        self.app.method_stats.flush().await;
         self.app.events.close().await;
         self.app.identity.close().await;
         self.app.store.close().await;
@@ -348,6 +349,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(follow_owners_of_sources(app.clone())),
         tokio::spawn(run_schedules(app.clone())),
         tokio::spawn(write_journal(app.clone())),
+        tokio::spawn(write_method_stats(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
@@ -424,6 +426,11 @@ async fn run_schedules(app: App) {
 /// Writes the call journal.
 async fn write_journal(app: App) {
     app.journal.run(&app.shutdown).await;
+}
+
+/// Writes the statistics of methods.
+async fn write_method_stats(app: App) {
+    app.method_stats.run(&app.shutdown).await;
 }
 
 /// Stops local spaces whose owner may no longer run them.

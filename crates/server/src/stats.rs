@@ -1,5 +1,7 @@
 //! The overview (`GET /api/stats`): calls of the last hour, and numbers of spaces, methods, sinks
-//! and events.
+//! and events. [`methods`] has the statistics of one method.
+
+pub mod methods;
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,6 +39,10 @@ pub enum StatsError {
         "the numbers of the whole server need the permission `view_audit`; ask an administrator for a role with it"
     )]
     Denied,
+    #[error(
+        "method `{0}` does not exist or was not called, or is not yours; only its owner and users with the permission `view_audit` see its statistics"
+    )]
+    UnknownMethod(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]

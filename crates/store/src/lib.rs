@@ -36,6 +36,7 @@ pub mod limit_use;
 pub mod log_requests;
 pub mod login_failures;
 pub mod meta;
+pub mod method_stats;
 mod migrations;
 pub mod oauth;
 pub mod oidc;

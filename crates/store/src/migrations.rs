@@ -48,6 +48,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0027_passkeys",
     "0028_oidc_grants",
     "0029_recovered_drops",
+    "0030_method_stats",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

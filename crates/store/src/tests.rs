@@ -3,6 +3,7 @@
 mod calls;
 mod crash;
 mod lanes;
+mod method_stats;
 mod oidc;
 mod opening;
 mod records;

@@ -101,6 +101,12 @@ sections! {
         rows_per_owner: u64 = "SVC_JOURNAL_ROWS",
         keep_days: u32 = "SVC_JOURNAL_DAYS",
     } optional {}
+    metrics: Metrics as WrittenMetrics {
+        methods: usize = "SVC_METRICS_METHODS",
+        receivers: usize = "SVC_METRICS_RECEIVERS",
+        owner_label: bool = "SVC_METRICS_OWNER_LABEL",
+        space_label: bool = "SVC_METRICS_SPACE_LABEL",
+    } optional {}
     oauth: OAuth as WrittenOAuth {
         enabled: bool = "SVC_OAUTH",
         registration: bool = "SVC_OAUTH_REGISTRATION",
@@ -258,6 +264,12 @@ impl Config {
             1..=100_000_000,
         )?;
         check_range("`keep_days`", self.journal.keep_days, 1..=3_650)?;
+        check_range("`methods` of metrics", self.metrics.methods, 0..=100_000)?;
+        check_range(
+            "`receivers` of metrics",
+            self.metrics.receivers,
+            0..=100_000,
+        )?;
         if events.emits_per_second == 0 {
             return Err(Failure::usage(
                 "`emits_per_second` is 0, which would refuse every event",

@@ -8,7 +8,7 @@ use std::{
 
 use svc_client::Target;
 use svc_core::ServerId;
-use svc_link::{RefusalCode, SideLink};
+use svc_link::{FEATURE_TIMES, RefusalCode, SideLink};
 use svc_protocol::agent_api::LinkRecord;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -99,7 +99,8 @@ impl SideLinkTask {
             is_home: false,
             since: svc_clock::now(),
         };
-        let (frames, stuck) = link.outbox.open(number, record);
+        let takes_times = opened.welcome.has_feature(FEATURE_TIMES);
+        let (frames, stuck) = link.outbox.open(number, record, takes_times);
         let _registered = RegisteredSide::new(link, number, self);
         tracing::info!(server.id = %self.server, server.url = %self.target, "side link to a server of the zone");
         let session = Session {

@@ -20,6 +20,7 @@ use std::{
 use bytes::Bytes;
 use svc_core::{
     fair_queue::{FairQueue, ItemKey, Turn},
+    journal::CallTimes,
     number_map::NumberMap,
 };
 use svc_link::FrameKind;
@@ -52,6 +53,8 @@ pub struct Answer {
     pub caller: Caller,
     pub kind: FrameKind,
     pub payload: Bytes,
+    /// Only for an answer of the method server.
+    pub times: Option<CallTimes>,
 }
 
 /// The effects of a change: the answers to send, in order, and the number of dropped notifications.
@@ -67,6 +70,7 @@ impl Effects {
             caller,
             kind,
             payload: Bytes::new(),
+            times: None,
         });
     }
 }
@@ -113,10 +117,12 @@ pub struct Limits {
 struct Sent {
     caller: Caller,
     cancelled: bool,
+    arrived: Instant,
+    sent_at: Instant,
     /// The end of the call's timeout.
     due: Instant,
     /// The time of the first check ([`CallTable::is_overdue`]) after the call was sent. Used
-    /// instead of the time of sending, which is unknown because sending reads no clock.
+    /// instead of the time of sending, so that a stopped agent does not blame the method server.
     seen: Option<Instant>,
     /// Boxed, because most calls report no progress.
     reports: Option<Box<Reports>>,
@@ -191,6 +197,7 @@ impl CallTable {
         id: u64,
         kind: FrameKind,
         payload: Bytes,
+        now: Instant,
         effects: &mut Effects,
     ) -> bool {
         let Some(sent) = self.sent.remove(&id) else {
@@ -198,6 +205,10 @@ impl CallTable {
         };
         self.read_below = self.read_below.max(id + 1);
         self.states.remove(&sent.caller);
+        let times = CallTimes {
+            queue_us: micros(sent.sent_at.saturating_duration_since(sent.arrived)),
+            method_us: micros(now.saturating_duration_since(sent.sent_at)),
+        };
         if let Some(last) = sent.reports.and_then(|reports| reports.into_last()) {
             effects.report(sent.caller, last);
         }
@@ -205,6 +216,7 @@ impl CallTable {
             caller: sent.caller,
             kind,
             payload,
+            times: Some(times),
         });
         true
     }
@@ -341,6 +353,10 @@ impl CallTable {
     fn keeps_slots(&self) -> bool {
         self.limits.in_flight_max.is_some()
     }
+}
+
+fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
 fn reject_waiting(

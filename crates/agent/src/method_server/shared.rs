@@ -64,12 +64,13 @@ impl Shared {
     /// Moves the next lines to `lines`, for the writer that `work` wakes. If no line may be written
     /// now, `work` is notified as soon as a line may be written.
     pub fn take_lines(&self, work: &Arc<Notify>, pipe: Pipe, lines: &mut Vec<Line>) -> TakeLines {
+        let now = Instant::now();
         let inner = &mut *self.inner.lock();
         let stdin = inner.stdin.as_mut();
         let Some(stdin) = stdin.filter(|stdin| Arc::ptr_eq(&stdin.work, work)) else {
             return TakeLines::Closed;
         };
-        let take = inner.table.take(pipe, lines);
+        let take = inner.table.take(pipe, now, lines);
         stdin.is_parked = take == Take::Nothing;
         stdin.is_writing = matches!(take, Take::Lines { .. });
         TakeLines::Open(take)
@@ -103,7 +104,11 @@ impl Shared {
 
     /// Answers a call. Returns `false` if no sent call has this id.
     fn answer(&self, id: u64, kind: FrameKind, payload: Bytes) -> bool {
-        self.with(|inner| inner.table.answer(id, kind, payload, &mut inner.effects))
+        let now = Instant::now();
+        self.with(|inner| {
+            let effects = &mut inner.effects;
+            inner.table.answer(id, kind, payload, now, effects)
+        })
     }
 
     /// Handles a response that violates JSON-RPC: answers the call with an error.
@@ -209,7 +214,7 @@ impl Shared {
         }
         for answer in inner.effects.answers.drain(..) {
             let outbox = &self.services.outbox;
-            outbox.answer(answer.caller, answer.kind, answer.payload);
+            outbox.answer(answer.caller, answer.kind, answer.payload, answer.times);
         }
         let dropped = std::mem::take(&mut inner.effects.dropped_notifications);
         drop(guard);

@@ -56,7 +56,7 @@ impl Routes {
             Some((server, user, json)) => server.enqueue(user, Some(caller), json),
             None => self
                 .outbox
-                .answer(caller, FrameKind::Unavailable, Bytes::new()),
+                .answer(caller, FrameKind::Unavailable, Bytes::new(), None),
         }
     }
 

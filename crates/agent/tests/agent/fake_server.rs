@@ -175,6 +175,7 @@ impl FakeLink {
             health_check,
             heartbeat_seconds: 1,
             announced: None,
+            features: Vec::new(),
         }));
         self.control(0, &welcome).await;
     }

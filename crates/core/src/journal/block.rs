@@ -6,7 +6,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use super::{
-    CallCredential, CallCredentialKind, CallEnd, CallRow, CallVia,
+    CallCredential, CallCredentialKind, CallEnd, CallRow, CallTimes, CallVia,
     bytes::{Reader, put_number, put_signed},
 };
 use crate::{
@@ -19,7 +19,7 @@ const VERSION: u8 = 1;
 const HAS_TRACE: u8 = 0x80;
 const VIA_SHIFT: u8 = 4;
 /// The minimum size of a row, in bytes.
-const ROW_BYTES_MIN: usize = 11;
+const ROW_BYTES_MIN: usize = 12;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum BlockError {
@@ -136,6 +136,14 @@ impl Packed {
         for number in [row.duration_us, row.params_bytes, row.result_bytes] {
             put_number(out, number.into());
         }
+        // 0 without times.
+        put_number(
+            out,
+            row.times.map_or(0, |times| u64::from(times.queue_us) + 1),
+        );
+        if let Some(times) = row.times {
+            put_number(out, times.method_us.into());
+        }
         if row.trace != 0 {
             out.extend_from_slice(&row.trace.to_le_bytes());
         }
@@ -221,6 +229,7 @@ impl Dictionaries {
         let code = i32::try_from(reader.signed()?).map_err(|_| BlockError::Number)?;
         let mut small = || u32::try_from(reader.number()?).map_err(|_| BlockError::Number);
         let (duration_us, params_bytes, result_bytes) = (small()?, small()?, small()?);
+        let times = read_times(reader)?;
         let trace = match flags & HAS_TRACE {
             0 => 0,
             _ => u128::from_le_bytes(reader.array()?),
@@ -237,6 +246,7 @@ impl Dictionaries {
             end,
             code,
             duration_us,
+            times,
             params_bytes,
             result_bytes,
             trace,
@@ -251,6 +261,17 @@ fn read_list<T>(
 ) -> Result<Vec<T>, BlockError> {
     let count = reader.count(bytes_min)?;
     (0..count).map(|_| read(reader)).collect()
+}
+
+fn read_times(reader: &mut Reader<'_>) -> Result<Option<CallTimes>, BlockError> {
+    let small = |number: u64| u32::try_from(number).map_err(|_| BlockError::Number);
+    let Some(queue) = reader.number()?.checked_sub(1) else {
+        return Ok(None);
+    };
+    Ok(Some(CallTimes {
+        queue_us: small(queue)?,
+        method_us: small(reader.number()?)?,
+    }))
 }
 
 fn read_uuid(reader: &mut Reader<'_>) -> Result<Uuid, BlockError> {

@@ -1,8 +1,8 @@
-//! Numbers in a block: seven bits per byte, the lowest first.
+//! Numbers in blocks of the call journal and of the statistics of methods: seven bits per byte, the lowest first.
 
 use super::BlockError;
 
-pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;
@@ -11,21 +11,21 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Small negative numbers stay small: 0, -1, 1, -2, … become 0, 1, 2, 3, …
-pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
+pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_number(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
 /// Reads a block from the start. Every read is checked, because the bytes may be damaged.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) fn byte(&mut self) -> Result<u8, BlockError> {
+    pub(crate) fn byte(&mut self) -> Result<u8, BlockError> {
         let (first, rest) = self.0.split_first().ok_or(BlockError::Truncated)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], BlockError> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], BlockError> {
         let (taken, rest) = self
             .0
             .split_at_checked(count)
@@ -34,12 +34,12 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], BlockError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], BlockError> {
         let taken = self.take(N)?;
         taken.try_into().map_err(|_| BlockError::Truncated)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64, BlockError> {
+    pub(crate) fn number(&mut self) -> Result<u64, BlockError> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         Err(BlockError::Number)
     }
 
-    pub(super) fn signed(&mut self) -> Result<i64, BlockError> {
+    pub(crate) fn signed(&mut self) -> Result<i64, BlockError> {
         let number = self.number()?;
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
     /// Reads the count of the entries that follow. An entry has at least `bytes` bytes. If the rest
     /// of the block is too short for the count, this is an error, so damaged bytes never cause a
     /// large allocation.
-    pub(super) fn count(&mut self, bytes: usize) -> Result<usize, BlockError> {
+    pub(crate) fn count(&mut self, bytes: usize) -> Result<usize, BlockError> {
         let count = usize::try_from(self.number()?).map_err(|_| BlockError::Number)?;
         match count <= self.0.len() / bytes {
             true => Ok(count),
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An index into a list of `len` entries.
-    pub(super) fn index(&mut self, len: usize) -> Result<usize, BlockError> {
+    pub(crate) fn index(&mut self, len: usize) -> Result<usize, BlockError> {
         let index = usize::try_from(self.number()?).map_err(|_| BlockError::Number)?;
         match index < len {
             true => Ok(index),

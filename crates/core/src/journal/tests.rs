@@ -16,8 +16,9 @@ fn rows() -> impl Strategy<Value = Vec<CallRow>> {
         (option::of(credential), 0..CallVia::ALL.len(), names),
         (option::of(1_u128..4), 0..CallEnd::ALL.len(), any::<i32>()),
         (any::<u32>(), any::<u32>(), any::<u32>(), any::<u128>()),
+        option::of((any::<u32>(), any::<u32>())),
     );
-    let row = row.prop_map(|(who, how, outcome, sizes)| CallRow {
+    let row = row.prop_map(|(who, how, outcome, sizes, times)| CallRow {
         at: Timestamp(who.0),
         number: who.1,
         process: who.2,
@@ -29,6 +30,10 @@ fn rows() -> impl Strategy<Value = Vec<CallRow>> {
         end: CallEnd::ALL[outcome.1],
         code: outcome.2,
         duration_us: sizes.0,
+        times: times.map(|(queue_us, method_us)| CallTimes {
+            queue_us,
+            method_us,
+        }),
         params_bytes: sizes.1,
         result_bytes: sizes.2,
         trace: sizes.3,
@@ -72,6 +77,7 @@ proptest! {
             end: CallEnd::Ok,
             code: 0,
             duration_us: 0,
+            times: None,
             params_bytes: 0,
             result_bytes: 0,
             trace: 0,

@@ -35,6 +35,12 @@ pub struct Call {
     pub code: Option<i32>,
     /// From the arrival of the request to the answer.
     pub duration_ms: f64,
+    /// The part of `duration_ms` in which the call waited in the space. Null if no method server
+    /// answered.
+    pub queue_ms: Option<f64>,
+    /// The part of `duration_ms` in which the method server worked. The rest is the way to the space
+    /// and back.
+    pub method_ms: Option<f64>,
     pub params_bytes: u32,
     pub result_bytes: u32,
     /// From the header `traceparent` of the request.

@@ -1,8 +1,8 @@
-//! `GET /api/stats`.
+//! `GET /api/stats` and `GET /api/methods/{name}/stats`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use svc_core::{SinkId, Timestamp};
+use svc_core::{SinkId, Timestamp, UserId, method_stats::StatsRange};
 
 use super::{DeliveryState, SinkOwner};
 
@@ -69,4 +69,41 @@ pub struct FailingSink {
     /// Error of the last attempt.
     pub error: Option<String>,
     pub at: Option<Timestamp>,
+}
+
+/// `GET /api/methods/{name}/stats`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MethodStats {
+    /// The name without `user.<owner>.`.
+    pub method: String,
+    pub owner_id: UserId,
+    pub range: StatsRange,
+    /// The time of one point.
+    pub step_seconds: u64,
+    /// All calls of the range.
+    pub total: MethodStatsPoint,
+    /// Oldest first. The last point is not complete.
+    pub points: Vec<MethodStatsPoint>,
+}
+
+/// Answered calls of a method. Notifications have no answer and are not counted.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MethodStatsPoint {
+    /// The start of the time.
+    pub at: Timestamp,
+    pub calls: u64,
+    /// Calls that were answered with an error, including errors of the method itself.
+    pub errors: u64,
+    /// Null without calls.
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+}
+
+/// Query parameters of `GET /api/methods/{name}/stats`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MethodStatsQuery {
+    /// `1h` by default, with a point for each minute; `24h` has quarters of an hour, `7d` hours, `30d`
+    /// six hours.
+    pub range: Option<StatsRange>,
 }

@@ -6,7 +6,7 @@
 //! | the owner of the method | of their methods | the credential of the caller |
 //! | a user with `view_audit` | all | |
 
-use svc_core::{Id, Permission, UserId, journal::CallRow};
+use svc_core::{Id, Permission, UserId};
 use svc_protocol::api::{Call, CallCredential};
 use svc_store::calls::{FoundCall, Reach};
 
@@ -51,13 +51,15 @@ pub(super) fn show(
         space: space_id.and_then(|id| spaces.get(&id).cloned()),
         outcome: row.end,
         code: Some(row.code).filter(|code| *code != 0),
-        duration_ms: duration_ms(row),
+        duration_ms: millis(row.duration_us),
+        queue_ms: row.times.map(|times| millis(times.queue_us)),
+        method_ms: row.times.map(|times| millis(times.method_us)),
         params_bytes: row.params_bytes,
         result_bytes: row.result_bytes,
         trace_id: (row.trace != 0).then(|| format!("{:032x}", row.trace)),
     }
 }
 
-fn duration_ms(row: &CallRow) -> f64 {
-    f64::from(row.duration_us) / 1_000.0
+fn millis(micros: u32) -> f64 {
+    f64::from(micros) / 1_000.0
 }

@@ -66,10 +66,10 @@ impl Deliver for Deliverers {
                 method, owner_id, ..
             } => (method.clone(), owner_id.to_string()),
         };
+        let receivers = &self.metrics.events.receivers;
+        let running = receivers.attempt_started(receiver, owner);
         let sent = self.attempt(job).await;
-        if let Some(outcome) = sent.outcome() {
-            self.metrics.events.attempted(receiver, owner, outcome);
-        }
+        running.finish(sent.outcome());
         sent
     }
 

@@ -361,6 +361,9 @@ impl From<StatsError> for ApiError {
     fn from(error: StatsError) -> Self {
         match error {
             StatsError::Denied => Self::forbidden("permission_denied", error.to_string()),
+            StatsError::UnknownMethod(_) => {
+                Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
+            }
             StatsError::Store(error) => error.into(),
             StatsError::Busy(error) => error.into(),
         }

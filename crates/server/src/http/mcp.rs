@@ -27,6 +27,7 @@ use super::{
     event_stream::{EventStream, HEARTBEAT, event_stream},
     extract::{PAYLOAD_TIME_MAX, Query, RawRequest, read_body, readmit_after, require_json},
     listen::Peer,
+    methods::trace_of,
 };
 use crate::{
     app::App,
@@ -71,6 +72,7 @@ pub async fn post(
     if let Some(readmitted) = readmit_after(&parts, &body)? {
         caller = readmitted;
     }
+    caller.trace = trace_of(&parts.headers);
     let accepts_stream = accepts_event_stream(&parts.headers);
     let answer = app
         .mcp

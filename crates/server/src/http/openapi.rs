@@ -253,8 +253,8 @@ fn path_parameters(path: &str) -> Vec<Value> {
         .map(|name| {
             let schema = match name {
                 "n" => json!({"type": "integer", "minimum": 0}),
-                "name" | "user_code" => json!({"type": "string"}),
-                _ => json!({"type": "string", "format": "uuid"}),
+                "id" => json!({"type": "string", "format": "uuid"}),
+                _ => json!({"type": "string"}),
             };
             json!({"name": name, "in": "path", "required": true, "schema": schema})
         })

@@ -178,6 +178,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),
+        get("/api/methods/{name}/stats",        Caller,    AsOwner,  stats::method),
         get("/api/calls",                       Caller,    AsOwner,  calls::list),
         get("/api/calls/stream",                Caller,    AsOwner,  calls::stream),
         get("/api/calls/{id}",                  Caller,    AsOwner,  calls::get),

@@ -1,12 +1,13 @@
-//! `GET /api/stats`.
+//! `GET /api/stats` and `GET /api/methods/{name}/stats`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use svc_protocol::api::Stats;
+use svc_core::method_stats::StatsRange;
+use svc_protocol::api::{MethodStats, MethodStatsQuery, Stats};
 
 use super::{
     error::ApiResult,
-    extract::{Json, Query},
+    extract::{Json, PathId, Query},
 };
 use crate::{app::App, identity::Caller, stats::Scope};
 
@@ -23,4 +24,14 @@ pub async fn get(
     Query(query): Query<StatsQuery>,
 ) -> ApiResult<Json<Stats>> {
     Ok(Json(app.stats.get(&caller, query.scope).await?))
+}
+
+pub async fn method(
+    app: App,
+    caller: Caller,
+    PathId(name): PathId<String>,
+    Query(query): Query<MethodStatsQuery>,
+) -> ApiResult<Json<MethodStats>> {
+    let range = query.range.unwrap_or(StatsRange::Hour);
+    Ok(Json(app.method_stats.get(&caller, name, range).await?))
 }

@@ -127,14 +127,16 @@ impl Directory {
 
     /// Authenticates a caller again, for links and streams that stay open.
     pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, AccessDenied> {
-        match caller.credential {
-            Credential::Process => Ok(caller.clone()),
-            Credential::Script => {
-                let found = self.script_caller(caller.user.id)?;
-                Ok(found.with_needs(caller.needs))
-            }
-            _ => Ok(self.find_caller(caller.key, now)?.with_needs(caller.needs)),
-        }
+        let found = match caller.credential {
+            Credential::Process => return Ok(caller.clone()),
+            Credential::Script => self.script_caller(caller.user.id)?,
+            _ => self.find_caller(caller.key, now)?,
+        };
+        Ok(Caller {
+            needs: caller.needs,
+            trace: caller.trace.clone(),
+            ..found
+        })
     }
 
     /// Repeats all checks of a caller: the credential, the user, the state of an agent token's

@@ -12,6 +12,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::*;
+use crate::metrics::MetricsOptions;
 
 fn row(caller: UserId) -> CallRow {
     CallRow {
@@ -26,6 +27,7 @@ fn row(caller: UserId) -> CallRow {
         end: CallEnd::Ok,
         code: 0,
         duration_us: 5,
+        times: None,
         params_bytes: 2,
         result_bytes: 2,
         trace: 0,
@@ -42,7 +44,7 @@ impl Fixture {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(folder.path()).expect("the store opens");
         Self {
-            journal: Journal::new(store, Metrics::new(), options),
+            journal: Journal::new(store, Metrics::new(MetricsOptions::default()), options),
             _folder: folder,
         }
     }

@@ -43,6 +43,7 @@ pub async fn read(
                 FrameKind::Ping => link.pong(),
                 FrameKind::Pong => {}
                 FrameKind::Progress => link.report(id, payload),
+                FrameKind::Times => link.set_times(id, &payload),
                 FrameKind::Control => {
                     let message = if payload.len() <= SMALL_CONTROL_BYTES {
                         serde_json::from_slice(&payload)?

@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use slab::Slab;
-use svc_core::number_map::NumberMap;
+use svc_core::{journal::CallTimes, number_map::NumberMap};
 use svc_link::FrameKind;
 use svc_protocol::jsonrpc;
 use thiserror::Error;
@@ -36,6 +36,13 @@ pub enum Answer {
     Cancelled {
         sent: bool,
     },
+}
+
+/// An answer, and how long the call took in the agent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub answer: Answer,
+    pub times: Option<CallTimes>,
 }
 
 /// Why a frame is not a valid answer. Both reasons are violations of the protocol.
@@ -103,11 +110,12 @@ struct Entry {
     user: u32,
     generation: u32,
     /// `None` after the caller stopped waiting.
-    waiter: Option<oneshot::Sender<Answer>>,
+    waiter: Option<oneshot::Sender<Answered>>,
     /// In serial mode a sent call counts as in flight until its answer (spec 4.1).
     serial: bool,
     /// `None` unless the caller asked for reports on progress.
     reports: Option<Reports>,
+    times: Option<CallTimes>,
     _in_flight: InFlight,
 }
 
@@ -119,7 +127,7 @@ impl CallTable {
         in_flight: InFlight,
         serial: bool,
         reports: Option<Reports>,
-    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+    ) -> Option<(u64, oneshot::Receiver<Answered>)> {
         let left = CALLS_MAX.saturating_sub(self.entries.len());
         let of_user = self.by_user.entry(user).or_default();
         if *of_user >= left {
@@ -139,6 +147,7 @@ impl CallTable {
             waiter: Some(waiter),
             serial,
             reports,
+            times: None,
             _in_flight: in_flight,
         };
         let index = self.entries.insert(entry);
@@ -149,14 +158,21 @@ impl CallTable {
     pub fn complete(&mut self, id: u64, answer: Answer) {
         let Some(index) = self.index(id) else { return };
         let entry = &mut self.entries[index];
-        let waiter = entry.waiter.take();
+        let (waiter, times) = (entry.waiter.take(), entry.times);
         let stays_in_flight = entry.serial && answer == (Answer::Cancelled { sent: true });
         if !stays_in_flight {
             self.remove(index);
         }
         if let Some(waiter) = waiter {
             // The caller may have been dropped in the meantime.
-            let _ = waiter.send(answer);
+            let _ = waiter.send(Answered { answer, times });
+        }
+    }
+
+    /// Notes the times of a call, whose answer follows. Ignores unknown ids.
+    pub fn set_times(&mut self, id: u64, times: CallTimes) {
+        if let Some(index) = self.index(id) {
+            self.entries[index].times = Some(times);
         }
     }
 
@@ -219,7 +235,7 @@ mod tests {
         table: &mut CallTable,
         counter: &Arc<AtomicU32>,
         serial: bool,
-    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+    ) -> Option<(u64, oneshot::Receiver<Answered>)> {
         table.insert(7, InFlight::new(counter), serial, None)
     }
 
@@ -234,7 +250,8 @@ mod tests {
         assert_eq!(count(&counter), 1);
         table.complete(id, Answer::Unavailable);
         table.complete(id, Answer::Interrupted);
-        assert_eq!(answer.try_recv(), Ok(Answer::Unavailable));
+        let answered = answer.try_recv().expect("answered");
+        assert_eq!(answered.answer, Answer::Unavailable);
         assert_eq!(count(&counter), 0);
     }
 

@@ -7,15 +7,15 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_core::UserId;
+use svc_core::{UserId, journal::CallTimes};
 use svc_link::{
     Closing, Control, Frame, FrameKind, Goodbye, Outbox, OutboxError, OutboxLimits, OutboxReader,
-    PROGRESS_BYTES_MAX, control_frame, outbox,
+    PROGRESS_BYTES_MAX, control_frame, outbox, read_times,
 };
 use tokio::sync::oneshot;
 
 use super::{
-    calls::{Answer, CallTable, InFlight},
+    calls::{Answer, Answered, CallTable, InFlight},
     reports::Reports,
 };
 use crate::identity::Caller;
@@ -129,6 +129,7 @@ impl Link {
             user,
             id,
             answer,
+            times: CallTimes::default(),
             done: false,
         };
         let kind = match self.names_users {
@@ -191,6 +192,13 @@ impl Link {
         self.calls.lock().complete(id, answer);
     }
 
+    /// Notes the times of a call, whose answer follows.
+    pub fn set_times(&self, id: u64, payload: &[u8]) {
+        if let Some(times) = read_times(payload) {
+            self.calls.lock().set_times(id, times);
+        }
+    }
+
     /// Passes on a progress report of the agent.
     pub fn report(&self, id: u64, report: Bytes) {
         if report.len() <= PROGRESS_BYTES_MAX {
@@ -231,16 +239,28 @@ pub struct PendingCall {
     link: Arc<Link>,
     user: UserNumber,
     id: u64,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<Answered>,
+    /// Known after the answer; zero if the agent did not report them. Not an `Option`, which would make
+    /// the future of a call larger.
+    times: CallTimes,
     done: bool,
 }
 
 impl PendingCall {
     /// Waits for the answer. If the link is lost, the answer is [`Answer::Interrupted`].
     pub async fn answer(&mut self) -> Answer {
-        let answer = (&mut self.answer).await.unwrap_or(Answer::Interrupted);
+        let answered = (&mut self.answer).await.unwrap_or(Answered {
+            answer: Answer::Interrupted,
+            times: None,
+        });
         self.done = true;
-        answer
+        self.times = answered.times.unwrap_or_default();
+        answered.answer
+    }
+
+    /// How long the call took in the agent, if the agent said so before its answer.
+    pub fn times(&self) -> Option<CallTimes> {
+        (self.times != CallTimes::default()).then_some(self.times)
     }
 
     /// Asks the agent to cancel the call. `answer` then returns whether the agent had sent the call

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use svc_core::journal::{CallVia, trace_id};
 use svc_protocol::{jsonrpc::RpcError, mcp::Params};
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     tools::{Tool, ToolSource, param_headers},
     view::{Page, View},
 };
-use crate::methods::calls::outcome_of;
+use crate::methods::calls::{CallFacts, outcome_of};
 
 /// A search in more tools than this takes more than a millisecond and runs on `App::compute`.
 const SMALL_SEARCH: usize = 100;
@@ -58,11 +59,12 @@ impl Mcp {
         let arguments = params
             .arguments()
             .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
+        let trace = params.traceparent().as_deref().and_then(trace_id);
         let view = self.views.get(&exchange.caller.user).await?;
         if exchange.mode == Mode::Search {
             return match &*name {
                 search::SEARCH => self.search(exchange, view, era, arguments).await,
-                search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments).await),
+                search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments, trace).await),
                 _ => Err(Refusal::unknown_tool(&name)),
             };
         }
@@ -72,7 +74,7 @@ impl Mcp {
         if era == Era::Modern {
             param_headers::check(&tool.headers, exchange.headers, arguments)?;
         }
-        self.run_tool(exchange, era, tool, arguments)
+        self.run_tool(exchange, era, tool, arguments, trace)
             .await
             .ok_or_else(|| Refusal::unknown_tool(&name))
     }
@@ -104,6 +106,7 @@ impl Mcp {
         era: Era,
         view: &View,
         arguments: &str,
+        trace: Option<u128>,
     ) -> ToolResult {
         let (name, arguments) = match search::read_execution(arguments) {
             Ok(read) => read,
@@ -118,25 +121,32 @@ impl Mcp {
         let Some(tool) = view.find(&name) else {
             return unknown();
         };
-        let result = self.run_tool(exchange, era, tool, arguments).await;
+        let result = self.run_tool(exchange, era, tool, arguments, trace).await;
         result.unwrap_or_else(unknown)
     }
 
-    /// Runs a tool; `None` if it no longer exists.
+    /// Runs a tool; `None` if it no longer exists. `trace` is the trace id of the message, which
+    /// precedes that of the HTTP request.
     async fn run_tool(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
         tool: &Tool,
         arguments: &str,
+        trace: Option<u128>,
     ) -> Option<ToolResult> {
         let caller = exchange.caller;
         let reply = match &tool.source {
             ToolSource::Method { visible, .. } => {
-                let arrived = exchange.arrived;
-                self.calls
-                    .call_one(caller, visible, arguments, arrived, exchange.reports)
-                    .await
+                let call = CallFacts {
+                    caller,
+                    arrived: exchange.arrived,
+                    method: visible,
+                    params: Some(arguments),
+                    via: CallVia::Mcp,
+                    trace: trace.as_ref().or(caller.trace.as_deref()),
+                };
+                self.calls.call_one(&call, exchange.reports).await
             }
             ToolSource::Script(script) => {
                 let reply = Box::pin(self.scripts.run(caller, script, arguments)).await;

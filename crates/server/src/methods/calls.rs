@@ -1,5 +1,7 @@
 //! Routes calls: one path for single calls, batches and notifications.
 
+mod attempt;
+mod facts;
 #[cfg(test)]
 mod tests;
 
@@ -20,11 +22,12 @@ use svc_core::{UserId, journal::CallVia, visibility::resolve};
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
-use tokio::{
-    task::yield_now,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::{task::yield_now, time::Instant};
 
+pub use attempt::await_answer;
+pub use facts::CallFacts;
+
+use self::attempt::{Routed, try_providers};
 use super::{
     ended_call::{CallTarget, EndedCall, Ending},
     openrpc,
@@ -35,12 +38,10 @@ use crate::{
     identity::{Caller, Credential, Directory},
     journal::Journal,
     limits::{OverLimit, RateLimit},
-    live::{Answer, Reports},
+    live::Reports,
     metrics::{CallOutcome, CallStats, Metrics},
 };
 
-/// How long an agent may take to report whether a timed-out call was sent to the method server.
-const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
 /// Items of a batch that are started at a time.
 const BATCH_STEP: usize = 50;
 /// JSON-RPC service discovery, answered by the server itself.
@@ -149,25 +150,21 @@ impl Calls {
     /// `reports`. Dropping the future cancels the call.
     pub async fn call_one(
         &self,
-        caller: &Caller,
-        method: &str,
-        params: &str,
-        arrived: Instant,
+        call: &CallFacts<'_>,
         reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
-        let (reply, provider) = self
-            .route(caller, method, Some(params), arrived, reports)
-            .await;
-        let (ending, took) = (Ending::of(&reply), arrived.elapsed());
+        let Routed {
+            reply,
+            provider,
+            times,
+        } = self.route(call, reports).await;
+        let ending = Ending::of(&reply).with_times(times);
+        let took = call.arrived.elapsed();
         running.finish(ending.outcome(), took);
-        self.stats.record(caller.user.id, ending.outcome(), took);
-        let call = CallFacts {
-            method,
-            params: Some(params),
-            via: CallVia::Mcp,
-        };
-        self.record(caller, &call, provider.as_deref(), ending, took);
+        self.stats
+            .record(call.caller.user.id, ending.outcome(), took);
+        self.record(call, provider.as_deref(), ending, took);
         reply
     }
 
@@ -194,22 +191,20 @@ impl Calls {
             return None;
         };
         let running = self.metrics.call_started();
-        let (reply, provider) = if request.method == DISCOVER {
+        let call = CallFacts::of(caller, request, shared);
+        let Routed {
+            reply,
+            provider,
+            times,
+        } = if request.method == DISCOVER {
             let document = shared.discovered.get().map(|document| (**document).clone());
             let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
-            (reply, None)
+            Routed::unsent(reply)
         } else {
-            self.route(
-                caller,
-                &request.method,
-                request.params,
-                shared.arrived,
-                None,
-            )
-            .await
+            self.route(&call, None).await
         };
         let reply = reply.and_then(|reply| within_budget(reply, shared));
-        let ending = Ending::of(&reply);
+        let ending = Ending::of(&reply).with_times(times);
         // Created after the call: otherwise the future of the call would contain it.
         let mut out = Vec::new();
         match reply {
@@ -222,29 +217,28 @@ impl Calls {
         self.stats.record(caller.user.id, ending.outcome(), took);
         // The server itself answers `rpc.discover`, so there is no method to record.
         if request.method != DISCOVER {
-            let call = CallFacts::of(request, shared);
-            self.record(caller, &call, provider.as_deref(), ending, took);
+            self.record(&call, provider.as_deref(), ending, took);
         }
         Some(out)
     }
 
-    /// Writes a call into the journal of the method's owner. If the caller sees no such method,
-    /// writes the call into the caller's own journal: a caller must not fill the journal of another
-    /// user with names that do not exist.
+    /// Counts a call for its method, and writes it into the journal of the method's owner. If the
+    /// caller sees no such method, writes it into the caller's own journal: a caller must not fill
+    /// the journal of another user with names that do not exist.
     fn record(
         &self,
-        caller: &Caller,
         call: &CallFacts<'_>,
         provider: Option<&Provider>,
         ending: Ending,
         took: Duration,
     ) {
-        if !self.journal.is_on() {
-            return;
-        }
+        let caller = call.caller;
         let own = (caller.user.id, call.method);
         let (owner, name) = match (provider, ending.outcome()) {
-            (None, CallOutcome::Unavailable) => self.resolve(caller, call.method).unwrap_or(own),
+            (None, CallOutcome::Unavailable) => {
+                self.count_unavailable(caller, call.method, took);
+                self.resolve(caller, call.method).unwrap_or(own)
+            }
             _ => own,
         };
         let target = CallTarget::Name { owner, name };
@@ -256,9 +250,21 @@ impl Calls {
             ending,
             took,
             params: call.params,
-            trace: caller.trace.as_deref().copied().unwrap_or_default(),
+            trace: call.trace.copied().unwrap_or_default(),
         }
-        .record(&self.journal);
+        .record(&self.metrics, &self.journal);
+    }
+
+    /// Counts a call of a method none of whose providers can take calls now.
+    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
+        let Some((owner, name)) = self.resolve(caller, method) else {
+            return;
+        };
+        let entry = self.registry.find_visible(caller.viewer(), owner, name);
+        if let Some(provider) = entry.as_ref().and_then(|entry| entry.providers.first()) {
+            let meter = provider.meter(&self.metrics);
+            meter.record(CallOutcome::Unavailable, took);
+        }
     }
 
     /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
@@ -269,18 +275,22 @@ impl Calls {
         }
     }
 
-    /// Returns the reply, and the provider that was tried last. Not an `async fn`: it would store its
-    /// arguments twice.
+    /// Not an `async fn`, which would store its arguments twice.
     fn route<'a>(
         &'a self,
-        caller: &'a Caller,
-        method: &'a str,
-        params: Option<&'a str>,
-        arrived: Instant,
+        call: &'a CallFacts<'a>,
         reports: Option<&'a Reports>,
     ) -> impl Future<Output = Routed> + 'a {
-        let pick = move |tried: &[Arc<Provider>]| self.pick(caller, method, tried);
-        try_providers(pick, caller.user.id, params, arrived, reports)
+        let pick = move |tried: &[Arc<Provider>]| self.pick(call.caller, call.method, tried);
+        let left = move |provider: &Provider| self.record_left(call, provider);
+        try_providers(pick, left, call, reports)
+    }
+
+    /// Records that the caller left while a space worked on the call.
+    fn record_left(&self, call: &CallFacts<'_>, provider: &Provider) {
+        let (outcome, took) = (CallOutcome::Cancelled, call.arrived.elapsed());
+        self.metrics.count(outcome);
+        self.record(call, Some(provider), Ending::unanswered(outcome), took);
     }
 
     /// Forwards a notification. Notifications have no answer, not even an error.
@@ -299,9 +309,10 @@ impl Calls {
             None => CallOutcome::NotificationDropped,
         };
         self.metrics.count(outcome);
-        let (call, ending) = (CallFacts::of(request, shared), Ending::unanswered(outcome));
+        let call = CallFacts::of(caller, request, shared);
+        let ending = Ending::unanswered(outcome);
         let took = shared.arrived.elapsed();
-        self.record(caller, &call, sent.as_deref(), ending, took);
+        self.record(&call, sent.as_deref(), ending, took);
     }
 
     fn pick(
@@ -318,23 +329,6 @@ impl Calls {
     fn resolve<'a>(&self, caller: &Caller, method: &'a str) -> Option<(UserId, &'a str)> {
         let find_owner = |name: &str| self.directory.find_active_user(name);
         resolve(caller.user.id, method, find_owner)
-    }
-}
-
-/// The parts of a request that the journal records.
-struct CallFacts<'a> {
-    method: &'a str,
-    params: Option<&'a str>,
-    via: CallVia,
-}
-
-impl<'a> CallFacts<'a> {
-    fn of(request: &'a Request<'_>, shared: &BodyState) -> Self {
-        Self {
-            method: &request.method,
-            params: request.params,
-            via: shared.via,
-        }
     }
 }
 
@@ -365,77 +359,6 @@ fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
         });
     }
     Ok(reply)
-}
-
-/// The reply to a call, and the provider that was tried last.
-type Routed = (Result<Reply, RpcError>, Option<Arc<Provider>>);
-
-/// Tries providers until one has sent the call to its method server.
-async fn try_providers(
-    pick: impl Fn(&[Arc<Provider>]) -> Result<Arc<Provider>, PickError>,
-    user: UserId,
-    params: Option<&str>,
-    arrived: Instant,
-    reports: Option<&Reports>,
-) -> Routed {
-    let mut tried: Vec<Arc<Provider>> = Vec::new();
-    loop {
-        let provider = match pick(&tried) {
-            Ok(provider) => provider,
-            Err(PickError::NotFound) => return (Err(RpcError::MethodNotFound), None),
-            Err(PickError::Unavailable) => return (Err(RpcError::Unavailable), None),
-        };
-        // Earlier attempts may have used up the time; the first attempt has all of it.
-        if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
-            return (Err(timed_out(&provider, false)), Some(provider));
-        }
-        match attempt(&provider, user, params, arrived, reports).await {
-            Ok(Some(reply)) => return (Ok(reply), Some(provider)),
-            Err(error) => return (Err(error), Some(provider)),
-            // Nothing was sent, so another provider may be tried. A sent call is never retried.
-            Ok(None) => tried.push(provider),
-        }
-    }
-}
-
-/// Makes one attempt at one provider. Returns `None` if nothing was sent to the method server.
-pub async fn attempt(
-    provider: &Provider,
-    user: UserId,
-    params: Option<&str>,
-    arrived: Instant,
-    reports: Option<&Reports>,
-) -> Result<Option<Reply>, RpcError> {
-    let deadline = arrived + provider.timeout;
-    let Ok(mut pending) = provider.call(user, params, reports) else {
-        return Ok(None);
-    };
-    let answer = match timeout_at(deadline, pending.answer()).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            pending.cancel();
-            // Boxed, so that this rare case does not enlarge the future of a call.
-            match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
-                Ok(answer) => answer,
-                // No report from the agent: assume that the call was sent.
-                Err(_) => return Err(timed_out(provider, true)),
-            }
-        }
-    };
-    match answer {
-        Answer::Result(result) => Ok(Some(Reply::Result(result))),
-        Answer::Error(error) => Ok(Some(Reply::Error(error))),
-        Answer::Unavailable => Ok(None),
-        Answer::Interrupted => Err(RpcError::Interrupted),
-        Answer::Cancelled { sent } => Err(timed_out(provider, sent)),
-    }
-}
-
-fn timed_out(provider: &Provider, sent: bool) -> RpcError {
-    RpcError::TimedOut {
-        timeout_seconds: u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX),
-        sent,
-    }
 }
 
 fn refusal(error: &RpcError, id: Option<&str>) -> Vec<u8> {

@@ -1,11 +1,11 @@
-//! A call that has ended, as the call journal records it.
+//! A call that has ended, as the metrics of its method count it and the call journal records it.
 
 use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use svc_core::{
     UserId,
-    journal::{CallCredential, CallRow, CallVia, short_name},
+    journal::{CallCredential, CallRow, CallTimes, CallVia, short_name},
 };
 use svc_protocol::jsonrpc::RpcError;
 
@@ -13,7 +13,10 @@ use super::{
     calls::{Reply, outcome_of},
     provider::Provider,
 };
-use crate::{journal::Journal, metrics::CallOutcome};
+use crate::{
+    journal::Journal,
+    metrics::{CallOutcome, Metrics},
+};
 
 /// The code of a longer error object is not read.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -31,6 +34,7 @@ pub struct EndedCall<'a> {
 }
 
 /// The method of a call.
+#[derive(Clone, Copy)]
 pub enum CallTarget<'a> {
     Provider(&'a Provider),
     /// No space got the call. The journal of `owner` gets the row.
@@ -46,6 +50,7 @@ pub struct Ending {
     outcome: CallOutcome,
     code: i32,
     result_bytes: usize,
+    times: Option<CallTimes>,
 }
 
 impl Ending {
@@ -55,6 +60,7 @@ impl Ending {
             outcome,
             code: 0,
             result_bytes: 0,
+            times: None,
         }
     }
 
@@ -68,7 +74,13 @@ impl Ending {
             outcome: outcome_of(reply),
             code,
             result_bytes,
+            times: None,
         }
+    }
+
+    /// The same with the times of the call in the agent.
+    pub fn with_times(self, times: Option<CallTimes>) -> Self {
+        Self { times, ..self }
     }
 
     pub fn outcome(self) -> CallOutcome {
@@ -77,7 +89,14 @@ impl Ending {
 }
 
 impl EndedCall<'_> {
-    pub fn record(self, journal: &Journal) {
+    pub fn record(self, metrics: &Metrics, journal: &Journal) {
+        if let CallTarget::Provider(provider) = self.target {
+            let meter = provider.meter(metrics);
+            meter.record(self.ending.outcome, self.took);
+        }
+        if !journal.is_on() {
+            return;
+        }
         let Some(end) = self.ending.outcome.end() else {
             return;
         };
@@ -100,6 +119,7 @@ impl EndedCall<'_> {
             end,
             code: self.ending.code,
             duration_us: u32::try_from(self.took.as_micros()).unwrap_or(u32::MAX),
+            times: self.ending.times,
             params_bytes: saturate(self.params.map_or(0, str::len)),
             result_bytes: saturate(self.ending.result_bytes),
             trace: self.trace,

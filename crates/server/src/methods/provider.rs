@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -17,7 +17,10 @@ use svc_core::{
 use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
 use svc_protocol::jsonrpc::fold_lines;
 
-use crate::live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber};
+use crate::{
+    live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber},
+    metrics::{MethodMeter, Metrics},
+};
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,
@@ -37,6 +40,8 @@ pub struct Provider {
     pub in_flight: Arc<AtomicU32>,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     pub prefix: Bytes,
+    /// The counters of the method, opened by the first call.
+    pub meter: OnceLock<Arc<MethodMeter>>,
 }
 
 impl Provider {
@@ -58,6 +63,15 @@ impl Provider {
             space: self.space.id,
             replaces: self.replaces,
         }
+    }
+
+    /// The counters of the method. Other spaces of the owner that offer the method share them.
+    pub fn meter(&self, metrics: &Metrics) -> &MethodMeter {
+        self.meter.get_or_init(|| {
+            let space = &self.space;
+            let methods = &metrics.methods;
+            methods.open(space.owner, &self.name, space.id, &self.in_flight)
+        })
     }
 
     pub fn availability(&self) -> Availability {

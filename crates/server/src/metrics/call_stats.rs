@@ -55,7 +55,7 @@ impl CallStats {
 
 const MINUTE_MS: i64 = 60_000;
 
-fn minute_of(at: Timestamp) -> i64 {
+pub(super) fn minute_of(at: Timestamp) -> i64 {
     at.0.div_euclid(MINUTE_MS)
 }
 

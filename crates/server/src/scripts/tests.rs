@@ -62,6 +62,7 @@ pub(crate) fn options(folder: &Path, agent_program: PathBuf) -> Options {
         events: EventOptions::default(),
         scripts: ScriptOptions::default(),
         journal: Default::default(),
+        metrics: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

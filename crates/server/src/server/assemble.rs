@@ -46,7 +46,7 @@ use crate::{
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
     second_factors::SecondFactors,
     spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
-    stats::Overview,
+    stats::{Overview, methods::MethodStatistics},
     streams::Streams,
     zone::Zone,
 };
@@ -112,6 +112,7 @@ pub fn assemble(
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
         stats: overview(&base, &calls),
+        method_stats: method_stats(&base),
         self_check: SelfCheck {
             store: base.store.clone(),
             data_folder: options.data_dir.clone(),
@@ -167,7 +168,7 @@ impl Base {
         identity: Identity,
         shutdown: CancellationToken,
     ) -> Self {
-        let (store, metrics) = (opened.store.clone(), Metrics::new());
+        let (store, metrics) = (opened.store.clone(), Metrics::new(options.metrics));
         let journal = Journal::new(store.clone(), metrics.clone(), options.journal);
         Self {
             store,
@@ -287,6 +288,15 @@ fn call_history(base: &Base) -> Arc<CallHistory> {
         streams: base.streams.clone(),
         shutdown: base.shutdown.clone(),
     })
+}
+
+fn method_stats(base: &Base) -> MethodStatistics {
+    MethodStatistics {
+        store: base.store.clone(),
+        directory: base.directory.clone(),
+        registry: base.registry.clone(),
+        metrics: base.metrics.clone(),
+    }
 }
 
 fn overview(base: &Base, calls: &Calls) -> Overview {
@@ -424,7 +434,11 @@ fn deliverers(
         webhook: guarded_web(options, &events.webhook_allow)?,
         quotas: options.quotas,
         server_event_bytes: events.server_bytes,
-        methods: MethodDelivery::new(base.registry.clone(), base.journal.clone()),
+        methods: MethodDelivery::new(
+            base.registry.clone(),
+            base.journal.clone(),
+            base.metrics.clone(),
+        ),
         scripts,
         withheld: Default::default(),
         compute: base.compute.clone(),

@@ -43,6 +43,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/diagnostics", |_| fixed("/api/diagnostics")),
     ("/api/stats", |_| fixed("/api/stats?scope=server")),
     ("/api/methods", |_| fixed("/api/methods")),
+    ("/api/methods/{name}/stats", method_stats),
     ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),
     ("/api/calls", |_| fixed("/api/calls")),
     ("/api/events", |_| fixed("/api/events")),
@@ -105,6 +106,17 @@ fn grants(draft: &mut Draft<'_>) -> Option<String> {
     Some(match draft.rng.percent(50) {
         true => format!("/api/oauth/grants?user={}", draft.model.users[user].id),
         false => "/api/oauth/grants".to_owned(),
+    })
+}
+
+fn method_stats(draft: &mut Draft<'_>) -> Option<String> {
+    let methods: Vec<_> = (0..draft.model.methods.len()).collect();
+    let method = &draft.model.methods[draft.rng.pick(&methods)?];
+    let owner = &draft.model.users[method.owner].name;
+    let name = &method.name;
+    Some(match draft.rng.percent(50) {
+        true => format!("/api/methods/user.{owner}.{name}/stats?range=24h"),
+        false => format!("/api/methods/{name}/stats"),
     })
 }
 
@@ -305,6 +317,7 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
                 own(record) || record["caller_id"] == id || all("view_audit")
             });
         }
+        "/api/methods/{name}/stats" => each("", &|record| own(record) || all("view_audit")),
         "/api/tokens" => each("tokens", &|record| has_credential(model, caller, record)),
         "/api/auth/sessions" => each("sessions", &|record| has_credential(model, caller, record)),
         "/api/oauth/grants" => {

@@ -292,6 +292,7 @@ fn options(folder: &Path) -> Options {
         events: EventOptions::default(),
         scripts: ScriptOptions::default(),
         journal: Default::default(),
+        metrics: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

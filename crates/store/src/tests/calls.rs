@@ -51,6 +51,7 @@ fn row(caller: UserId, at: i64, number: u64) -> CallRow {
         end: CallEnd::ALL[usize::try_from(number % 4).expect("small")],
         code: i32::try_from(number % 4).expect("small"),
         duration_us: u32::try_from(number).expect("small"),
+        times: None,
         params_bytes: 1,
         result_bytes: 2,
         trace: 0,

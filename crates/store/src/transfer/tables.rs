@@ -55,6 +55,7 @@ pub(super) const COPIED: &[&str] = &[
     "schedules",
     "call_blocks",
     "call_block_callers",
+    "method_stats",
 ];
 
 /// Tables about the servers of a zone, and requests of apps and sign-ins that are not answered yet.

@@ -68,7 +68,7 @@ pub struct Filter {
     #[arg(long)]
     space: Option<String>,
     /// Only calls with this outcome: ok, method_error, not_found, unavailable, timeout,
-    /// interrupted, notification or notification_dropped
+    /// interrupted, notification, notification_dropped or cancelled
     #[arg(long, value_parser = parse_end)]
     outcome: Option<CallEnd>,
     /// Only calls with this error code of JSON-RPC
@@ -208,10 +208,16 @@ fn fields(call: &Call) -> Fields {
         ("space", or_dash(call.space.as_ref())),
         ("outcome", outcome(call)),
         ("duration", format!("{} ms", call.duration_ms)),
+        ("queue", millis(call.queue_ms)),
+        ("method server", millis(call.method_ms)),
         ("params", format!("{} bytes", call.params_bytes)),
         ("result", format!("{} bytes", call.result_bytes)),
         ("trace", or_dash(call.trace_id.as_ref())),
     ]
+}
+
+fn millis(time: Option<f64>) -> String {
+    or_dash(time.map(|ms| format!("{ms} ms")))
 }
 
 /// The outcome, with the error code if there is one.

@@ -17,8 +17,8 @@ use svc_client::Target;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
-    EventOptions, JournalOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server,
-    SharedDatabase, StartError, TlsFiles, bootstrap::sign_in_link_of, events::lanes::Slots,
+    EventOptions, JournalOptions, Limits, MetricsOptions, Options, Policy, Quotas, ScriptOptions,
+    Server, SharedDatabase, StartError, TlsFiles, bootstrap::sign_in_link_of, events::lanes::Slots,
     identity::PasswordLogin, oauth::OAuthPolicy, oidc::OidcPolicy, web::Web,
 };
 use svc_store::DatabaseUrl;
@@ -214,6 +214,12 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             enabled: config.journal.enabled,
             rows_per_owner: config.journal.rows_per_owner,
             keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
+        },
+        metrics: MetricsOptions {
+            methods: config.metrics.methods,
+            receivers: config.metrics.receivers,
+            owner_label: config.metrics.owner_label,
+            space_label: config.metrics.space_label,
         },
         oauth: oauth(&config.oauth, &config.oidc),
         oidc: OidcPolicy {

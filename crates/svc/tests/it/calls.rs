@@ -5,6 +5,7 @@ mod depth;
 mod errors;
 mod fairness;
 mod journal;
+mod method_stats;
 mod requests;
 mod responses;
 mod stats;

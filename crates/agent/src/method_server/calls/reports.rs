@@ -136,6 +136,7 @@ impl Effects {
             caller,
             kind: FrameKind::Progress,
             payload,
+            times: None,
         });
     }
 }

@@ -77,7 +77,7 @@ impl CallTable {
     }
 
     /// Moves the next lines to `lines`, as many as the pipe has room for.
-    pub fn take(&mut self, pipe: Pipe, lines: &mut Vec<Line>) -> Take {
+    pub fn take(&mut self, pipe: Pipe, now: Instant, lines: &mut Vec<Line>) -> Take {
         let was_read = pipe.last_call.is_some_and(|id| id < self.read_below);
         let mut written = if was_read { 0 } else { pipe.written };
         let bytes_max = match self.users.are_several() {
@@ -98,7 +98,7 @@ impl CallTable {
                 break;
             }
             written += bytes;
-            self.send_next(lines);
+            self.send_next(now, lines);
         }
         if lines.is_empty() {
             Take::Nothing
@@ -113,7 +113,7 @@ impl CallTable {
             && (self.limits.in_flight_max).is_none_or(|most| self.sent.len() < most)
     }
 
-    fn send_next(&mut self, lines: &mut Vec<Line>) {
+    fn send_next(&mut self, now: Instant, lines: &mut Vec<Line>) {
         let Some(item) = self.waiting.pop() else {
             return;
         };
@@ -123,6 +123,8 @@ impl CallTable {
             let sent = Sent {
                 caller,
                 cancelled: false,
+                arrived: item.arrived,
+                sent_at: now,
                 due: item.arrived + self.limits.timeout,
                 seen: None,
                 reports: None,

@@ -67,7 +67,7 @@ impl Bench {
     /// Takes all lines that may be written.
     fn write(&mut self) {
         let mut lines = Vec::new();
-        while self.table.take(EMPTY_PIPE, &mut lines) != Take::Nothing {
+        while self.table.take(EMPTY_PIPE, self.now, &mut lines) != Take::Nothing {
             self.written.append(&mut lines);
         }
     }
@@ -96,10 +96,10 @@ impl Bench {
     }
 
     fn answer(&mut self, id: u64) -> bool {
-        let effects = &mut self.effects;
+        let (now, effects) = (self.now, &mut self.effects);
         let known = self
             .table
-            .answer(id, FrameKind::Result, Bytes::new(), effects);
+            .answer(id, FrameKind::Result, Bytes::new(), now, effects);
         self.write();
         known
     }
@@ -273,6 +273,29 @@ fn a_lost_link_drops_all_calls_except_one_sent_to_a_serial_server() {
     bench.table.forget_link(1);
     assert!(bench.table.is_idle());
     assert!(!bench.answer(0));
+}
+
+#[test]
+fn an_answer_has_the_times_of_the_wait_and_of_the_method_server() {
+    let mut bench = Bench::up(SERIAL);
+    bench.call(10).call(11);
+    for micros in [300, 500] {
+        bench.now += Duration::from_micros(micros);
+        bench.answer(u64::from(micros == 500));
+    }
+    let times: Vec<_> = bench.effects.answers.iter().map(|one| one.times).collect();
+    let times_of = |queue_us, method_us| {
+        Some(CallTimes {
+            queue_us,
+            method_us,
+        })
+    };
+    assert_eq!(times, [times_of(0, 300), times_of(300, 500)]);
+    bench.effects.answers.clear();
+    bench.call(12).call(13).cancel(13);
+    bench.table.interrupt_sent(&mut bench.effects);
+    let times = bench.effects.answers.iter().map(|one| one.times);
+    assert!(times.clone().count() == 2 && times.flatten().next().is_none());
 }
 
 #[test]

@@ -25,11 +25,12 @@ use crate::{
     journal::Journal,
     live::Availability,
     methods::{
-        calls::{Reply, attempt},
+        calls::{Reply, await_answer},
         ended_call::{CallTarget, EndedCall, Ending},
         provider::Provider,
         registry::{PickError, Registry},
     },
+    metrics::Metrics,
 };
 
 /// Bytes of a method's answer that are stored with the attempt.
@@ -38,6 +39,7 @@ const OUTPUT_MAX: usize = 16 * 1024;
 pub struct MethodDelivery {
     registry: Arc<Registry>,
     journal: Arc<Journal>,
+    metrics: Arc<Metrics>,
     /// The providers at which the current event of a method failed, so that the next attempt uses
     /// another provider if possible. One entry per method, because a method has one delivery in
     /// flight.
@@ -90,10 +92,11 @@ impl<P> FailedProviders<P> {
 }
 
 impl MethodDelivery {
-    pub fn new(registry: Arc<Registry>, journal: Arc<Journal>) -> Self {
+    pub fn new(registry: Arc<Registry>, journal: Arc<Journal>, metrics: Arc<Metrics>) -> Self {
         Self {
             registry,
             journal,
+            metrics,
             failed: Mutex::new(FailedProviders::new()),
         }
     }
@@ -122,15 +125,24 @@ impl MethodDelivery {
                 }
             };
             let now = tokio::time::Instant::now();
-            let outcome = match attempt(&provider, owner, Some(params), now, None).await {
-                Ok(Some(reply)) => Ok(reply),
+            let Ok(mut pending) = provider.call(owner, Some(params), None) else {
+                unsent.push(provider);
+                continue;
+            };
+            let mut spent = None;
+            let outcome = match await_answer(&mut pending, &provider, &now).await {
+                Ok(Some((reply, times))) => {
+                    spent = times;
+                    Ok(reply)
+                }
                 Ok(None) => {
                     unsent.push(provider);
                     continue;
                 }
                 Err(error) => Err(error),
             };
-            self.record(owner, &provider, params, Ending::of(&outcome), now);
+            let ending = Ending::of(&outcome).with_times(spent);
+            self.record(owner, &provider, params, ending, now);
             match outcome {
                 Ok(Reply::Result(result)) => {
                     return AttemptResult::Delivered(detail(began, None, Some(&result)));
@@ -150,7 +162,7 @@ impl MethodDelivery {
         AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
     }
 
-    /// Writes the call into the journal. The owner of the method is the caller.
+    /// Counts the call and writes it into the journal. The owner of the method is the caller.
     fn record(
         &self,
         owner: UserId,
@@ -169,7 +181,7 @@ impl MethodDelivery {
             params: Some(params),
             trace: 0,
         }
-        .record(&self.journal);
+        .record(&self.metrics, &self.journal);
     }
 
     fn pick(

@@ -31,7 +31,7 @@ use crate::{
     },
     identity::{Directory, User},
     journal::{Journal, JournalOptions},
-    metrics::Metrics,
+    metrics::{Metrics, MetricsOptions},
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
 };
@@ -56,7 +56,7 @@ impl Fixture {
         let store = Store::open(folder.path()).expect("opens");
         let secrets = SecretKey::load_or_create(folder.path(), None).expect("a key");
         let guard = AddressGuard::new(&["127.0.0.1".to_owned()]).expect("valid");
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(MetricsOptions::default());
         let scripts = ScriptRunner::new(
             program,
             ScriptOptions::default(),
@@ -79,6 +79,7 @@ impl Fixture {
                     metrics.clone(),
                     JournalOptions::default(),
                 )),
+                metrics.clone(),
             ),
             metrics,
             scripts: Arc::new(scripts),

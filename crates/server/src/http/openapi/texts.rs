@@ -217,6 +217,7 @@ const TEXTS: &[Text] = &[
     ("GET", "/api/methods", "List the methods that the caller sees",
         &[TOO_MANY_WORDS, INVALID_PAGE, BUSY, SERVER_BUSY]),
     ("POST", "/api/methods/call", "Call a method, or a batch of methods", &[RATE_LIMITED]),
+    ("GET", "/api/methods/{name}/stats", "Calls, errors and latencies of a method", &[]),
     ("GET", "/api/calls", "List calls, newest first", &[]),
     ("GET", "/api/calls/stream", "Calls as they end", &[TOO_MANY_STREAMS]),
     ("GET", "/api/calls/{id}", "Read a call", &[]),

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use svc_core::{
     Permission, Permissions, QuotaOverrides, Quotas, SpaceId, SpaceName, Timestamp, UserId,
-    UserName, registration::Registration, visibility::Viewer,
+    UserName, journal::CallVia, registration::Registration, visibility::Viewer,
 };
 use svc_link::SpaceIdentity;
 use svc_protocol::jsonrpc::RpcError;
@@ -29,7 +29,10 @@ use tokio::{
 use uuid::Uuid;
 
 use self::agent::SimulatedAgent;
-use super::{CANCEL_ANSWER_MAX, Reply, try_providers};
+use super::{
+    CallFacts, Reply,
+    attempt::{CANCEL_ANSWER_MAX, try_providers},
+};
 use crate::{
     identity::{Caller, User},
     live::{Availability, LiveSpace},
@@ -151,11 +154,17 @@ impl World {
             let arrived = Instant::now();
             let pick = |tried: &[_]| registry.pick(viewer(), OWNER, METHOD, tried);
             let params = call.to_string();
-            let routing = try_providers(pick, OWNER, Some(&params), arrived, None);
-            let reply = timeout(patience, routing)
-                .await
-                .ok()
-                .map(|(reply, _)| reply);
+            let facts = CallFacts {
+                caller: &Caller::process(Arc::new(owner())),
+                arrived,
+                method: METHOD,
+                params: Some(&params),
+                via: CallVia::Http,
+                trace: None,
+            };
+            let routing = try_providers(pick, |_| {}, &facts, None);
+            let reply = timeout(patience, routing).await.ok();
+            let reply = reply.map(|routed| routed.reply);
             trace.note(&format!("call {call} ends: {}", describe(reply.as_ref())));
             if arrived.elapsed() > TIMEOUT + CANCEL_ANSWER_MAX {
                 trace.break_promise(format!("in time: call {call} took {:?}", arrived.elapsed()));

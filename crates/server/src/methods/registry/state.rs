@@ -4,7 +4,7 @@ mod limits;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -114,6 +114,7 @@ impl State {
                 timeout,
                 mode: publication.server.mode,
                 in_flight,
+                meter: OnceLock::new(),
             };
             self.insert(owner, definition, Arc::new(provider));
             names.push(definition.name.clone());

@@ -203,6 +203,105 @@ async fn the_trace_id_of_a_request_is_recorded() {
 }
 
 #[tokio::test]
+async fn the_trace_id_of_an_mcp_message_precedes_that_of_its_request() {
+    let (_server, ann, _space) = mcp::with_echo().await;
+    let [first, second] = [
+        "0af7651916cd43dd8448eb211c80319c",
+        "4bf92f3577b34da6a3ce929d0e0e4736",
+    ];
+    let parent = |trace: &str| format!("00-{trace}-b7ad6b7169203331-01");
+    let header = parent(first);
+    for in_message in [None, Some(parent(second)), Some("00-zz".to_owned())] {
+        let params = json!({"name": "notes_echo", "arguments": {}});
+        let mut body = mcp::modern_body("tools/call", params);
+        if let Some(parent) = in_message {
+            body["params"]["_meta"]["traceparent"] = json!(parent);
+        }
+        let headers = [
+            ("mcp-protocol-version", mcp::MODERN),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "notes_echo"),
+            ("traceparent", header.as_str()),
+        ];
+        mcp::post(&ann, "/mcp", &headers, body).await.expect(200);
+    }
+    let found = wait_for(&ann, "?via=mcp", 3).await;
+    let traces: Vec<_> = found.iter().rev().map(|call| &call["trace_id"]).collect();
+    assert_eq!(traces, [first, second, first]);
+}
+
+#[tokio::test]
+async fn a_call_has_the_time_of_its_wait_and_of_the_method_server() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().serial().plain("sleep")).await;
+    // The second call waits in the space until the first is answered.
+    let call = || ann.call("sleep", json!({"ms": 400}));
+    tokio::join!(call(), call());
+    ann.call("nowhere", json!({})).await;
+    let found = wait_for(&ann, "", 3).await;
+    let ms = |call: &Value, key: &str| call[key].as_f64().unwrap();
+    let [unknown, second, first] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    for call in [first, second] {
+        assert!(ms(call, "method_ms") >= 390.0, "{call}");
+        let parts = ms(call, "queue_ms") + ms(call, "method_ms");
+        assert!(parts <= ms(call, "duration_ms"), "{call}");
+    }
+    assert!(
+        ms(second, "queue_ms") >= ms(first, "queue_ms") + 300.0,
+        "{found:?}"
+    );
+    assert_eq!(
+        (&unknown["queue_ms"], &unknown["method_ms"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_before_the_answer_is_recorded() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("never")).await;
+    let metrics = async || {
+        let http = server.http();
+        let answer = http.request("GET", "/metrics", &[], "").await;
+        answer.expect(200).text()
+    };
+    let is_running = get_eventually("the call runs", SOON, || async {
+        let line = r#"svc_method_calls_in_flight{method="never"} 1"#;
+        metrics().await.contains(line).then_some(())
+    });
+    tokio::select! {
+        answer = ann.call("never", json!({"a": 1})) => panic!("{answer}"),
+        () = is_running => {}
+    }
+    let left = &wait_for(&ann, "?outcome=cancelled", 1).await[0];
+    assert_eq!(
+        (&left["method"], &left["space"]),
+        (&json!("never"), &json!("lab"))
+    );
+    assert_eq!(
+        (&left["code"], &left["result_bytes"]),
+        (&Value::Null, &json!(0))
+    );
+    assert!(left["duration_ms"].as_f64().unwrap() > 0.0);
+    let text = metrics().await;
+    for line in [
+        r#"svc_calls_total{outcome="cancelled"} 1"#,
+        r#"svc_method_calls_total{method="never",outcome="cancelled"} 1"#,
+        r#"svc_method_call_seconds_count{method="never"} 0"#,
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    // An answered call has one row.
+    assert_eq!(calls(&ann, "").await.len(), 1);
+}
+
+#[tokio::test]
 async fn new_calls_are_streamed_and_the_command_line_shows_them() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);

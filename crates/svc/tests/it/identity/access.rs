@@ -132,6 +132,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/stats",                    "1111 33 oo o o"),
     ("GET",    "/api/methods",                  "1111 o3 oo o o"),
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),
+    ("GET",    "/api/methods/{name}/stats",     "1111 33 oo o o"),
     ("GET",    "/api/calls",                    "1111 33 oo o o"),
     ("GET",    "/api/calls/stream",             "1111 33 oo o o"),
     ("GET",    "/api/calls/{id}",               "1111 33 oo o o"),

@@ -75,12 +75,12 @@ proptest! {
                 Act::Notify => table.enqueue(1, None, Bytes::from_static(b"n"), now, effects),
                 Act::Write => {
                     let mut lines = Vec::new();
-                    table.take(EMPTY_PIPE, &mut lines);
+                    table.take(EMPTY_PIPE, now, &mut lines);
                     sent.extend(lines.into_iter().filter_map(|line| line.id));
                 }
                 Act::Answer(at) => {
                     if let Some(id) = sent.get(*at).copied() {
-                        table.answer(id, FrameKind::Result, Bytes::new(), effects);
+                        table.answer(id, FrameKind::Result, Bytes::new(), now, effects);
                         sent.remove(*at);
                     }
                 }

@@ -90,7 +90,7 @@ fn the_pipe_gets_only_the_lines_that_fit() {
     }
     let take = |bench: &mut Bench, pipe| {
         let mut lines = Vec::new();
-        let take = bench.table.take(pipe, &mut lines);
+        let take = bench.table.take(pipe, bench.now, &mut lines);
         (take, lines.into_iter().map(text).collect::<Vec<_>>())
     };
     let taken = |was_read, lines: &[&str]| {
@@ -110,11 +110,13 @@ fn the_pipe_gets_only_the_lines_that_fit() {
     assert_eq!(take(&mut bench, pipe(0, None)), taken(false, &["12", "90"]));
     assert_eq!(take(&mut bench, pipe(44, Some(3))).0, Take::PipeFull);
     // The answer to the last line proves that all lines were read.
-    assert!(
-        bench
-            .table
-            .answer(3, FrameKind::Result, Bytes::new(), &mut bench.effects)
-    );
+    assert!(bench.table.answer(
+        3,
+        FrameKind::Result,
+        Bytes::new(),
+        bench.now,
+        &mut bench.effects
+    ));
     assert_eq!(
         take(&mut bench, pipe(44, Some(3))),
         taken(true, &["13", "14"])
@@ -147,7 +149,7 @@ fn large_lines_share_the_pipe_and_a_small_line_waits_until_they_are_read() {
     }
     let mut take = |pipe| {
         let mut lines = Vec::new();
-        let take = bench.table.take(pipe, &mut lines);
+        let take = bench.table.take(pipe, bench.now, &mut lines);
         (take, lines.len())
     };
     let lines = Take::Lines { was_read: false };

@@ -1,0 +1,321 @@
+//! Statistics of an owner's methods, and how they are packed into blocks.
+//!
+//! A block counts the calls of all methods of one owner in one period. Blocks of short periods are
+//! merged into blocks of longer periods as they get older, so that an owner has a few hundred blocks.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    journal::{
+        BlockError,
+        bytes::{Reader, put_number},
+    },
+    latency::{STEPS, StepCounts, percentile_ms},
+    text_enum::text_enum,
+    timestamp::Timestamp,
+};
+
+/// The maximum number of methods in a block. The methods with the fewest calls are counted together.
+pub const METHODS_MAX: usize = 1_000;
+/// The name under which further methods are counted together. No method has an empty name.
+pub const OTHER: &str = "";
+
+const VERSION: u8 = 1;
+/// The least bytes of a method in a block.
+const METHOD_BYTES_MIN: usize = 3;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+text_enum! {
+    /// The time that statistics cover.
+    StatsRange {
+        Hour = "1h",
+        Day = "24h",
+        Week = "7d",
+        Month = "30d",
+    }
+}
+
+impl StatsRange {
+    pub fn duration(self) -> Duration {
+        match self {
+            Self::Hour => HOUR,
+            Self::Day => DAY,
+            Self::Week => 7 * DAY,
+            Self::Month => 30 * DAY,
+        }
+    }
+
+    /// The time of one point.
+    pub fn step(self) -> Duration {
+        match self {
+            Self::Hour => MINUTE,
+            Self::Day => 15 * MINUTE,
+            Self::Week => HOUR,
+            Self::Month => 6 * HOUR,
+        }
+    }
+
+    /// The start of the first point of the range that ends at `now`.
+    pub fn first(self, now: Timestamp) -> Timestamp {
+        let step = self.step();
+        start_of(now, step).minus(self.duration()).plus(step)
+    }
+
+    pub fn points(self) -> usize {
+        usize::try_from(self.duration().as_secs() / self.step().as_secs()).unwrap_or(0)
+    }
+
+    /// The next longer range. Blocks that are too old for this range are merged for the next one.
+    pub fn next(self) -> Option<Self> {
+        Some(match self {
+            Self::Hour => Self::Day,
+            Self::Day => Self::Week,
+            Self::Week => Self::Month,
+            Self::Month => return None,
+        })
+    }
+}
+
+/// The start of the period of this length that contains a time.
+pub fn start_of(at: Timestamp, period: Duration) -> Timestamp {
+    let period = i64::try_from(period.as_millis()).unwrap_or(i64::MAX);
+    Timestamp(at.0.div_euclid(period) * period)
+}
+
+/// Answered calls of a method.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MethodCount {
+    pub errors: u64,
+    /// Calls by latency. Their sum is the number of calls.
+    pub steps: StepCounts,
+}
+
+impl Default for MethodCount {
+    fn default() -> Self {
+        Self {
+            errors: 0,
+            steps: [0; STEPS],
+        }
+    }
+}
+
+impl MethodCount {
+    pub fn calls(&self) -> u64 {
+        self.steps
+            .iter()
+            .fold(0, |sum: u64, count| sum.saturating_add(*count))
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.errors = self.errors.saturating_add(other.errors);
+        for (sum, count) in self.steps.iter_mut().zip(&other.steps) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    pub fn percentile_ms(&self, share: f64) -> Option<f64> {
+        percentile_ms(&self.steps, share)
+    }
+}
+
+/// The calls of an owner's methods in one period, by the canonical names of the methods.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MethodCounts(BTreeMap<Arc<str>, MethodCount>);
+
+impl MethodCounts {
+    pub fn add(&mut self, name: &Arc<str>, count: &MethodCount) {
+        match self.0.entry(Arc::clone(name)) {
+            Entry::Vacant(entry) => {
+                entry.insert(count.clone());
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().add(count),
+        }
+    }
+
+    pub fn add_all(&mut self, other: &Self) {
+        for (name, count) in &other.0 {
+            self.add(name, count);
+        }
+    }
+
+    pub fn find(&self, name: &str) -> Option<&MethodCount> {
+        self.0.get(name)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Packs the counts of at most [`METHODS_MAX`] methods.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut methods: Vec<_> = self.0.iter().collect();
+        let mut other = MethodCount::default();
+        if methods.len() > METHODS_MAX {
+            methods.sort_by_key(|(name, count)| (&***name == OTHER, Reverse(count.calls())));
+            for (_, count) in methods.drain(METHODS_MAX - 1..) {
+                other.add(count);
+            }
+        }
+        let name = Arc::from(OTHER);
+        if other.calls() > 0 {
+            methods.push((&name, &other));
+        }
+        let mut out = vec![VERSION];
+        put_number(&mut out, methods.len() as u64);
+        for (name, count) in methods {
+            put_number(&mut out, name.len() as u64);
+            out.extend_from_slice(name.as_bytes());
+            put_number(&mut out, count.errors);
+            put_steps(&mut out, &count.steps);
+        }
+        out
+    }
+
+    /// Unpacks counts. Any bytes are safe to read.
+    pub fn decode(block: &[u8]) -> Result<Self, BlockError> {
+        let mut counts = Self::default();
+        read(block, |name, count| counts.add(&Arc::from(name), &count))?;
+        Ok(counts)
+    }
+
+    /// Unpacks the counts of one method.
+    pub fn decode_one(block: &[u8], wanted: &str) -> Result<Option<MethodCount>, BlockError> {
+        let mut found = None;
+        read(block, |name, count| {
+            if name == wanted {
+                found = Some(count);
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+fn put_steps(out: &mut Vec<u8>, steps: &StepCounts) {
+    let used = steps.iter().enumerate().filter(|(_, count)| **count > 0);
+    put_number(out, used.clone().count() as u64);
+    for (step, count) in used {
+        put_number(out, step as u64);
+        put_number(out, *count);
+    }
+}
+
+fn read(block: &[u8], mut found: impl FnMut(&str, MethodCount)) -> Result<(), BlockError> {
+    let mut reader = Reader(block);
+    match reader.byte()? {
+        VERSION => {}
+        other => return Err(BlockError::Version(other)),
+    }
+    for _ in 0..reader.count(METHOD_BYTES_MIN)? {
+        let bytes = reader.count(1)?;
+        let name = std::str::from_utf8(reader.take(bytes)?).map_err(|_| BlockError::Text)?;
+        let mut count = MethodCount {
+            errors: reader.number()?,
+            ..MethodCount::default()
+        };
+        for _ in 0..reader.count(2)? {
+            let step = reader.index(STEPS)?;
+            count.steps[step] = reader.number()?;
+        }
+        found(name, count);
+    }
+    match reader.0.is_empty() {
+        true => Ok(()),
+        false => Err(BlockError::TooLong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(calls: u64, errors: u64) -> MethodCount {
+        let mut count = MethodCount {
+            errors,
+            ..MethodCount::default()
+        };
+        count.steps[7] = calls;
+        count
+    }
+
+    fn counts(methods: usize) -> MethodCounts {
+        let mut counts = MethodCounts::default();
+        for number in 0..methods {
+            let name = format!("m{number}").into();
+            counts.add(&name, &count(1 + number as u64, 1));
+        }
+        counts
+    }
+
+    #[test]
+    fn counts_are_packed_and_unpacked() {
+        for methods in [0, 1, 5, METHODS_MAX] {
+            let counts = counts(methods);
+            assert_eq!(MethodCounts::decode(&counts.encode()), Ok(counts));
+        }
+        let block = counts(5).encode();
+        assert_eq!(
+            MethodCounts::decode_one(&block, "m3"),
+            Ok(Some(count(4, 1)))
+        );
+        assert_eq!(MethodCounts::decode_one(&block, "m9"), Ok(None));
+    }
+
+    #[test]
+    fn the_methods_with_the_fewest_calls_are_counted_together() {
+        let mut all = counts(METHODS_MAX + 500);
+        let calls =
+            |counts: &MethodCounts| -> u64 { counts.0.values().map(MethodCount::calls).sum() };
+        let sum = calls(&all);
+        // Merged again with the same names, the sum stays exact.
+        for round in 1..=2 {
+            let packed = MethodCounts::decode(&all.encode()).expect("valid");
+            assert_eq!(packed.0.len(), METHODS_MAX);
+            assert_eq!(calls(&packed), round * sum);
+            assert!(packed.find(OTHER).is_some());
+            assert!(packed.find("m1499").is_some() && packed.find("m0").is_none());
+            all = packed;
+            all.add_all(&counts(METHODS_MAX + 500));
+        }
+    }
+
+    #[test]
+    fn damaged_blocks_are_errors() {
+        let block = counts(3).encode();
+        for end in 0..block.len() {
+            assert!(MethodCounts::decode(&block[..end]).is_err(), "{end}");
+        }
+        for at in 0..block.len() {
+            for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut damaged = block.clone();
+                damaged[at] = byte;
+                // Must not panic, and must not allocate much.
+                let _ = MethodCounts::decode(&damaged);
+            }
+        }
+        assert_eq!(MethodCounts::decode(&[9, 0]), Err(BlockError::Version(9)));
+    }
+
+    #[test]
+    fn the_points_of_a_range_end_with_the_current_one() {
+        let now = Timestamp(1_800_000_123_456);
+        for (range, points) in [
+            (StatsRange::Hour, 60),
+            (StatsRange::Day, 96),
+            (StatsRange::Week, 168),
+            (StatsRange::Month, 120),
+        ] {
+            assert_eq!(range.points(), points, "{range:?}");
+            let first = range.first(now);
+            let last = first.plus(range.step() * (u32::try_from(points).expect("few") - 1));
+            assert_eq!(last, start_of(now, range.step()), "{range:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The attempts of a call at its providers, and their outcome.
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::journal::CallTimes;
+use svc_protocol::jsonrpc::RpcError;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{CallFacts, Reply};
+use crate::{
+    live::{Answer, PendingCall, Reports},
+    methods::{provider::Provider, registry::PickError},
+};
+
+/// How long an agent may take to report whether a timed-out call was sent to the method server.
+pub(super) const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
+
+/// The outcome of a routed call.
+pub(super) struct Routed {
+    pub reply: Result<Reply, RpcError>,
+    /// The provider that was tried last.
+    pub provider: Option<Arc<Provider>>,
+    pub times: Option<CallTimes>,
+}
+
+impl Routed {
+    /// No provider was found.
+    pub(super) fn unsent(reply: Result<Reply, RpcError>) -> Self {
+        Self {
+            reply,
+            provider: None,
+            times: None,
+        }
+    }
+
+    pub(super) fn at(
+        provider: Arc<Provider>,
+        reply: Result<Reply, RpcError>,
+        times: Option<CallTimes>,
+    ) -> Self {
+        Self {
+            reply,
+            provider: Some(provider),
+            times,
+        }
+    }
+}
+
+/// A caller that waits for a space. If this is dropped before the answer, the caller has left.
+struct WaitingCaller<'a, F: Fn(&Provider)> {
+    left: &'a F,
+    provider: &'a Provider,
+}
+
+impl<F: Fn(&Provider)> WaitingCaller<'_, F> {
+    fn has_answer(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<F: Fn(&Provider)> Drop for WaitingCaller<'_, F> {
+    fn drop(&mut self) {
+        (self.left)(self.provider);
+    }
+}
+
+/// Tries providers until one has sent the call to its method server. `left` is called if the caller
+/// leaves before the answer.
+pub(super) async fn try_providers(
+    pick: impl Fn(&[Arc<Provider>]) -> Result<Arc<Provider>, PickError>,
+    left: impl Fn(&Provider),
+    call: &CallFacts<'_>,
+    reports: Option<&Reports>,
+) -> Routed {
+    let mut tried: Vec<Arc<Provider>> = Vec::new();
+    loop {
+        let provider = match pick(&tried) {
+            Ok(provider) => provider,
+            Err(PickError::NotFound) => return Routed::unsent(Err(RpcError::MethodNotFound)),
+            Err(PickError::Unavailable) => return Routed::unsent(Err(RpcError::Unavailable)),
+        };
+        // Earlier attempts may have used up the time; the first attempt has all of it.
+        if !tried.is_empty() && call.arrived.elapsed() >= provider.timeout {
+            let reply = Err(timed_out(&provider, false));
+            return Routed::at(provider, reply, None);
+        }
+        let user = call.caller.user.id;
+        let Ok(mut pending) = provider.call(user, call.params, reports) else {
+            tried.push(provider);
+            continue;
+        };
+        let waiting = WaitingCaller {
+            left: &left,
+            provider: &provider,
+        };
+        let answer = await_answer(&mut pending, &provider, &call.arrived).await;
+        waiting.has_answer();
+        match answer {
+            Ok(Some((reply, times))) => return Routed::at(provider, Ok(reply), times),
+            Err(error) => return Routed::at(provider, Err(error), None),
+            // Nothing was sent, so another provider may be tried. A sent call is never retried.
+            Ok(None) => tried.push(provider),
+        }
+    }
+}
+
+/// Waits for the answer to a call that was put on the link of a provider. Returns the reply and the
+/// times of the call in the agent, or `None` if nothing was sent to the method server.
+///
+/// Takes references only: an `async fn` stores its arguments, and the future of a call must stay small.
+pub async fn await_answer(
+    pending: &mut PendingCall,
+    provider: &Provider,
+    arrived: &Instant,
+) -> Result<Option<(Reply, Option<CallTimes>)>, RpcError> {
+    let deadline = *arrived + provider.timeout;
+    let answer = match timeout_at(deadline, pending.answer()).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            pending.cancel();
+            // Boxed, so that this rare case does not enlarge the future of a call.
+            match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
+                Ok(answer) => answer,
+                // No report from the agent: assume that the call was sent.
+                Err(_) => return Err(timed_out(provider, true)),
+            }
+        }
+    };
+    match answer {
+        Answer::Result(result) => Ok(Some((Reply::Result(result), pending.times()))),
+        Answer::Error(error) => Ok(Some((Reply::Error(error), pending.times()))),
+        Answer::Unavailable => Ok(None),
+        Answer::Interrupted => Err(RpcError::Interrupted),
+        Answer::Cancelled { sent } => Err(timed_out(provider, sent)),
+    }
+}
+
+fn timed_out(provider: &Provider, sent: bool) -> RpcError {
+    RpcError::TimedOut {
+        timeout_seconds: u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX),
+        sent,
+    }
+}

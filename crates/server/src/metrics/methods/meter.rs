@@ -1,0 +1,124 @@
+//! The counters of one method. Recording a call takes three atomic additions.
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use svc_core::{
+    latency::{STEPS, step_of},
+    method_stats::MethodCount,
+};
+
+use crate::metrics::{CallOutcome, latency_series::LatencySeries};
+
+const OUTCOMES: usize = CallOutcome::ALL.len();
+
+#[derive(Debug)]
+pub struct MethodMeter {
+    outcomes: [AtomicU64; OUTCOMES],
+    micros: AtomicU64,
+    steps: [AtomicU64; STEPS],
+    /// The counters of running calls, one for each space that offers the method.
+    in_flight: Mutex<Vec<Weak<AtomicU32>>>,
+}
+
+/// The values of the counters at one time, or their growth.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(super) struct Sample {
+    pub outcomes: [u64; OUTCOMES],
+    pub latency: LatencySeries,
+}
+
+impl Default for MethodMeter {
+    fn default() -> Self {
+        Self {
+            outcomes: [const { AtomicU64::new(0) }; OUTCOMES],
+            micros: AtomicU64::new(0),
+            steps: [const { AtomicU64::new(0) }; STEPS],
+            in_flight: Mutex::default(),
+        }
+    }
+}
+
+impl MethodMeter {
+    /// Records a call that ended. Only an answered call has a latency.
+    pub fn record(&self, outcome: CallOutcome, took: Duration) {
+        self.outcomes[outcome as usize].fetch_add(1, Relaxed);
+        if outcome.is_answer() {
+            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+            self.micros.fetch_add(micros, Relaxed);
+            self.steps[step_of(took)].fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Adds the counter of a provider, unless it is there already.
+    pub(super) fn add_in_flight(&self, counter: &Arc<AtomicU32>) {
+        let mut counters = self.in_flight.lock();
+        counters.retain(|known| known.strong_count() > 0);
+        let counter = Arc::downgrade(counter);
+        if !counters.iter().any(|known| known.ptr_eq(&counter)) {
+            counters.push(counter);
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        let counters = self.in_flight.lock();
+        let running = counters.iter().filter_map(Weak::upgrade);
+        running.map(|count| u64::from(count.load(Relaxed))).sum()
+    }
+
+    /// What was added since `collected`, which becomes the current values. `None` if it is nothing.
+    pub(super) fn take_new(&self, collected: &mut Sample) -> Option<Sample> {
+        let now = Sample {
+            outcomes: std::array::from_fn(|outcome| self.outcomes[outcome].load(Relaxed)),
+            latency: LatencySeries {
+                micros: self.micros.load(Relaxed),
+                steps: std::array::from_fn(|step| self.steps[step].load(Relaxed)),
+            },
+        };
+        if now == *collected {
+            return None;
+        }
+        let new = now.minus(collected);
+        *collected = now;
+        Some(new)
+    }
+}
+
+impl Sample {
+    pub(super) fn add(&mut self, other: &Self) {
+        for (sum, count) in self.outcomes.iter_mut().zip(&other.outcomes) {
+            *sum += count;
+        }
+        self.latency.add(&other.latency);
+    }
+
+    /// The answered calls, for the stored statistics. Each counter is exact by itself, so errors are
+    /// counted and not computed from the calls.
+    pub(super) fn answered(&self) -> MethodCount {
+        let errors = CallOutcome::ALL
+            .iter()
+            .filter(|outcome| outcome.is_answer() && **outcome != CallOutcome::Ok)
+            .map(|outcome| self.outcomes[*outcome as usize]);
+        MethodCount {
+            errors: errors.sum(),
+            steps: self.latency.steps,
+        }
+    }
+
+    fn minus(&self, earlier: &Self) -> Self {
+        let (now, before) = (&self.latency, &earlier.latency);
+        Self {
+            outcomes: std::array::from_fn(|at| self.outcomes[at] - earlier.outcomes[at]),
+            latency: LatencySeries {
+                micros: now.micros.wrapping_sub(before.micros),
+                steps: std::array::from_fn(|step| now.steps[step] - before.steps[step]),
+            },
+        }
+    }
+}

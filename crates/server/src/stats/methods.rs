@@ -1,0 +1,180 @@
+//! Statistics of methods (`GET /api/methods/{name}/stats`): writes what the metrics counted once per
+//! minute, merges old blocks, and reads the points of a chart.
+//!
+//! Who sees them: the owner of the method, and users with `view_audit`. A caller sees only their own
+//! calls, which the statistics do not tell apart.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use svc_core::{
+    Permission::ViewAudit,
+    Timestamp, UserId,
+    method_stats::{MethodCount, StatsRange, start_of},
+    visibility::resolve,
+};
+use svc_protocol::api::{MethodStats, MethodStatsPoint};
+use svc_store::{Store, StoreError, Tx, method_stats};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::StatsError;
+use crate::{
+    identity::{Caller, Directory},
+    methods::registry::Registry,
+    metrics::Metrics,
+};
+
+/// The period of a block that is written.
+const PERIOD: Duration = Duration::from_secs(60);
+/// Merges and removals of one minute. The rest follows later.
+const STEPS_MAX: usize = 1_000;
+/// Owners whose blocks are written in one transaction.
+const OWNERS_MAX: usize = 100;
+
+pub struct MethodStatistics {
+    pub store: Store,
+    pub directory: Arc<Directory>,
+    pub registry: Arc<Registry>,
+    pub metrics: Arc<Metrics>,
+}
+
+impl MethodStatistics {
+    /// Writes the calls of each minute until the server stops. [`Self::flush`] writes the last ones.
+    pub async fn run(&self, shutdown: &CancellationToken) {
+        loop {
+            let now = svc_clock::now();
+            let end = start_of(now, PERIOD).plus(PERIOD);
+            tokio::select! {
+                () = tokio::time::sleep(end.since(now)) => {}
+                () = shutdown.cancelled() => return,
+            }
+            self.write(start_of(now, PERIOD)).await;
+            if let Err(error) = self.maintain(svc_clock::now()).await {
+                warn!("cannot merge the statistics of methods: {error}");
+            }
+        }
+    }
+
+    /// Writes the calls since the last minute.
+    pub async fn flush(&self) {
+        self.write(start_of(svc_clock::now(), PERIOD)).await;
+    }
+
+    /// Writes all calls that are not written yet, as calls of this minute. Those that cannot be
+    /// written are kept for the next time.
+    async fn write(&self, minute: Timestamp) {
+        let unwritten = self.metrics.methods.take_unwritten();
+        let mut owners: Vec<_> = unwritten.into_iter().collect();
+        while !owners.is_empty() {
+            let rest = owners.split_off(owners.len().min(OWNERS_MAX));
+            let counts = Arc::new(owners);
+            let written = Arc::clone(&counts);
+            let write = self.store.write(move |tx| {
+                for (owner, counts) in written.iter() {
+                    method_stats::append(tx, *owner, minute, PERIOD, counts)?;
+                }
+                Ok(())
+            });
+            if let Err(error) = write.await {
+                warn!("cannot write the statistics of methods; they are kept in memory: {error}");
+                let lost = counts.iter().cloned().chain(rest).collect();
+                return self.metrics.methods.put_back(&lost);
+            }
+            owners = rest;
+        }
+    }
+
+    /// Merges blocks that are too old for their period, and removes the oldest, in small steps.
+    async fn maintain(&self, now: Timestamp) -> Result<(), StoreError> {
+        let began = Instant::now();
+        for _ in 0..STEPS_MAX {
+            let step = move |tx: &mut Tx<'_>| {
+                Ok(method_stats::merge(tx, now)? || method_stats::prune(tx, now)? > 0)
+            };
+            // The next minute must be written in time.
+            if !self.store.write(step).await? || began.elapsed() > PERIOD / 2 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        name: String,
+        range: StatsRange,
+    ) -> Result<MethodStats, StatsError> {
+        let find_owner = |name: &str| self.directory.find_active_user(name);
+        let found = resolve(caller.user.id, &name, find_owner);
+        let Some((owner, method)) = found.filter(|(owner, _)| may_see(caller, *owner)) else {
+            return Err(StatsError::UnknownMethod(name));
+        };
+        let now = svc_clock::now();
+        let first = range.first(now);
+        let wanted = method.to_owned();
+        let read = move |tx: &mut Tx<'_>| method_stats::list(tx, owner, &wanted, first);
+        let mut counts = self.store.read_list(caller.user.id, read).await?;
+        let unwritten = self.metrics.methods.find_unwritten(owner, method);
+        counts.extend(unwritten.map(|count| (now, count)));
+        let owner_viewer = self.directory.find_user(owner);
+        let is_registered = owner_viewer.is_some_and(|user| {
+            let found = self.registry.find_visible(user.viewer(), owner, method);
+            found.is_some()
+        });
+        if counts.is_empty() && !is_registered {
+            return Err(StatsError::UnknownMethod(name));
+        }
+        Ok(show(method, owner, range, first, &counts))
+    }
+}
+
+fn may_see(caller: &Caller, owner: UserId) -> bool {
+    owner == caller.user.id || caller.may(ViewAudit)
+}
+
+fn show(
+    method: &str,
+    owner: UserId,
+    range: StatsRange,
+    first: Timestamp,
+    counts: &[(Timestamp, MethodCount)],
+) -> MethodStats {
+    let step = range.step();
+    let mut points = vec![MethodCount::default(); range.points()];
+    let mut total = MethodCount::default();
+    for (at, count) in counts {
+        let position = at.since(first).as_secs() / step.as_secs();
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        // The clock of another server may be ahead.
+        let last = points.len() - 1;
+        points[position.min(last)].add(count);
+        total.add(count);
+    }
+    let starts = (0..).map(|number| first.plus(step * number));
+    MethodStats {
+        method: method.to_owned(),
+        owner_id: owner,
+        range,
+        step_seconds: step.as_secs(),
+        total: point(first, &total),
+        points: starts
+            .zip(&points)
+            .map(|(at, count)| point(at, count))
+            .collect(),
+    }
+}
+
+fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {
+    MethodStatsPoint {
+        at,
+        calls: count.calls(),
+        errors: count.errors,
+        p50_ms: count.percentile_ms(0.5),
+        p95_ms: count.percentile_ms(0.95),
+        p99_ms: count.percentile_ms(0.99),
+    }
+}

@@ -1,0 +1,148 @@
+//! Statistics of methods, on both engines.
+
+use std::time::Duration;
+
+use svc_core::{
+    QuotaOverrides, Timestamp, UserId, UserName,
+    method_stats::{MethodCount, MethodCounts, StatsRange, start_of},
+};
+use uuid::Uuid;
+
+use crate::{
+    Store, StoreError, Tx,
+    engines::{TestEngine, on_each_engine},
+    method_stats,
+    sql::values,
+    users::{self, UserRow},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
+    let user = UserRow {
+        quotas: QuotaOverrides::default(),
+        id: UserId(Uuid::now_v7()),
+        username: UserName::parse(name).expect("valid"),
+        password_hash: "x".into(),
+        active: true,
+        created_at: Timestamp(1),
+    };
+    users::insert(tx, &user)?;
+    Ok(user.id)
+}
+
+fn counts(method: &str, calls: u64) -> MethodCounts {
+    let mut count = MethodCount {
+        errors: 1,
+        ..MethodCount::default()
+    };
+    count.steps[3] = calls;
+    let mut counts = MethodCounts::default();
+    counts.add(&method.into(), &count);
+    counts
+}
+
+async fn append(store: &Store, owner: UserId, at: Timestamp, counts: MethodCounts) {
+    let write = move |tx: &mut Tx<'_>| method_stats::append(tx, owner, at, MINUTE, &counts);
+    store.write(write).await.expect("written");
+}
+
+async fn calls(store: &Store, owner: UserId, method: &'static str, since: Timestamp) -> u64 {
+    let read = move |tx: &mut Tx<'_>| method_stats::list(tx, owner, method, since);
+    let found = store.read(read).await.expect("read");
+    found.iter().map(|(_, count)| count.calls()).sum()
+}
+
+async fn blocks(store: &Store) -> i64 {
+    store
+        .read(|tx| tx.get("SELECT COUNT(*) FROM method_stats", values![]))
+        .await
+        .expect("read")
+}
+
+async fn merge_all(store: &Store, now: Timestamp) {
+    while store
+        .write(move |tx| method_stats::merge(tx, now))
+        .await
+        .expect("merged")
+    {}
+    while store
+        .write(move |tx| method_stats::prune(tx, now))
+        .await
+        .expect("pruned")
+        > 0
+    {}
+}
+
+async fn blocks_are_merged_as_they_get_older(engine: &TestEngine) {
+    let store = engine.open().await;
+    let (ann, bob) = store
+        .write(|tx| Ok((insert_user(tx, "ann")?, insert_user(tx, "bob")?)))
+        .await
+        .expect("users");
+    append(&store, bob, start_of(NOW, MINUTE), counts("a", 3)).await;
+    // Three hours by two servers, one block a minute.
+    let first = start_of(NOW, 60 * MINUTE);
+    for minute in 0..180 {
+        let at = first.plus(MINUTE * minute);
+        append(&store, ann, at, counts("a", 1)).await;
+        append(&store, ann, at, counts("b", 2)).await;
+    }
+    append(&store, UserId(Uuid::now_v7()), first, counts("a", 9)).await;
+    assert_eq!(calls(&store, ann, "a", first).await, 180);
+    let now = first.plus(MINUTE * 180);
+    merge_all(&store, now).await;
+    assert_eq!(calls(&store, ann, "a", first).await, 180);
+    assert_eq!(calls(&store, ann, "b", first).await, 360);
+    assert_eq!(calls(&store, ann, "c", first).await, 0);
+    assert_eq!(calls(&store, bob, "a", first).await, 3);
+    // The last hour has its minutes, the time before quarters of an hour.
+    let last_hour = StatsRange::Hour.first(now);
+    assert_eq!(calls(&store, ann, "a", last_hour).await, 59);
+    let left = blocks(&store).await;
+    assert!(left < 2 * 75 + 12, "{left} blocks");
+    // A server that was late adds to a period that was merged before.
+    append(&store, ann, first, counts("a", 5)).await;
+    let later = now.plus(MINUTE * 60 * 24 * 8);
+    merge_all(&store, later).await;
+    assert_eq!(calls(&store, ann, "a", Timestamp(0)).await, 185);
+    assert!(blocks(&store).await <= 3);
+    merge_all(&store, now.plus(MINUTE * 60 * 24 * 31)).await;
+    assert_eq!(blocks(&store).await, 0);
+}
+
+async fn blocks_that_cannot_be_read_are_left_or_removed(engine: &TestEngine) {
+    let store = engine.open().await;
+    let ann = store
+        .write(|tx| insert_user(tx, "ann"))
+        .await
+        .expect("user");
+    for minute in 0..4 {
+        append(&store, ann, NOW.plus(MINUTE * minute), counts("a", 1)).await;
+    }
+    let newer = |data: Vec<u8>| {
+        move |tx: &mut Tx<'_>| {
+            tx.execute(
+                "UPDATE method_stats SET data = ?1 WHERE starts_at = ?2",
+                values![data, NOW],
+            )
+        }
+    };
+    // A block of a newer svc is kept until that svc merges it.
+    store.write(newer(vec![99])).await.expect("changed");
+    let later = NOW.plus(MINUTE * 60 * 3);
+    merge_all(&store, later).await;
+    assert_eq!(blocks(&store).await, 4);
+    assert_eq!(calls(&store, ann, "a", NOW).await, 3);
+    // A damaged block does not stop the others.
+    store.write(newer(vec![1, 200])).await.expect("changed");
+    merge_all(&store, later).await;
+    assert_eq!(calls(&store, ann, "a", Timestamp(0)).await, 3);
+    assert_eq!(blocks(&store).await, 1);
+}
+
+on_each_engine!(
+    blocks_are_merged_as_they_get_older,
+    blocks_that_cannot_be_read_are_left_or_removed,
+);

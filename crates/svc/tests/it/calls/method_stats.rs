@@ -1,0 +1,121 @@
+//! `GET /api/methods/{name}/stats`: the calls of a method over time.
+
+use serde_json::{Value, json};
+use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone, fixture, get_eventually, method};
+
+use crate::SOON;
+
+async fn stats(user: &TestUser, path: &str) -> Value {
+    let path = format!("/api/methods/{path}");
+    user.get(&path).await.expect(200).json()
+}
+
+/// The calls and errors of all points, which must be those of the total.
+fn sums(stats: &Value) -> (u64, u64) {
+    let points = stats["points"].as_array().unwrap();
+    let sum = |key: &str| points.iter().map(|one| one[key].as_u64().unwrap()).sum();
+    let sums: (u64, u64) = (sum("calls"), sum("errors"));
+    assert_eq!(stats["total"]["calls"], sums.0);
+    assert_eq!(stats["total"]["errors"], sums.1);
+    sums
+}
+
+#[tokio::test]
+async fn the_statistics_of_a_method_survive_a_restart() {
+    let mut server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let space = ann.space("lab").await;
+    let registration = fixture()
+        .with(method("echo", "echo").shared())
+        .plain("fail")
+        .plain("sleep");
+    let mut agent = space.publish(registration).await;
+    ann.call("echo", json!({})).await;
+    bob.call("user.ann.echo", json!({})).await;
+    ann.notify("echo", json!({})).await.expect(204);
+    ann.call("fail", json!({"code": 7, "message": "no"})).await;
+    ann.call("sleep", json!({"ms": 300})).await;
+    let check = async |ann: &TestUser| {
+        for (range, points, step) in [
+            ("1h", 60, 60),
+            ("24h", 96, 900),
+            ("7d", 168, 3_600),
+            ("30d", 120, 21_600),
+        ] {
+            let echo = stats(ann, &format!("echo/stats?range={range}")).await;
+            assert_eq!(sums(&echo), (2, 0), "{range}");
+            assert_eq!(echo["points"].as_array().unwrap().len(), points);
+            assert_eq!(echo["step_seconds"], step);
+            assert_eq!(echo["range"], range);
+            assert_eq!(
+                (&echo["method"], &echo["owner_id"]),
+                (&json!("echo"), &json!(ann.id))
+            );
+        }
+        assert_eq!(sums(&stats(ann, "fail/stats").await), (1, 1));
+        let slow = stats(ann, "sleep/stats").await;
+        let median = slow["total"]["p50_ms"].as_f64().unwrap();
+        assert!((250.0..5_000.0).contains(&median), "{slow}");
+        assert_eq!(slow["points"][0]["p50_ms"], Value::Null);
+    };
+    check(&ann).await;
+    agent.stop().await;
+    server.restart().await;
+    // No space offers the methods now.
+    check(&ann.at(&server)).await;
+}
+
+#[tokio::test]
+async fn only_the_owner_and_auditors_see_statistics() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let admin = server.admin().await;
+    let space = ann.space("lab").await;
+    let _agent = space
+        .publish(
+            fixture()
+                .with(method("echo", "echo").shared())
+                .plain("idle"),
+        )
+        .await;
+    bob.call("user.ann.echo", json!({})).await;
+    assert_eq!(sums(&stats(&ann, "echo/stats").await), (1, 0));
+    assert_eq!(sums(&stats(&ann, "idle/stats").await), (0, 0));
+    assert_eq!(sums(&stats(&admin, "user.ann.echo/stats").await), (1, 0));
+    // A method that Bob may call, one that he does not see, and one that does not exist.
+    for name in [
+        "user.ann.echo",
+        "user.ann.idle",
+        "user.ann.no",
+        "user.no.x",
+        "x",
+    ] {
+        let path = format!("/api/methods/{name}/stats");
+        let refused = bob.get(&path).await.expect(404);
+        assert_eq!(refused.code(), "not_found", "{name}");
+    }
+    let invalid = ann.get("/api/methods/echo/stats?range=1y").await;
+    assert!(invalid.expect(400).text().contains("30d"));
+}
+
+#[tokio::test]
+async fn the_statistics_of_a_zone_are_those_of_all_servers() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let mut zone = TestZone::start_announced(postgres, 2).await;
+    let ann = zone.server(0).user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    ann.call("echo", json!({})).await;
+    let there = ann.at(zone.server(1));
+    get_eventually("the method at the other server", SOON, || async {
+        let answer = there.call("echo", json!({})).await;
+        answer.get("result").is_some().then_some(())
+    })
+    .await;
+    // A server that stops writes its calls.
+    zone.server_mut(0).terminate().await;
+    let (calls, _) = sums(&stats(&there, "echo/stats").await);
+    assert!(calls >= 2, "{calls} calls");
+}
