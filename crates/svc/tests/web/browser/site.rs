@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::{
     Reply, TestAgent, TestReceiver, TestServer, TestServerBuilder, TestSpace, TestUser, fixture,
-    fixture_method_server, method,
+    fixture_method_server, get_eventually, method,
 };
 
 use super::{SOON, flow::credentials};
@@ -96,13 +96,25 @@ impl Site {
         self.agents.push((agent, space));
     }
 
-    async fn call(&self) {
+    async fn call(&mut self) {
         for n in 0..12 {
             let params = json!({"a": n, "b": 2});
             self.ann.call("orders.total", params).await;
         }
         let refusal = json!({"code": 4, "message": "the order was shipped"});
         self.ann.call("orders.refund", refusal).await;
+        self.wait_for_call("orders.refund").await;
+    }
+
+    /// Waits until the last call of a method is in the journal, and notes its id.
+    async fn wait_for_call(&mut self, method: &str) {
+        let ann = &self.ann;
+        let call = get_eventually("the call is recorded", SOON, || async {
+            let calls = ann.list("/api/calls", "calls").await;
+            calls.into_iter().find(|call| call["method"] == method)
+        })
+        .await;
+        self.facts["call"] = json!({"id": call["id"], "method": method});
     }
 
     /// One sink of each kind, one of them failing, and events for all of them.
@@ -222,6 +234,9 @@ impl Site {
         .await;
         let (_, space) = &site.agents[0];
         space.wait_for_log(MARKUP, SOON).await;
+        site.ann.call("speak", json!({})).await;
+        site.ann.call(MARKUP, json!({})).await;
+        site.wait_for_call(MARKUP).await;
         site.hostile_sinks().await;
         site.hostile_scripts().await;
         site.sources(MARKUP, MARKUP).await;
