@@ -44,6 +44,8 @@ export function places({ facts }) {
     { route: '/spaces', path: '/spaces', shows: text(space.name) },
     { route: '/spaces/:id', path: `/spaces/${space.id}`, shows: heading(space.name) },
     { route: '/spaces', name: 'spaces-new', path: '/spaces?new=1', shows: dialog('Create space') },
+    { route: '/templates', path: '/templates', shows: text('web-server') },
+    { route: '/templates', name: 'templates-new', path: '/templates?new=1', shows: dialog('Create template') },
     { route: '/tools', path: '/tools', shows: text(method.replace('.', '_')) },
     { route: '/events', path: '/events', shows: text(event.type) },
     { route: '/events', name: 'events-drawer', path: `/events?event=${event.id}`, shows: dialog(sink.name) },

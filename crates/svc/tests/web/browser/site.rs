@@ -84,6 +84,7 @@ impl Site {
         site.sinks().await;
         site.scripts().await;
         site.sources("A webhook of the shop", "order.shipped").await;
+        site.template("blue").await;
         site.ann.scoped(&["methods"]).await;
         site.ann.scoped(&["mcp"]).await;
         site
@@ -190,6 +191,14 @@ impl Site {
         self.facts["schedule"] = json!({"id": schedule["id"], "name": "nightly"});
     }
 
+    async fn template(&self, text: &str) {
+        let new = json!({
+            "name": "web-server", "ports": [{"name": "http", "port": 8080}],
+            "health_check": {"type": "tcp", "port": 8080}, "custom_fields": {"team": text},
+        });
+        self.ann.post("/api/templates", new).await.expect(201);
+    }
+
     async fn scripts(&mut self) {
         let ann = &self.ann;
         let tool = ann
@@ -240,6 +249,7 @@ impl Site {
         site.hostile_sinks().await;
         site.hostile_scripts().await;
         site.sources(MARKUP, MARKUP).await;
+        site.template(MARKUP).await;
         site.hostile_visits().await;
         site
     }
