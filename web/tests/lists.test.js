@@ -4,9 +4,10 @@ import { test } from 'node:test';
 
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../app/src/lib/changes.js';
 import { appendPage, mergeFirstPage } from '../app/src/lib/pages.js';
-import { empty, MOST_HELD, MOST_ROWS, merge, reduce, rowOf } from '../app/src/pages/events/tail-state.js';
+import { rowOf } from '../app/src/pages/events/row.js';
+import { empty, MOST_HELD, MOST_ROWS, merge, reduce } from '../app/src/pages/live-list/tail-state.js';
 
-/** @typedef {import('../app/src/pages/events/tail-state.js').TailAction} TailAction */
+/** @typedef {import('../app/src/pages/live-list/tail-state.js').TailAction} TailAction */
 
 const id = (/** @type {string} */ one) => one;
 
@@ -50,8 +51,8 @@ const event = (number) =>
 const events = (from, to) => Array.from({ length: from - to + 1 }, (_, index) => event(from - index));
 /** @param {TailAction[]} actions */
 const after = (...actions) => actions.reduce(reduce, empty());
-/** @param {import('../app/src/pages/events/tail-state.js').EventRow[] | null} rows */
-const numbers = (rows) => (rows === null ? null : rows.map((row) => Number(row.event_id)));
+/** @param {import('../app/src/pages/live-list/tail-state.js').Row[] | null} rows */
+const numbers = (rows) => (rows === null ? null : rows.map((row) => Number(row.id)));
 
 test('events of the stream and of the history merge into one list in any order of arrival', () => {
   assert.deepEqual(numbers(merge([event(1), event(3)], [event(2), event(3)])), [3, 2, 1]);
@@ -59,57 +60,57 @@ test('events of the stream and of the history merge into one list in any order o
 
   const early = after(
     { type: 'requested' },
-    { type: 'received', events: [event(4)], paused: false },
-    { type: 'page', events: events(3, 2), cursor: 'older' },
+    { type: 'received', rows: [event(4)], paused: false },
+    { type: 'page', rows: events(3, 2), cursor: 'older' },
   );
-  assert.deepEqual([numbers(early.events), early.cursor], [[4, 3, 2], 'older']);
-  assert.deepEqual(numbers(reduce(early, { type: 'older', events: events(2, 1), cursor: null }).events), [4, 3, 2, 1]);
+  assert.deepEqual([numbers(early.rows), early.cursor], [[4, 3, 2], 'older']);
+  assert.deepEqual(numbers(reduce(early, { type: 'older', rows: events(2, 1), cursor: null }).rows), [4, 3, 2, 1]);
 
   const paused = after(
-    { type: 'received', events: [event(4)], paused: true },
-    { type: 'page', events: events(4, 2), cursor: null, paused: true },
+    { type: 'received', rows: [event(4)], paused: true },
+    { type: 'page', rows: events(4, 2), cursor: null, paused: true },
   );
-  assert.deepEqual([numbers(paused.events), numbers(paused.held)], [[4, 3, 2], []]);
+  assert.deepEqual([numbers(paused.rows), numbers(paused.held)], [[4, 3, 2], []]);
 });
 
 test('after an interruption the list has no gap and keeps new events', () => {
-  const before = after({ type: 'page', events: events(20, 11), cursor: 'a' });
+  const before = after({ type: 'page', rows: events(20, 11), cursor: 'a' });
   const again = (/** @type {TailAction[]} */ ...actions) =>
     [/** @type {TailAction} */ ({ type: 'requested' }), ...actions].reduce(reduce, before);
 
   const joined = again(
-    { type: 'received', events: [event(23)], paused: false },
-    { type: 'page', events: events(22, 19), cursor: 'b' },
+    { type: 'received', rows: [event(23)], paused: false },
+    { type: 'page', rows: events(22, 19), cursor: 'b' },
   );
-  assert.deepEqual([numbers(joined.events)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
+  assert.deepEqual([numbers(joined.rows)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
 
   // The event of the stream is also in the page; this does not close the gap.
   const missed = again(
-    { type: 'received', events: [event(31)], paused: false },
-    { type: 'page', events: events(30, 27), cursor: 'b' },
+    { type: 'received', rows: [event(31)], paused: false },
+    { type: 'page', rows: events(30, 27), cursor: 'b' },
   );
-  assert.deepEqual([numbers(missed.events), missed.cursor], [[31, 30, 29, 28, 27], 'b']);
+  assert.deepEqual([numbers(missed.rows), missed.cursor], [[31, 30, 29, 28, 27], 'b']);
 
   const wasEmpty = [
     /** @type {TailAction} */ ({ type: 'requested' }),
-    /** @type {TailAction} */ ({ type: 'page', events: events(9, 5), cursor: 'c' }),
-  ].reduce(reduce, after({ type: 'page', events: [], cursor: null }));
-  assert.deepEqual([numbers(wasEmpty.events), wasEmpty.cursor], [[9, 8, 7, 6, 5], 'c']);
+    /** @type {TailAction} */ ({ type: 'page', rows: events(9, 5), cursor: 'c' }),
+  ].reduce(reduce, after({ type: 'page', rows: [], cursor: null }));
+  assert.deepEqual([numbers(wasEmpty.rows), wasEmpty.cursor], [[9, 8, 7, 6, 5], 'c']);
 });
 
 test('the tail limits its rows', () => {
-  const full = after({ type: 'page', events: events(450, 50), cursor: 'a' });
-  assert.deepEqual([full.events?.length, full.cursor, full.trimmed], [MOST_ROWS, null, true]);
+  const full = after({ type: 'page', rows: events(450, 50), cursor: 'a' });
+  assert.deepEqual([full.rows?.length, full.cursor, full.trimmed], [MOST_ROWS, null, true]);
 
-  const paused = reduce(full, { type: 'received', events: events(500, 451), paused: true });
-  assert.deepEqual([paused.held.length, (paused.events?.length ?? 0) + paused.held.length], [50, MOST_ROWS]);
-  assert.deepEqual(numbers(reduce(paused, { type: 'resumed' }).events), numbers(events(500, 101)));
+  const paused = reduce(full, { type: 'received', rows: events(500, 451), paused: true });
+  assert.deepEqual([paused.held.length, (paused.rows?.length ?? 0) + paused.held.length], [50, MOST_ROWS]);
+  assert.deepEqual(numbers(reduce(paused, { type: 'resumed' }).rows), numbers(events(500, 101)));
 
-  const flooded = reduce(full, { type: 'received', events: events(451 + MOST_HELD, 451), paused: true });
+  const flooded = reduce(full, { type: 'received', rows: events(451 + MOST_HELD, 451), paused: true });
   assert.ok(flooded.overflowed);
-  assert.equal((flooded.events?.length ?? 0) + flooded.held.length, MOST_ROWS);
+  assert.equal((flooded.rows?.length ?? 0) + flooded.held.length, MOST_ROWS);
   assert.deepEqual(
-    numbers(reduce(flooded, { type: 'resumed' }).events),
+    numbers(reduce(flooded, { type: 'resumed' }).rows),
     numbers(events(451 + MOST_HELD, 452)),
     'no row is older than the gap',
   );

@@ -34,6 +34,7 @@ pub mod source;
 pub mod space;
 mod tail;
 pub mod template;
+mod times;
 pub mod token;
 pub mod up;
 pub mod user;

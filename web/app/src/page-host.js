@@ -1,5 +1,5 @@
 /** Loads and shows the page of the current route, or the reason why it cannot be shown. */
-import { failingSinks } from './lib/alerts.js';
+import { failingCount } from './lib/alerts.js';
 import { can, me, mustEnrol } from './lib/me.js';
 import { effect, html, signal, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
 import { SLOW_MS } from './lib/resource.js';
@@ -14,7 +14,7 @@ import { Loading } from './ui/spinner.js';
 const pageName = signal('');
 // The number of failing sinks comes first: a narrow tab shows the start of its title.
 effect(() => {
-  const alert = failingSinks.value > 0 ? `(${failingSinks.value}) ` : '';
+  const alert = failingCount.value > 0 ? `(${failingCount.value}) ` : '';
   if (pageName.value) document.title = `${alert}${pageName.value} · svc`;
 });
 

@@ -148,6 +148,12 @@ function setQuery(values, { push = false } = {}) {
   navigate(location.pathname + (text ? `?${text}` : ''), { replace: !push });
 }
 
+/** The order of a table, in the query string. @returns {import('./ui/table.js').Sorting} */
+export function useSorting() {
+  const query = useQuery();
+  return { order: query.get('sort'), onOrder: (order) => query.set({ sort: order }) };
+}
+
 /**
  * While `dirty`, the user must confirm leaving the page.
  * @param {boolean} dirty

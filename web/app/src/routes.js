@@ -34,8 +34,17 @@ export const ROUTES = [
 
   { path: '/methods', title: 'Methods', load: page('methods'), icon: 'function', group: 'Call' },
   { path: '/methods/:name', title: 'Method', load: page('method') },
+  { path: '/calls', title: 'Calls', load: page('calls'), icon: 'exchange', group: 'Call' },
   { path: '/spaces', title: 'Spaces', load: page('spaces'), icon: 'box', group: 'Call', needs: SPACES },
   { path: '/spaces/:id', title: 'Space', load: page('space'), needs: SPACES },
+  {
+    path: '/templates',
+    title: 'Templates',
+    load: page('templates'),
+    icon: 'copy',
+    group: 'Call',
+    needs: SPACES,
+  },
   { path: '/tools', title: 'MCP', load: page('mcp'), icon: 'plug', group: 'Call', needs: ['use_mcp'] },
 
   { path: '/events', title: 'Events', load: page('events'), icon: 'activity', group: 'Events' },

@@ -1,5 +1,5 @@
 /** The frame of every page: navigation, user menu, skip link. */
-import { failingSinks, loadAlerts } from './lib/alerts.js';
+import { failingCount, loadAlerts } from './lib/alerts.js';
 import { compact, setCompact } from './lib/density.js';
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
@@ -24,8 +24,7 @@ export function Shell({ children }) {
   useEffect(() => setOpen(false), [at]);
   useEffect(() => {
     const load = () => loadAlerts().catch(() => {});
-    // The overview has the same numbers.
-    if (at !== '/') void load();
+    void load();
     return poll(load, ALERTS_EVERY_MS);
   }, []);
   return html`
@@ -123,7 +122,7 @@ function NavGroup({ name, rows }) {
 
 /** The number of failing sinks. */
 function FailingBadge() {
-  const count = failingSinks.value;
+  const count = failingCount.value;
   if (count === 0) return null;
   return html`
     <span class="nav-alert" aria-hidden="true">${count > 99 ? '99+' : count}</span>

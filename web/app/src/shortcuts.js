@@ -17,6 +17,7 @@ const PAUSE_MS = 1_500;
 const LETTERS = {
   o: '/',
   m: '/methods',
+  l: '/calls',
   p: '/spaces',
   t: '/tools',
   e: '/events',

@@ -19,7 +19,7 @@ import { see } from './scene.js';
  * @returns {Place[]}
  */
 export function places({ facts }) {
-  const { space, event, sink, script, source, schedule, ann } = facts;
+  const { space, event, sink, script, source, schedule, ann, call } = facts;
   const app = appName(facts);
   const method = facts.markup ? 'speak' : 'orders.create';
   const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
@@ -32,9 +32,20 @@ export function places({ facts }) {
     { route: '/', path: '/', shows: text(event.type) },
     { route: '/methods', path: '/methods', shows: text(method) },
     { route: '/methods/:name', path: `/methods/${method}`, shows: heading(method) },
+    {
+      route: '/methods/:name',
+      name: 'methods-name-calls',
+      path: `/methods/${facts.markup ? method : 'orders.total'}?tab=calls`,
+      shows: text(/calls? in the last 7 days/),
+    },
+    { route: '/calls', path: '/calls', shows: text(call.method) },
+    { route: '/calls', name: 'calls-drawer', path: `/calls?call=${call.id}`, shows: dialog('Call id') },
+    { route: '/calls', name: 'calls-history', path: '/calls?range=24h', shows: text(call.method) },
     { route: '/spaces', path: '/spaces', shows: text(space.name) },
     { route: '/spaces/:id', path: `/spaces/${space.id}`, shows: heading(space.name) },
     { route: '/spaces', name: 'spaces-new', path: '/spaces?new=1', shows: dialog('Create space') },
+    { route: '/templates', path: '/templates', shows: text('web-server') },
+    { route: '/templates', name: 'templates-new', path: '/templates?new=1', shows: dialog('Create template') },
     { route: '/tools', path: '/tools', shows: text(method.replace('.', '_')) },
     { route: '/events', path: '/events', shows: text(event.type) },
     { route: '/events', name: 'events-drawer', path: `/events?event=${event.id}`, shows: dialog(sink.name) },

@@ -12,6 +12,7 @@ use svc_protocol::api::{Call, CallQuery, Calls, Space};
 use super::{
     Shell,
     records::{self, ListArgs},
+    times::parse_time,
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -29,7 +30,7 @@ pub enum Command {
     List {
         #[command(flatten)]
         filter: Filter,
-        /// Only calls since this time, such as 2026-11-17T08:00:00Z
+        /// Only calls since this time, such as 2h for 2 hours ago, or 2026-11-17T08:00:00Z
         #[arg(long, value_name = "TIME", value_parser = parse_time)]
         since: Option<Timestamp>,
         /// Only calls until this time
@@ -93,11 +94,6 @@ fn parse_via(text: &str) -> Result<CallVia, String> {
 fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let words: Vec<_> = words.collect();
     format!("use one of: {}", words.join(", "))
-}
-
-fn parse_time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text)
-        .ok_or_else(|| "write the time like 2026-11-17T08:00:00Z (RFC 3339)".to_owned())
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

@@ -7,12 +7,13 @@ mod tail;
 pub use self::tail::EventSource;
 
 use clap::Subcommand;
-use svc_core::{EventId, SpaceId, pattern::Pattern};
-use svc_protocol::api::{EventQuery, EventRecord, Events, Space};
+use svc_core::{EventId, SpaceId, Timestamp, pattern::Pattern};
+use svc_protocol::api::{EventQuery, EventRecord, Events, SEARCH_TEXT_MAX, Space};
 
 use super::{
     Shell,
     records::{self, ListArgs},
+    times::parse_time,
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -25,15 +26,11 @@ use crate::{
 pub enum Command {
     /// List past events, newest first
     #[command(
-        before_help = "  svc events list --limit 20\n  svc events list --type 'custom.build.*' --space lab -o json"
+        before_help = "  svc events list --since 2h --text A-17\n  svc events list --type 'custom.build.*' --space lab -o json"
     )]
     List {
-        /// Only types that match this pattern: exact, or with a `*` at the end
-        #[arg(long = "type", value_name = "PATTERN", value_parser = parse_pattern)]
-        pattern: Option<String>,
-        /// Only events of this space: name, owner/name or id
-        #[arg(long)]
-        space: Option<String>,
+        #[command(flatten)]
+        filter: Filter,
         #[command(flatten)]
         page: ListArgs,
     },
@@ -45,6 +42,39 @@ pub enum Command {
     },
     Tail(tail::Args),
     Listen(listen::Args),
+}
+
+/// An event must match every given option.
+#[derive(clap::Args, Debug)]
+pub struct Filter {
+    /// Only types that match this pattern: exact, or with a `*` at the end
+    #[arg(long = "type", value_name = "PATTERN", value_parser = parse_pattern)]
+    pattern: Option<String>,
+    /// Only events of this space: name, owner/name or id
+    #[arg(long)]
+    space: Option<String>,
+    /// Only events since this time, such as 2h for 2 hours ago, or 2026-11-17T08:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    since: Option<Timestamp>,
+    /// Only events until this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: Option<Timestamp>,
+    /// Only events that this user emitted: name
+    #[arg(long, value_name = "USER")]
+    actor: Option<String>,
+    /// Only events whose payload contains this text; upper and lower case are the same
+    #[arg(long, value_name = "TEXT", value_parser = parse_text)]
+    text: Option<String>,
+}
+
+/// Checks a text to search for before any request.
+fn parse_text(text: &str) -> Result<String, String> {
+    match text.len() {
+        1..=SEARCH_TEXT_MAX => Ok(text.to_owned()),
+        length => Err(format!(
+            "a text has 1 to {SEARCH_TEXT_MAX} bytes; this one has {length}"
+        )),
+    }
 }
 
 /// Checks a pattern before any request.
@@ -63,34 +93,36 @@ pub fn parse_patterns(text: &str) -> Result<String, String> {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List {
-            pattern,
-            space,
-            page,
-        } => list(shell, pattern, space.as_deref(), page).await,
+        Command::List { filter, page } => list(shell, filter, page).await,
         Command::Get { id } => get(shell, id).await,
         Command::Tail(args) => tail::run(shell, &args).await,
         Command::Listen(args) => listen::run(shell, &args).await,
     }
 }
 
-async fn list(
-    shell: &Shell,
-    pattern: Option<String>,
-    space: Option<&str>,
-    args: ListArgs,
-) -> Outcome {
+async fn list(shell: &Shell, filter: Filter, args: ListArgs) -> Outcome {
     let client = shell.client()?;
-    let space_id: Option<SpaceId> = match space {
+    let space_id: Option<SpaceId> = match &filter.space {
         Some(reference) => Some(records::find::<Space>(&client, reference).await?.id),
         None => None,
     };
     let query = EventQuery {
-        r#type: pattern,
+        r#type: filter.pattern,
         space_id,
-        ..EventQuery::default()
+        since: filter.since,
+        until: filter.until,
+        actor: filter.actor,
+        text: filter.text,
     };
     let document: Events = client.events(&args.page(), &query).await?;
+    // The server compares one event after the other, so a page may be empty before the last one.
+    if let Some(cursor) = document
+        .next_cursor
+        .as_ref()
+        .filter(|_| document.events.is_empty())
+    {
+        eprintln!("no matching events so far; continue with --cursor {cursor}");
+    }
     shell.output.document(&document, || {
         let head = ["AT", "TYPE", "ACTOR", "ID", "DATA"];
         let empty = "no events; emit one with: svc event <type> '{\"key\": \"value\"}'";
@@ -156,5 +188,13 @@ mod tests {
         }
         assert_eq!(parse_patterns("a.*,b").as_deref(), Ok("a.*, b"));
         assert!(parse_patterns("a,,b").is_err());
+    }
+
+    #[test]
+    fn a_text_to_search_for_is_checked_before_any_request() {
+        assert!(parse_text(&"x".repeat(SEARCH_TEXT_MAX)).is_ok());
+        for bad in ["", &"x".repeat(SEARCH_TEXT_MAX + 1)] {
+            assert!(parse_text(bad).is_err(), "{}", bad.len());
+        }
     }
 }

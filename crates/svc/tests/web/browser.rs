@@ -6,6 +6,7 @@
 //! a test prints `SKIPPED`; with `SVC_REQUIRE_BROWSER=1` it fails instead.
 
 mod access;
+mod calls;
 mod events;
 mod every_page;
 mod first_call;

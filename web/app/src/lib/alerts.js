@@ -2,21 +2,20 @@
 import { api } from './api.js';
 import { can, me } from './me.js';
 import { computed, signal } from './preact.js';
+import { isFailing } from './sinks.js';
 
-/** @typedef {{sinks: {failing: {state: string}[]} | null}} Numbers */
+/** Sinks that are looked at. */
+const SINKS_MAX = 1_000;
 
-const numbers = signal(/** @type {Numbers | null} */ (null));
+/** The active sinks that the user manages and that fail; null before they are loaded. */
+export const failingSinks = signal(/** @type {import('./sinks.js').Sink[] | null} */ (null));
 
-/** The number of sinks whose last delivery is dead or is retried. */
-export const failingSinks = computed(() => (me.value ? (numbers.value?.sinks?.failing.length ?? 0) : 0));
+/** The number of failing sinks. */
+export const failingCount = computed(() => (me.value ? (failingSinks.value?.length ?? 0) : 0));
 
-/** Stores the numbers that the overview has loaded. The overview loads them more often. @param {Numbers} stats */
-export function noteStats(stats) {
-  numbers.value = stats;
-}
-
-/** Loads the numbers, for users who manage sinks. */
+/** Loads the failing sinks, for users who manage sinks. */
 export async function loadAlerts() {
   if (!me.value || !can('manage_own_event_sinks')) return;
-  numbers.value = await api.get('/api/stats');
+  const { event_sinks: sinks } = await api.get('/api/event-sinks', { limit: SINKS_MAX });
+  failingSinks.value = sinks.filter((/** @type {import('./sinks.js').Sink} */ sink) => sink.active && isFailing(sink));
 }

@@ -16,18 +16,21 @@ const PAUSE_MS = 300;
 /**
  * A state that is stored while it differs from `initial`.
  * @template T
- * @param {string} name of the draft, for example the address of the page
+ * @param {string | null} name of the draft, for example the address of the page; null to store nothing
  * @param {T} initial
+ * @param {{omit?: (keyof T)[]}} [options] `omit`: members that are never stored, because they may be secrets; they have
+ *   their initial values again after a reload
  * @returns {[T, (next: T | ((old: T) => T)) => void, (saved?: T) => void]} the state, its setter, and a function that
  *   forgets the stored draft: from then on, `saved` (by default the state) is the text without changes
  */
-export function useStoredDraft(name, initial) {
-  const key = `${PREFIX}${me.value?.id}.${name}`;
-  const [state, setState] = useState(() => /** @type {T} */ (read(key) ?? initial));
-  const first = useRef(JSON.stringify(initial));
-  const text = JSON.stringify(state);
+export function useStoredDraft(name, initial, { omit = [] } = {}) {
+  const key = name === null ? null : keyOf(name);
+  const [state, setState] = useState(() => restore(key, initial, omit));
+  const first = useRef(textOf(initial, omit));
+  const text = textOf(state, omit);
   const pending = useRef(/** @type {() => void} */ (() => {}));
   useEffect(() => {
+    if (key === null) return undefined;
     const store = () => (text === first.current ? sessionStorage.removeItem(key) : write(key, text));
     pending.current = store;
     const timer = setTimeout(store, PAUSE_MS);
@@ -41,12 +44,46 @@ export function useStoredDraft(name, initial) {
   }, [text, key]);
   useEffect(() => () => pending.current(), []);
   const forget = (/** @type {T} */ saved = state) => {
-    first.current = JSON.stringify(saved);
+    first.current = textOf(saved, omit);
+    if (key === null) return;
     pending.current = () => sessionStorage.removeItem(key);
     pending.current();
   };
   return [state, setState, forget];
 }
+
+/**
+ * @template T
+ * @param {string | null} key
+ * @param {T} initial
+ * @param {(keyof T)[]} omit
+ * @returns {T}
+ */
+function restore(key, initial, omit) {
+  const stored = key === null ? null : read(key);
+  if (stored === null) return initial;
+  return omit.length > 0 ? { ...initial, ...stored } : stored;
+}
+
+/**
+ * @template T
+ * @param {T} state
+ * @param {(keyof T)[]} omit
+ */
+function textOf(state, omit) {
+  if (omit.length === 0) return JSON.stringify(state);
+  const kept = Object.entries(/** @type {any} */ (state)).filter(([name]) => !omit.includes(/** @type {any} */ (name)));
+  return JSON.stringify(Object.fromEntries(kept));
+}
+
+/** @param {string} name */
+const keyOf = (name) => `${PREFIX}${me.value?.id}.${name}`;
+
+/** The stored draft of this name, or null. @param {string} name @returns {any} */
+export const readDraft = (name) => read(keyOf(name));
+
+/** Stores a draft for a page that is opened later. @param {string} name @param {any} value */
+export const storeDraft = (name, value) => write(keyOf(name), JSON.stringify(value));
 
 /** Removes all drafts of this tab. */
 export function forgetDrafts() {

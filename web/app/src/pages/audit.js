@@ -12,10 +12,12 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { JsonView } from '../ui/json-view.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
-import { FILTERS, Filters, rangeOf } from './audit/filters.js';
+import { FILTERS, Filters } from './audit/filters.js';
 import { useNames } from './audit/names.js';
 import { nameOf, pageOf } from './audit/target.js';
+import { rangeOf } from './live-list/filters.js';
 
+await loadStyles('live-list.css');
 await loadStyles('audit.css');
 
 /** @typedef {import('./audit/target.js').Entry} Entry */
@@ -28,10 +30,11 @@ const columnsOf = (names) => [
     shrink: true,
     cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>`,
   },
-  { key: 'actor', label: 'Actor', mono: true, shrink: true },
+  { key: 'actor', label: 'Actor', mono: true, shrink: true, phone: /** @type {const} */ ('line-aside') },
   {
     key: 'target',
     label: 'Target',
+    phone: /** @type {const} */ ('line'),
     cell: (/** @type {Entry} */ one) =>
       html`
         <span class="audit-target">
@@ -42,10 +45,17 @@ const columnsOf = (names) => [
   {
     key: 'detail',
     label: 'Detail',
+    phone: /** @type {const} */ ('more'),
     cell: (/** @type {Entry} */ one) =>
       html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
   },
-  { key: 'at', label: 'Time', shrink: true, cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />` },
+  {
+    key: 'at',
+    label: 'Time',
+    shrink: true,
+    phone: /** @type {const} */ ('aside'),
+    cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />`,
+  },
 ];
 
 /** @param {any} detail */
@@ -67,7 +77,7 @@ export default function AuditPage() {
   return html`
     <${PageHeader} title="Audit"
       description="Changes, who made them, and failed deliveries of events. Newest first; the list updates itself." />
-    <${Filters} onClear=${filtered ? clear : null} />
+    <${Filters} />
     <${Card} flush class="audit-card">
       ${
         pendingOf(list) ??

@@ -1,45 +1,37 @@
 /** Live events and the history. */
-import { useAction } from '../lib/action.js';
-import { plural } from '../lib/format.js';
+import { withQuery } from '../lib/api.js';
 import { can } from '../lib/me.js';
-import { html, useState } from '../lib/preact.js';
+import { html, useMemo, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
-import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
+import { PageHeader } from '../ui/card.js';
 import { Drawer } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Loading, useSlow } from '../ui/spinner.js';
-import { Pagination } from '../ui/table.js';
 import { EventFacts, Receivers } from './events/details.js';
 import { EmitDialog } from './events/emit-dialog.js';
 import { EventFilters, HISTORY_FILTERS } from './events/filters.js';
-import { History } from './events/history.js';
 import { patternProblem, patternsOf } from './events/patterns.js';
 import { indentJson, Payload, useEvent } from './events/payload.js';
+import { rowOf } from './events/row.js';
 import { EventTable } from './events/table.js';
-import { useEventTail } from './events/tail.js';
-import { MOST_ROWS } from './events/tail-state.js';
+import { rangeOf } from './live-list/filters.js';
+import { History } from './live-list/history.js';
+import { LiveControls, TailView } from './live-list/live.js';
+import { useTail } from './live-list/tail.js';
 
 await loadStyles('events.css');
 
-/** @typedef {import('./events/tail-state.js').EventRow} EventRow */
+/** @typedef {import('./events/row.js').EventRow} EventRow */
 
 export default function EventsPage() {
   const query = useQuery();
-  const pattern = query.get('pattern');
-  const paused = query.get('paused') === '1';
-  const problem = patternProblem(patternsOf(pattern));
+  const pattern = patternsOf(query.get('pattern')).join(',');
+  const problem = patternProblem(patternsOf(query.get('pattern')));
   const past = HISTORY_FILTERS.some((name) => query.get(name));
-  const tail = useEventTail({
-    pattern: patternsOf(pattern).join(','),
-    spaceId: query.get('space'),
-    paused,
-    off: problem !== '' || past,
-  });
+  const tail = useEventTail(pattern, { off: problem !== '' || past });
   const [emitting, setEmitting] = useState(/** @type {{type?: string, payload?: string} | null} */ (null));
   const mayEmit = can('use_spaces', 'manage_spaces');
   const open = (/** @type {string | null} */ id) => query.set({ event: id }, { push: id !== null });
@@ -51,34 +43,25 @@ export default function EventsPage() {
         mayEmit && html`<${Button} kind="primary" icon="bolt" onClick=${() => setEmitting({})}>Emit event</${Button}>`
       } />
     <div class="toolbar">
-      <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy" value=${pattern}
-        onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
-      ${
-        !past &&
-        html`
-          <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>
-            ${paused ? 'Resume' : 'Pause'}
-          </${Button}>
-          <${LinkState} tail=${tail} paused=${paused} />
-        `
-      }
+      <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy"
+        value=${query.get('pattern')} onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
+      ${!past && html`<${LiveControls} tail=${tail} one="event" />`}
     </div>
     <${EventFilters} onOpen=${open} />
     ${problem && html`<${ErrorNotice} error=${{ detail: problem }} />`}
-    ${
-      !problem &&
-      past &&
-      html`
-        <${History} asked=${query.all} pattern=${patternsOf(pattern).join(',')} opened=${query.get('event')}
-          onOpen=${open} />
-      `
-    }
+    ${!problem && past && html`<${PastEvents} pattern=${pattern} opened=${query.get('event')} onOpen=${open} />`}
     ${
       !problem &&
       !past &&
       html`
-        <${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit}
-          opened=${query.get('event')} onOpen=${open} />
+        <${TailView} tail=${tail} many="events" class="events-card"
+          timeOf=${(/** @type {EventRow} */ row) => row.event_ts}
+          table=${(/** @type {EventRow[]} */ rows) => html`
+            <${EventTable} events=${rows} fresh=${tail.fresh} opened=${query.get('event')} onOpen=${open}
+              empty=${html`
+                <${Empty} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit} />
+              `} />
+          `} />
       `
     }
     ${
@@ -98,64 +81,39 @@ export default function EventsPage() {
   `;
 }
 
-/** @param {{tail: ReturnType<typeof useEventTail>, paused: boolean}} props */
-function LinkState({ tail, paused }) {
-  const { link, held, overflowed } = tail;
-  let state = html`<${Status} tone="good" pulse>Live</${Status}>`;
-  if (link === 'failed') state = html`<${Status} tone="bad">Not live</${Status}>`;
-  else if (link === 'waiting') state = html`<${Status} tone="warn" pulse>Reconnecting</${Status}>`;
-  else if (paused)
-    state = html`
-      <${Status} tone="warn">
-        Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}
-      </${Status}>
-    `;
-  else if (link === 'connecting') state = html`<${Status}>Connecting</${Status}>`;
-  return html`<div class="tail-state" role="status">${state}</div>`;
-}
-
 /**
- * @param {{tail: ReturnType<typeof useEventTail>, filtered: boolean, mayEmit: boolean, opened: string, onOpen: (id:
- *   string) => void}} props
+ * The newest events, followed by live events. The stream has no filter for the space.
+ * @param {string} pattern
+ * @param {{off: boolean}} options
  */
-function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
-  const more = useAction(tail.loadMore);
-  const slow = useSlow(tail.events === null);
-  if (tail.events === null && tail.error) return html`<${ErrorNotice} error=${tail.error} />`;
-  if (tail.events === null) return slow ? html`<${Loading} />` : html`<div class="loading-space"></div>`;
-  const list = {
-    hasMore: tail.cursor !== null,
-    loadMore: () => void more.run(),
-    loadingMore: more.busy,
-    moreError: more.error,
-  };
-  return html`
-    <div class="stack">
-      <${ErrorNotice} error=${tail.error} />
-      <${Card} flush class="events-card">
-        <${EventTable} events=${tail.events} fresh=${tail.fresh} opened=${opened} onOpen=${onOpen}
-          empty=${html`<${Empty} filtered=${filtered} mayEmit=${mayEmit} />`} />
-        <${Pagination} list=${list} />
-      </${Card}>
-      ${
-        tail.trimmed &&
-        html`
-          <p class="muted small">
-            Only the newest ${MOST_ROWS} are kept here. ${' '}
-            <a href=${olderThan(tail.events)}>Browse older events</a>
-          </p>
-        `
-      }
-    </div>
-  `;
+function useEventTail(pattern, { off }) {
+  const query = useQuery();
+  const space = query.get('space');
+  return useTail(
+    {
+      path: '/api/events',
+      name: 'events',
+      query: { type: pattern, space_id: space },
+      stream: withQuery('/api/events/stream', { pattern }),
+      rowOf,
+      accepts: (event) => !space || event.space_id === space,
+    },
+    { paused: query.get('paused') === '1', off },
+  );
 }
 
-/** The history before the oldest row. @param {EventRow[]} events */
-function olderThan(events) {
-  const params = new URLSearchParams(location.search);
-  params.set('range', 'own');
-  params.set('until', events.at(-1)?.event_ts ?? '');
-  return `?${params}`;
+/** @param {{pattern: string, opened: string, onOpen: (id: string) => void}} props */
+function PastEvents({ pattern, opened, onOpen }) {
+  const { actor, text, space, range, since, until } = useQuery().all;
+  // Memoised: a moving "last hour" would change the query at every render.
+  const times = useMemo(() => rangeOf({ range, since, until }), [range, since, until]);
+  const address = withQuery('/api/events', { type: pattern, space_id: space, actor, text, ...times });
+  return html`
+    <${History} address=${address} name="events" class="events-card"
+      table=${(/** @type {any[]} */ events, /** @type {any} */ empty) => html`
+        <${EventTable} events=${events.map(rowOf)} opened=${opened} onOpen=${onOpen} empty=${empty} />
+      `} />
+  `;
 }
 
 /** @param {{filtered: boolean, mayEmit: boolean}} props */

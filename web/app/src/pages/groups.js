@@ -2,7 +2,7 @@
 import { api } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
-import { useList } from '../lib/resource.js';
+import { useList, useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -70,7 +70,7 @@ export default function GroupsPage() {
       open?.what === 'delete' &&
       open.group &&
       html`
-        <${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed}
+        <${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group))} onDone=${changed}
           onClose=${() => setOpen(null)} />
       `
     }
@@ -207,8 +207,12 @@ function NameGroup({ group, onDone, onClose }) {
   `;
 }
 
-/** @param {{group: Group, members: number | undefined, onDone: () => Promise<any>, onClose: () => void}} props */
+/**
+ * @param {{group: Group, members: import('./users/directory.js').User[] | undefined, onDone: () => Promise<any>,
+ *   onClose: () => void}} props
+ */
 function DeleteGroup({ group, members, onDone, onClose }) {
+  const methods = useMethodsOf(group, members);
   const remove = async () => {
     await api.del(`/api/groups/${group.id}`);
     await onDone();
@@ -217,9 +221,43 @@ function DeleteGroup({ group, members, onDone, onClose }) {
   return html`
     <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
       <p>
-        ${members !== undefined && `It has ${plural(members, 'member')}. `}
-        Methods that are limited to this group lose these callers.
+        ${members !== undefined && `It has ${plural(members.length, 'member')}. `}
+        Methods that are limited to this group lose these callers${methods.length > 0 ? ':' : '.'}
       </p>
+      ${
+        methods.length > 0 &&
+        html`
+          <ul class="stack-small" aria-label="Methods of the group">
+            ${methods.slice(0, NAMES_SHOWN).map((name) => html`<li key=${name} class="mono anywhere">${name}</li>`)}
+            ${methods.length > NAMES_SHOWN && html`<li class="muted">and ${methods.length - NAMES_SHOWN} more</li>`}
+          </ul>
+        `
+      }
     </${ConfirmDialog}>
   `;
+}
+
+/** Members whose access is read. The methods of a member are not in the member's own list, so one is not enough. */
+const ASKED_MAX = 3;
+
+/**
+ * The methods that are limited to a group, as its members see them.
+ * @param {Group} group
+ * @param {import('./users/directory.js').User[] | undefined} members
+ * @returns {string[]}
+ */
+function useMethodsOf(group, members = []) {
+  const ids = members.slice(0, ASKED_MAX).map((user) => user.id);
+  const loaded = useResource(
+    async (signal) => {
+      const all = await Promise.all(ids.map((id) => api.get(`/api/users/${id}/access`, undefined, { signal })));
+      const methods = all.flatMap((access) => access.methods);
+      const limited = methods.filter(
+        (/** @type {any} */ one) => one.through === 'group' && one.groups.includes(group.name),
+      );
+      return [...new Set(limited.map((/** @type {any} */ one) => one.name))].sort();
+    },
+    { deps: [group.id, ...ids] },
+  );
+  return loaded.data ?? [];
 }

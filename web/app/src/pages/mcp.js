@@ -3,6 +3,7 @@ import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
+import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Checkbox, TextInput } from '../ui/field.js';
@@ -23,7 +24,8 @@ export default function McpPage() {
   const oauth = discovery.data ?? true;
   return html`
     <${PageHeader} title="MCP"
-      description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />
+      description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol."
+      actions=${html`<${Button} icon="exchange" href="/calls?via=mcp">Calls by clients</${Button}>`} />
     <div class="stack-large">
       <${Card} title="Endpoint"
         description=${

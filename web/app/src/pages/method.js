@@ -1,4 +1,4 @@
-/** One method: description, call form, providers. */
+/** One method: description, call form, recorded calls, providers. */
 import { ApiError, api } from '../lib/api.js';
 import { hintWords } from '../lib/hints.js';
 import { can } from '../lib/me.js';
@@ -6,12 +6,15 @@ import { html } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useDocumentTitle } from '../page-host.js';
+import { useQuery } from '../router.js';
 import { Badge, Status, toneOf } from '../ui/badge.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
 import { HintBadges } from '../ui/hints.js';
 import { inlineMarkdown } from '../ui/markdown.js';
 import { Table } from '../ui/table.js';
+import { Tabs } from '../ui/tabs.js';
+import { MethodCalls } from './method/calls.js';
 import { SchemaCard } from './method/schema-view.js';
 import { TryIt } from './method/try-it.js';
 import { inFlight } from './method/types.js';
@@ -26,10 +29,13 @@ const BACK = { href: '/methods', label: 'Methods' };
 /** @param {{route: import('../routes.js').Route}} props */
 export default function MethodPage({ route }) {
   const { name } = route.params;
+  const query = useQuery();
+  const tab = query.get('tab') === 'calls' ? 'calls' : 'try';
   const resource = useResource((signal) => findMethod(name, signal), { every: 2_000, deps: [name] });
   useDocumentTitle(resource.data?.name);
   const method = resource.data;
   if (!method) return pendingOf(resource, { page: true, back: BACK });
+  const setTab = (/** @type {string} */ id) => query.set({ tab: id === 'try' ? null : id, call: null });
   const gone = resource.error?.status === 404;
   return html`
     <${PageHeader} title=${method.name} mono back=${BACK}
@@ -47,14 +53,20 @@ export default function MethodPage({ route }) {
       }
       ${!gone && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
       <${About} method=${method} />
-      <${TryIt} method=${method} />
-      <div class="columns">
-        <${SchemaCard} title="Params schema" schema=${method.params_schema}
-          none="The method declares no schema of its params." />
-        <${SchemaCard} title="Result schema" schema=${method.result_schema}
-          none="The method declares no schema of its result." />
-      </div>
-      <${Providers} method=${method} />
+      <${Tabs} label="Method" value=${tab} onChange=${setTab}
+        tabs=${[{ id: 'try', label: 'Try it' }, { id: 'calls', label: 'Calls' }]}>
+        <div class="stack-large" hidden=${tab !== 'try'}>
+          <${TryIt} method=${method} />
+          <div class="columns">
+            <${SchemaCard} title="Params schema" schema=${method.params_schema}
+              none="The method declares no schema of its params." />
+            <${SchemaCard} title="Result schema" schema=${method.result_schema}
+              none="The method declares no schema of its result." />
+          </div>
+          <${Providers} method=${method} />
+        </div>
+        ${tab === 'calls' && html`<${MethodCalls} method=${method} />`}
+      </${Tabs}>
     </div>
   `;
 }

@@ -2,10 +2,11 @@
 import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
+import { sortRows } from '../lib/order.js';
 import { Fragment, html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Badge, Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -90,25 +91,44 @@ function Filters({ query, owners, shown }) {
 /** @param {{rows: Method[]}} props */
 function Rows({ rows }) {
   const [limit, setLimit] = useState(PIECE);
+  const sorting = useSorting();
   const columns = [
     {
       key: 'name',
       label: 'Method',
       mono: true,
+      sort: (/** @type {Method} */ method) => method.name,
       cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
     },
     {
       key: 'description',
       label: 'Description',
+      phone: /** @type {const} */ ('line'),
       cell: (/** @type {Method} */ method) =>
         html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
     },
-    { key: 'owner', label: 'Owner', mono: true, shrink: true },
-    { key: 'scope', label: 'Scope', shrink: true, cell: scopeOf },
+    {
+      key: 'owner',
+      label: 'Owner',
+      mono: true,
+      shrink: true,
+      phone: /** @type {const} */ ('hidden'),
+      sort: (/** @type {Method} */ method) => method.owner,
+    },
+    {
+      key: 'scope',
+      label: 'Scope',
+      shrink: true,
+      phone: /** @type {const} */ ('line-aside'),
+      sort: (/** @type {Method} */ method) => method.scope,
+      cell: scopeOf,
+    },
     {
       key: 'provider_count',
       label: 'Providers',
       shrink: true,
+      phone: /** @type {const} */ ('aside'),
+      sort: (/** @type {Method} */ method) => method.provider_count,
       cell: (/** @type {Method} */ method) =>
         html`
           <${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>
@@ -119,14 +139,17 @@ function Rows({ rows }) {
     {
       key: 'in_flight',
       label: 'In flight',
-      align: 'right',
+      align: /** @type {const} */ ('right'),
       shrink: true,
+      phone: /** @type {const} */ ('hidden'),
+      sort: inFlight,
       cell: (/** @type {Method} */ method) =>
         inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
     },
   ];
   return html`
-    <${Table} label="Methods" columns=${columns} rows=${rows.slice(0, limit)}
+    <${Table} label="Methods" columns=${columns} sorting=${sorting}
+      rows=${sortRows(rows, columns, sorting.order).slice(0, limit)}
       rowKey=${(/** @type {Method} */ method) => method.name}
       rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} />
     ${

@@ -1,9 +1,9 @@
 /** The overview: spaces and methods, calls, failing sinks, recent events. */
-import { noteStats } from '../lib/alerts.js';
+import { loadAlerts } from '../lib/alerts.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useEffect } from '../lib/preact.js';
-import { useResource } from '../lib/resource.js';
+import { poll, useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -19,21 +19,18 @@ await loadStyles('overview.css');
 
 /** @typedef {{minute: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Minute */
 /**
- * @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string |
- *   null, at: string | null}} FailingSink
- */
-/**
  * @typedef {object} Stats
  * @property {Minute[]} minutes oldest first, the last one is the current minute
  * @property {number | null} calls_in_flight
  * @property {{created: number, deployed: number, stopped: number} | null} spaces
  * @property {number} methods
  * @property {number} providers
- * @property {{total: number, active: number, queued: number, dropped: number, failing: FailingSink[]} | null} sinks
+ * @property {{total: number, active: number, queued: number, dropped: number} | null} sinks
  * @property {number} events_last_hour
  */
 
 const EVERY_MS = 5_000;
+const SINKS_EVERY_MS = 15_000;
 
 export default function OverviewPage() {
   const query = useQuery();
@@ -41,9 +38,7 @@ export default function OverviewPage() {
   const server = mayViewServer && query.get('scope') !== 'mine';
   const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
-  useEffect(() => {
-    if (stats.data) noteStats(stats.data);
-  }, [stats.data]);
+  useEffect(() => poll(() => loadAlerts().catch(() => {}), SINKS_EVERY_MS), []);
   const scopes = [
     { value: 'server', label: 'Everybody’s' },
     { value: 'mine', label: 'Mine' },
@@ -100,7 +95,7 @@ function Counts({ stats }) {
       }
       <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)}
         hint=${`from ${plural(stats.providers, 'space')}`} />
-      <${Stat} label="Calls, last hour" value=${formatNumber(calls)}
+      <${Stat} label="Calls, last hour" href="/calls?range=1h" value=${formatNumber(calls)}
         hint=${calls ? hints.filter(Boolean).join(', ') : 'none yet'} />
       <${Stat} label="Events, last hour" href="/events" value=${formatNumber(stats.events_last_hour)}
         hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />

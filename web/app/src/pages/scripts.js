@@ -4,7 +4,7 @@ import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -24,6 +24,7 @@ const COLUMNS = [
   {
     key: 'name',
     label: 'Name',
+    sort: (/** @type {Script} */ one) => one.name,
     cell: (/** @type {Script} */ one) =>
       html`
         <span class="script-name">
@@ -36,6 +37,7 @@ const COLUMNS = [
     key: 'kind',
     label: 'Kind',
     shrink: true,
+    sort: (/** @type {Script} */ one) => one.kind,
     cell: (/** @type {Script} */ one) =>
       html`
         <${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>
@@ -58,12 +60,14 @@ const COLUMNS = [
     key: 'updated_at',
     label: 'Changed',
     shrink: true,
+    sort: (/** @type {Script} */ one) => one.updated_at,
     cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />`,
   },
 ];
 
 export default function ScriptsPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const kind = query.get('kind');
   const owner = query.get('owner');
   const q = query.get('q').trim();
@@ -101,7 +105,7 @@ export default function ScriptsPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Scripts" columns=${COLUMNS} rows=${rows}
+          <${Table} label="Scripts" columns=${COLUMNS} rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
             empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
           <${Pagination} list=${list} />

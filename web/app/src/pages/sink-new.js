@@ -1,12 +1,13 @@
 /** A new sink. */
 import { api } from '../lib/api.js';
+import { useStoredDraft } from '../lib/draft.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { navigate, useQuery, useUnsaved } from '../router.js';
 import { PageHeader } from '../ui/card.js';
 import { SecretDialog } from '../ui/secret-once.js';
 import { toast } from '../ui/toasts.js';
-import { bodyOf, newDraft } from './sinks/draft.js';
+import { bodyOf, newDraft, UNSTORED } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { TYPE_NAMES } from './sinks/health.js';
 
@@ -16,15 +17,20 @@ await loadStyles('sinks.css');
 
 export default function NewSinkPage() {
   const query = useQuery();
-  const [draft, setDraft] = useState(() => firstDraft(query));
-  const [touched, setTouched] = useState(false);
+  const [initial] = useState(() => firstDraft(query));
+  const [draft, setDraft, forget] = useStoredDraft(nameOf(initial), initial, { omit: UNSTORED });
   const [made, setMade] = useState(/** @type {import('./sinks/health.js').Sink | null} */ (null));
-  useUnsaved(touched && !made);
-  const change = (/** @type {Partial<Draft>} */ part) => {
-    setTouched(true);
-    setDraft((old) => ({ ...old, ...part }));
+  const changed = JSON.stringify(draft) !== JSON.stringify(initial) && !made;
+  useUnsaved(changed, { stored: true });
+  const change = (/** @type {Partial<Draft>} */ part) => setDraft((old) => ({ ...old, ...part }));
+  const discard = () => {
+    setDraft(initial);
+    forget(initial);
   };
-  const submit = async () => setMade(await api.post('/api/event-sinks', bodyOf(draft)));
+  const submit = async () => {
+    setMade(await api.post('/api/event-sinks', bodyOf(draft)));
+    forget();
+  };
   // A secret that the user entered is not shown again.
   const secret = draft.secret.trim() ? undefined : made?.webhook?.secret;
   const leave = () => {
@@ -39,7 +45,7 @@ export default function NewSinkPage() {
     <${PageHeader} title="New sink" back=${{ href: '/sinks', label: 'Sinks' }}
       description="A stored receiver of events." />
     <${SinkEditor} isNew draft=${draft} change=${change} submit="Create sink" disabled=${made !== null}
-      onSubmit=${submit} />
+      onSubmit=${submit} onDiscard=${changed ? discard : undefined} />
     ${
       made &&
       secret &&
@@ -54,6 +60,9 @@ export default function NewSinkPage() {
     }
   `;
 }
+
+/** A link with other first values has a draft of its own. @param {Draft} initial */
+const nameOf = ({ patterns, type, scriptId }) => `sink-new.${type}.${scriptId}.${patterns}`;
 
 /** Other pages link here with `?pattern=` and `?type=`. @param {ReturnType<typeof useQuery>} query */
 function firstDraft(query) {

@@ -1,6 +1,7 @@
 /** One sink: health, deliveries and configuration. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
+import { useStoredDraft } from '../lib/draft.js';
 import { formatNumber } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -17,7 +18,7 @@ import { Tabs } from '../ui/tabs.js';
 import { toast } from '../ui/toasts.js';
 import { Deliveries } from './sinks/deliveries.js';
 import { RotateDialog, TestDialog } from './sinks/dialogs.js';
-import { draftOf, patchOf } from './sinks/draft.js';
+import { draftName, draftOf, patchOf, UNSTORED } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { failureText, hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 import { ReplayDialog } from './sinks/resend-dialogs.js';
@@ -133,20 +134,27 @@ function Stats({ sink }) {
 /** @param {{sink: Sink, onSaved: (sink: Sink) => void}} props */
 function Settings({ sink, onSaved }) {
   const [saved, setSaved] = useState(() => draftOf(sink));
-  const [draft, setDraft] = useState(saved);
+  const [name] = useState(() => draftName(sink));
+  const [draft, setDraft, forget] = useStoredDraft(name, saved, { omit: UNSTORED });
   const patch = patchOf(saved, draft);
   const dirty = Object.keys(patch).length > 0;
-  useUnsaved(dirty);
+  useUnsaved(dirty, { stored: true });
+  const discard = () => {
+    setDraft(saved);
+    forget(saved);
+  };
   const submit = async () => {
     const changed = await api.patch(`/api/event-sinks/${sink.id}`, patch);
     const now = draftOf(changed);
     setSaved(now);
     setDraft(now);
+    forget(now);
     onSaved(changed);
     toast('Sink saved');
   };
   return html`
     <${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
+      onDiscard=${dirty ? discard : undefined}
       change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) =>
         setDraft((old) => ({ ...old, ...part }))} />
   `;

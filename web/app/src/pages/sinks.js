@@ -4,8 +4,9 @@ import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
+import { isFailing } from '../lib/sinks.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
@@ -17,7 +18,6 @@ import { Pagination, Table } from '../ui/table.js';
 import {
   compareByHealth,
   hasQueue,
-  isFailing,
   LastResult,
   Patterns,
   QUEUE_CAPACITY,
@@ -37,6 +37,7 @@ const STATES = { '': () => true, failing: isFailing, active: (sink) => sink.acti
 
 export default function SinksPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const words = query.get('q');
   const state = Object.hasOwn(STATES, query.get('state')) ? query.get('state') : '';
   const list = useList('/api/event-sinks', 'event_sinks', { query: { limit: 1_000 }, every: REFRESH_MS });
@@ -71,7 +72,7 @@ export default function SinksPage() {
         }
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Card} flush>
-          <${Table} label="Sinks" columns=${COLUMNS} rows=${rows}
+          <${Table} label="Sinks" columns=${COLUMNS} rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
           <${Pagination} list=${list} />
         </${Card}>
@@ -89,6 +90,7 @@ const COLUMNS = [
   {
     key: 'name',
     label: 'Name',
+    sort: (sink) => sink.name,
     cell: (sink) =>
       html`
         <span class="sink-name">
@@ -97,12 +99,19 @@ const COLUMNS = [
         </span>
       `,
   },
-  { key: 'patterns', label: 'Patterns', cell: (sink) => html`<${Patterns} patterns=${sink.patterns} />` },
-  { key: 'state', label: 'State', shrink: true, cell: (sink) => html`<${SinkStatus} sink=${sink} />` },
+  {
+    key: 'patterns',
+    label: 'Patterns',
+    phone: 'line',
+    cell: (sink) => html`<${Patterns} patterns=${sink.patterns} />`,
+  },
+  { key: 'state', label: 'State', shrink: true, phone: 'aside', cell: (sink) => html`<${SinkStatus} sink=${sink} />` },
   {
     key: 'queue',
     label: 'Queue',
     shrink: true,
+    phone: 'hidden',
+    sort: (sink) => sink.queue_depth,
     cell: (sink) =>
       hasQueue(sink)
         ? html`<${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" />`
@@ -113,9 +122,17 @@ const COLUMNS = [
     label: 'Dropped',
     align: 'right',
     shrink: true,
+    phone: 'hidden',
+    sort: (sink) => sink.dropped,
     cell: (sink) => html`<span class=${sink.dropped ? 'bad-number' : 'muted'}>${formatNumber(sink.dropped)}</span>`,
   },
-  { key: 'last', label: 'Last result', cell: (sink) => html`<${LastResult} sink=${sink} />` },
+  {
+    key: 'last',
+    label: 'Last result',
+    phone: 'more',
+    sort: (sink) => sink.last_delivery?.at,
+    cell: (sink) => html`<${LastResult} sink=${sink} />`,
+  },
 ];
 
 /** @param {{none: boolean}} props */

@@ -4,7 +4,7 @@ import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
-import { navigate, useQuery } from '../router.js';
+import { navigate, useQuery, useSorting } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
@@ -59,7 +59,7 @@ export default function SpacesPage() {
               ? html`
                 <${NoSpaces} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />
               `
-              : html`<${Rows} rows=${rows} />`
+              : html`<${Rows} rows=${rows} isWhole=${!list.hasMore} />`
           }
           <${Pagination} list=${list} />
         </${Card}>
@@ -90,11 +90,17 @@ function Filters({ query, shown }) {
   `;
 }
 
-/** @param {{rows: Space[]}} props */
-function Rows({ rows }) {
+/** @param {{rows: Space[], isWhole: boolean}} props `isWhole`: there are no other rows */
+function Rows({ rows, isWhole }) {
+  const sorting = useSorting();
   const columns = [
-    { key: 'name', label: 'Space', mono: true },
-    { key: 'state', label: 'State', cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />` },
+    { key: 'name', label: 'Space', mono: true, sort: (/** @type {Space} */ space) => space.name },
+    {
+      key: 'state',
+      label: 'State',
+      sort: (/** @type {Space} */ space) => space.state,
+      cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />`,
+    },
     { key: 'health', label: 'Health', cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />` },
     { key: 'linked', label: 'Link', cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />` },
     {
@@ -102,16 +108,19 @@ function Rows({ rows }) {
       label: 'Registration',
       cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
     },
-    ...(can('manage_spaces') ? [{ key: 'owner', label: 'Owner', mono: true }] : []),
+    ...(can('manage_spaces')
+      ? [{ key: 'owner', label: 'Owner', mono: true, sort: (/** @type {Space} */ space) => space.owner }]
+      : []),
     {
       key: 'created_at',
       label: 'Created',
       shrink: true,
+      sort: (/** @type {Space} */ space) => space.created_at,
       cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
     },
   ];
   return html`
-    <${Table} label="Spaces" columns=${columns} rows=${rows}
+    <${Table} label="Spaces" columns=${columns} rows=${rows} sorting=${isWhole ? sorting : null}
       rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />
   `;
 }

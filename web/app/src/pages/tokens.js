@@ -3,7 +3,7 @@ import { api } from '../lib/api.js';
 import { now } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -34,6 +34,7 @@ const FILTERS = [
 export default function TokensPage() {
   const query = useQuery();
   const list = useList('/api/tokens', 'tokens', { query: { limit: 1000 }, every: 10_000 });
+  const sorting = useSorting();
   const [created, setCreated] = useState(/** @type {Token | null} */ (null));
   const [revoking, setRevoking] = useState(/** @type {Token | null} */ (null));
   const [q, scope] = [query.get('q'), query.get('scope')];
@@ -65,6 +66,7 @@ export default function TokensPage() {
         <${ErrorNotice} error=${list.error} />
         <${Card} flush>
           <${Table} label="Tokens" columns=${columns(setRevoking)} rows=${rows}
+            sorting=${list.hasMore ? null : sorting}
             empty=${html`<${Empty} filtered=${Boolean(q || scope)} onNew=${open} />`} />
           <${Pagination} list=${list} />
         </${Card}>
@@ -108,15 +110,31 @@ function Empty({ filtered, onNew }) {
  */
 function columns(onRevoke) {
   return [
-    { key: 'name', label: 'Name', cell: (token) => html`<span class="strong">${token.name}</span>` },
+    {
+      key: 'name',
+      label: 'Name',
+      sort: (token) => token.name,
+      cell: (token) => html`<span class="strong">${token.name}</span>`,
+    },
     { key: 'scopes', label: 'Reaches', cell: (token) => html`<${Scopes} scopes=${token.scopes} />` },
     {
       key: 'last_used_at',
       label: 'Last used',
+      sort: (token) => token.last_used_at,
       cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />`,
     },
-    { key: 'created_at', label: 'Created', cell: (token) => html`<${Time} value=${token.created_at} />` },
-    { key: 'expires_at', label: 'Expires', cell: (token) => html`<${Expiry} at=${token.expires_at} />` },
+    {
+      key: 'created_at',
+      label: 'Created',
+      sort: (token) => token.created_at,
+      cell: (token) => html`<${Time} value=${token.created_at} />`,
+    },
+    {
+      key: 'expires_at',
+      label: 'Expires',
+      sort: (token) => token.expires_at,
+      cell: (token) => html`<${Expiry} at=${token.expires_at} />`,
+    },
     {
       key: 'actions',
       label: 'Actions',

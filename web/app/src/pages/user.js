@@ -86,6 +86,13 @@ function Person({ path, user, stale, onChanged }) {
             ['Second factor', user.second_factor ? 'set up' : 'none'],
             ['Id', html`<span class="mono small">${user.id}</span>`],
             can('view_audit') && [
+              'Calls',
+              html`
+                <a href=${`/calls?caller=${encodeURIComponent(user.username)}`}>Calls by ${user.username}</a>
+                , <a href=${`/calls?owner=${encodeURIComponent(user.username)}`}>calls of their methods</a>
+              `,
+            ],
+            can('view_audit') && [
               'Audit',
               html`
                 <a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>

@@ -4,7 +4,7 @@ import { plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
-import { navigate, useQuery } from '../router.js';
+import { navigate, useQuery, useSorting } from '../router.js';
 import { Badge, Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -28,6 +28,7 @@ const COLUMNS = [
   {
     key: 'username',
     label: 'Name',
+    sort: (/** @type {User} */ one) => one.username,
     cell: (/** @type {User} */ one) =>
       html`
         <span class="mono">${one.username}</span>
@@ -38,6 +39,7 @@ const COLUMNS = [
     key: 'active',
     label: 'Status',
     shrink: true,
+    sort: (/** @type {User} */ one) => (one.active ? 'active' : 'inactive'),
     cell: (/** @type {User} */ one) =>
       html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>`,
   },
@@ -47,12 +49,14 @@ const COLUMNS = [
     key: 'created_at',
     label: 'Created',
     shrink: true,
+    sort: (/** @type {User} */ one) => one.created_at,
     cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />`,
   },
 ];
 
 export default function UsersPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const list = useUsers();
   const users = list.items ?? [];
   const roles = useNames('roles', users);
@@ -90,7 +94,7 @@ export default function UsersPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Users" columns=${COLUMNS} rows=${rows}
+          <${Table} label="Users" columns=${COLUMNS} rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
           <${Pagination} list=${list} />
         `

@@ -9,6 +9,7 @@ import { ErrorNotice } from './error-notice.js';
  * @param {() => Promise<any>} props.onSubmit throws the error to show
  * @param {any} props.submit the label of the button
  * @param {() => void} [props.onCancel]
+ * @param {any} [props.more] buttons after the button of the form
  * @param {boolean} [props.disabled]
  * @param {boolean} [props.wideButton]
  * @param {'primary' | 'danger'} [props.kind]
@@ -19,6 +20,7 @@ export function Form({
   onSubmit,
   submit,
   onCancel,
+  more,
   disabled,
   wideButton,
   kind = 'primary',
@@ -40,6 +42,7 @@ export function Form({
           class=${wideButton ? 'button-wide' : ''}>
           ${submit}
         </${Button}>
+        ${more}
       </div>
     </form>
   `;

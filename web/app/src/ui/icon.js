@@ -19,6 +19,7 @@ const PATHS = {
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   download: 'M12 4v11M7 10.5l5 5 5-5M4.5 20h15',
   edit: 'M4 20l1-4.5L16 4.5l3.5 3.5L8.5 19zM13.5 7l3.5 3.5',
+  exchange: 'M4 8.5h15M15 4.5l4 4-4 4M20 15.5H5M9 11.5l-4 4 4 4',
   external: 'M14 4h6v6M20 4l-9 9M18 14v6H4V6h6',
   filter: 'M4 6h16M7 12h10M10 18h4',
   function:

@@ -1,6 +1,8 @@
+import { nextOrder, partsOf, sortRows } from '../lib/order.js';
 import { cx, html } from '../lib/preact.js';
 import { Button } from './button.js';
 import { ErrorNotice } from './error-notice.js';
+import { Icon } from './icon.js';
 
 /**
  * @template T
@@ -12,6 +14,9 @@ import { ErrorNotice } from './error-notice.js';
  * @property {boolean} [mono]
  * @property {boolean} [shrink] no wider than its content
  * @property {boolean} [hideLabel] for a column of buttons: the label is for screen readers only
+ * @property {(row: T) => string | number | null | undefined} [sort] the value by which rows can be sorted
+ * @property {'aside' | 'line' | 'line-aside' | 'more' | 'hidden'} [phone] position on a phone, if a row has two lines
+ *   there: at the right of the first column, below it, at the right of that, on a third line, or not shown
  */
 
 /**
@@ -23,9 +28,11 @@ import { ErrorNotice } from './error-notice.js';
  * @property {(row: T) => boolean} [may] whether a row can be chosen
  */
 
+/** The order of the rows, see `lib/order.js`. @typedef {{order: string, onOrder: (order: string) => void}} Sorting */
+
 /**
- * A table; below 640 px every row becomes a card. With `rowHref` the first column is a link that
- * covers the row, so that a click anywhere opens it and Tab stops once per row.
+ * A table; below 640 px every row becomes a card, or two lines if a column has a `phone` position. With `rowHref` the
+ * first column is a link that covers the row, so that a click anywhere opens it and Tab stops once per row.
  * @template T
  * @param {object} props
  * @param {string} props.label name of the table for screen readers
@@ -39,14 +46,17 @@ import { ErrorNotice } from './error-notice.js';
  * @param {boolean} [props.plain] scrolls sideways on small screens instead of becoming cards
  * @param {string} [props.class]
  * @param {Choice<T>} [props.choice] a first column of checkboxes
+ * @param {Sorting | null} [props.sorting] lets users sort; only for a list that is complete
  */
 export function Table(props) {
-  const { label, columns, rows, rowKey, rowHref, onRow, selected, empty, plain, class: className, choice } = props;
-  if (rows.length === 0 && empty) return empty;
+  const { label, columns, rowKey, rowHref, onRow, selected, empty, plain, class: className, choice, sorting } = props;
+  if (props.rows.length === 0 && empty) return empty;
+  const rows = sorting ? sortRows(props.rows, columns, sorting.order) : props.rows;
   const key = rowKey ?? ((/** @type {any} */ row) => row.id ?? row.name);
   return html`
     <div class=${cx('table-wrap', className)} ...${plain ? { tabindex: 0, role: 'region', 'aria-label': label } : {}}>
-      <table class=${cx('table', !plain && 'table-cards')} aria-label=${label}>
+      <table class=${cx('table', !plain && 'table-cards', columns.some(({ phone }) => phone) && 'table-lines')}
+        aria-label=${label}>
         <thead>
           <tr>
             ${
@@ -58,8 +68,9 @@ export function Table(props) {
             ${columns.map(
               (column) =>
                 html`
-                  <th key=${column.key} scope="col" class=${cellClass(column)}>
-                    ${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}
+                  <th key=${column.key} scope="col" class=${cellClass(column)}
+                    aria-sort=${sorting && column.sort ? directionOf(column, sorting.order) : undefined}>
+                    ${headOf(column, sorting)}
                   </th>
                 `,
             )}
@@ -88,6 +99,25 @@ export function Table(props) {
         </tbody>
       </table>
     </div>
+  `;
+}
+
+/** @param {Column<any>} column @param {string} order */
+function directionOf(column, order) {
+  const { key, down } = partsOf(order);
+  return key !== column.key ? 'none' : down ? 'descending' : 'ascending';
+}
+
+/** @param {Column<any>} column @param {Sorting | null | undefined} sorting */
+function headOf(column, sorting) {
+  if (column.hideLabel) return html`<span class="visually-hidden">${column.label}</span>`;
+  if (!sorting || !column.sort) return column.label;
+  const direction = directionOf(column, sorting.order);
+  return html`
+    <button type="button" class=${cx('sort-head', `sort-${direction}`)}
+      onClick=${() => sorting.onOrder(nextOrder(sorting.order, column.key))}>
+      ${column.label}<${Icon} name=${direction === 'none' ? 'chevrons' : 'chevron-down'} size=${12} />
+    </button>
   `;
 }
 
@@ -121,6 +151,7 @@ const cellClass = (column) =>
     column.mono && 'mono',
     column.shrink && 'shrink',
     column.hideLabel && 'cell-actions',
+    column.phone && `phone-${column.phone}`,
   ) || undefined;
 /** @param {any} row @param {Column<any>} column */
 const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key]);

@@ -31,6 +31,7 @@ const WITHOUT = [
   'schedules-new',
   'providers',
   'providers-new',
+  'templates-new',
 ];
 
 /** @param {import('../scene.js').Scene} scene */

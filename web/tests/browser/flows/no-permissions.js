@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { see, seeNo, seePage } from '../scene.js';
 
 /** Pages for every signed-in user. */
-const FOR_ALL = ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens'];
+const FOR_ALL = ['Overview', 'Methods', 'Calls', 'Events', 'Scripts', 'Tokens'];
 /** Pages that need a permission, with a word of their data. */
 const CLOSED = [
   ['/spaces', 'warehouse'],

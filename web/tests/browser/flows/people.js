@@ -23,6 +23,7 @@ export default async function people(scene) {
   assert.deepEqual(await entries.allInnerTexts(), [
     'Overview',
     'Methods',
+    'Calls',
     'Events',
     'Scripts',
     'Tokens',

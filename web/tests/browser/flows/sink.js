@@ -15,6 +15,19 @@ export default async function sink(scene) {
   await page.getByLabel('Patterns').fill('custom.order.*');
   await page.getByLabel('URL').fill(scene.facts.receiver);
 
+  // A draft survives a reload, without its secrets.
+  await page.getByLabel('Signing secret').fill('whsec_c2VjcmV0');
+  await page.reload();
+  await seePage(page, 'New sink');
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'desk');
+  assert.equal(await page.getByLabel('URL').inputValue(), scene.facts.receiver);
+  assert.equal(await page.getByLabel('Signing secret').inputValue(), '');
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '');
+  await page.getByLabel('Name', { exact: true }).fill('desk');
+  await page.getByLabel('Patterns').fill('custom.order.*');
+  await page.getByLabel('URL').fill(scene.facts.receiver);
+
   // The preview evaluates pattern and body during typing.
   await see(page.getByText('Takes custom.order.test'));
   await page.getByRole('radio', { name: 'Template' }).check({ force: true });

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use svc_core::Timestamp;
 use svc_protocol::api::{Backtest, BacktestResult, PatternsInput, ScriptConfig, Sink};
 
-use super::{SinkArg, content::read_text, recovery::parse_time};
+use super::{SinkArg, content::read_text};
 use crate::{
-    commands::{Shell, own_script, records::find},
+    commands::{Shell, own_script, records::find, times::parse_time},
     exit::Outcome,
     output::Table,
 };

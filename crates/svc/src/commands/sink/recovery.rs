@@ -6,7 +6,7 @@ use svc_protocol::api::{Replay, ReplayOnly, Resend, Sink};
 
 use super::{SinkArg, deliveries};
 use crate::{
-    commands::{Shell, records::find},
+    commands::{Shell, records::find, times::parse_time},
     exit::{Exit, Failure, Outcome},
     output::{Table, joined},
 };
@@ -54,26 +54,6 @@ pub struct ReplayArgs {
     /// Only count the events, and queue none
     #[arg(long)]
     dry_run: bool,
-}
-
-/// A time, or how long ago it was.
-pub(super) fn parse_time(text: &str) -> Result<Timestamp, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let seconds = match &text[digits.len()..] {
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3_600),
-        "d" => Some(86_400),
-        _ => None,
-    };
-    let ago = seconds.and_then(|unit| digits.parse::<u32>().ok()?.checked_mul(unit));
-    if let Some(ago) = ago {
-        let ago = std::time::Duration::from_secs(ago.into());
-        return Ok(svc_clock::now().minus(ago));
-    }
-    Timestamp::parse(text).ok_or_else(|| {
-        "a time looks like 2026-01-31T08:00:00Z, or like 2h for 2 hours ago".to_owned()
-    })
 }
 
 pub async fn resend(shell: &Shell, args: ResendArgs) -> Outcome {

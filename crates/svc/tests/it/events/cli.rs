@@ -156,6 +156,35 @@ async fn s4_3_events_are_listed_shown_and_followed() {
 }
 
 #[tokio::test]
+async fn s4_3_past_events_are_searched_by_time_actor_and_text() {
+    let server = open().start().await;
+    let ann = server.user("ann").await;
+    ann.emit("order.shipped", json!({"order": "A-17"})).await;
+    ann.emit("order.shipped", json!({"order": "B-4"})).await;
+    let list = async |options: &[&str]| {
+        let args = [&["events", "list", "-o", "json"], options].concat();
+        let found = server.cli(&ann).run(&args).await.expect(0).json();
+        let events = found["events"].as_array().unwrap().clone();
+        let orders = events
+            .iter()
+            .filter_map(|event| event["data"]["order"].as_str());
+        orders.map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&["--text", "a-17"]).await, ["A-17"]);
+    assert_eq!(
+        list(&["--since", "1h", "--actor", "ann"]).await,
+        ["B-4", "A-17"]
+    );
+    assert_eq!(list(&["--actor", "ben"]).await, [""; 0]);
+    assert_eq!(list(&["--until", "1h"]).await, [""; 0]);
+    for bad in [["--since", "yesterday"], ["--text", ""]] {
+        let args = [&["events", "list"], &bad[..]].concat();
+        let out = server.cli(&ann).run(&args).await.expect(2);
+        assert!(out.stderr.contains("a time looks like") || out.stderr.contains("1 to 200 bytes"));
+    }
+}
+
+#[tokio::test]
 async fn s4_3_sinks_are_created_changed_and_removed() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;

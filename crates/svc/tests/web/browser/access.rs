@@ -1,6 +1,7 @@
 //! Users do not see controls for actions they may not do.
 
 use serde_json::json;
+use svc_testkit::{fixture, method};
 
 use super::{
     flow::{credentials, run},
@@ -31,4 +32,23 @@ async fn users_groups_and_roles_changed_in_the_page_take_effect_at_once() {
     let ann = server.user_with("ann", &["admin"], &[]).await;
     let facts = json!({"ann": credentials(&ann)});
     run(&browser, "people", &server, &facts).await;
+}
+
+#[tokio::test]
+async fn templates_groups_and_tables_are_administered_in_the_pages() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    server.groups(&["packers"]).await;
+    let ann = server.user_with("ann", &["admin"], &[]).await;
+    let ben = server.user_with("ben", &["user"], &["packers"]).await;
+    let space = ann.space("warehouse").await;
+    let pack = method("pack", "echo")
+        .shared()
+        .line("groups", r#"["packers"]"#);
+    let methods = fixture().with(pack).with(method("weigh", "echo"));
+    let _agent = space.publish(methods).await;
+    let facts = json!({"ann": credentials(&ann), "ben": credentials(&ben)});
+    run(&browser, "administration", &server, &facts).await;
 }

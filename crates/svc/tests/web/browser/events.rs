@@ -50,10 +50,12 @@ async fn a_failing_sink_is_shown_and_its_events_are_resent_after_its_repair() {
 
     flow.until("repair the receiver").await;
     receiver.set("/hook", Reply::Status(200));
+    ann.emit("order.shipped", json!({"order": "A-18"})).await;
+    sink.wait_for("delivered", 1, SOON).await;
     flow.go_on().await;
     flow.end().await;
-    sink.wait_for("delivered", 1, SOON).await;
-    assert_eq!(receiver.count("/hook"), before + 1);
+    sink.wait_for("delivered", 2, SOON).await;
+    assert_eq!(receiver.count("/hook"), before + 2);
 }
 
 #[tokio::test]

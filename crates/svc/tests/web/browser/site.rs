@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::{
     Reply, TestAgent, TestReceiver, TestServer, TestServerBuilder, TestSpace, TestUser, fixture,
-    fixture_method_server, method,
+    fixture_method_server, get_eventually, method,
 };
 
 use super::{SOON, flow::credentials};
@@ -84,6 +84,7 @@ impl Site {
         site.sinks().await;
         site.scripts().await;
         site.sources("A webhook of the shop", "order.shipped").await;
+        site.template("blue").await;
         site.ann.scoped(&["methods"]).await;
         site.ann.scoped(&["mcp"]).await;
         site
@@ -96,13 +97,25 @@ impl Site {
         self.agents.push((agent, space));
     }
 
-    async fn call(&self) {
+    async fn call(&mut self) {
         for n in 0..12 {
             let params = json!({"a": n, "b": 2});
             self.ann.call("orders.total", params).await;
         }
         let refusal = json!({"code": 4, "message": "the order was shipped"});
         self.ann.call("orders.refund", refusal).await;
+        self.wait_for_call("orders.refund").await;
+    }
+
+    /// Waits until the last call of a method is in the journal, and notes its id.
+    async fn wait_for_call(&mut self, method: &str) {
+        let ann = &self.ann;
+        let call = get_eventually("the call is recorded", SOON, || async {
+            let calls = ann.list("/api/calls", "calls").await;
+            calls.into_iter().find(|call| call["method"] == method)
+        })
+        .await;
+        self.facts["call"] = json!({"id": call["id"], "method": method});
     }
 
     /// One sink of each kind, one of them failing, and events for all of them.
@@ -178,6 +191,14 @@ impl Site {
         self.facts["schedule"] = json!({"id": schedule["id"], "name": "nightly"});
     }
 
+    async fn template(&self, text: &str) {
+        let new = json!({
+            "name": "web-server", "ports": [{"name": "http", "port": 8080}],
+            "health_check": {"type": "tcp", "port": 8080}, "custom_fields": {"team": text},
+        });
+        self.ann.post("/api/templates", new).await.expect(201);
+    }
+
     async fn scripts(&mut self) {
         let ann = &self.ann;
         let tool = ann
@@ -222,9 +243,13 @@ impl Site {
         .await;
         let (_, space) = &site.agents[0];
         space.wait_for_log(MARKUP, SOON).await;
+        site.ann.call("speak", json!({})).await;
+        site.ann.call(MARKUP, json!({})).await;
+        site.wait_for_call(MARKUP).await;
         site.hostile_sinks().await;
         site.hostile_scripts().await;
         site.sources(MARKUP, MARKUP).await;
+        site.template(MARKUP).await;
         site.hostile_visits().await;
         site
     }

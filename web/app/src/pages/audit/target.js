@@ -15,6 +15,7 @@ const PAGES = {
   user: ['/users/', 'manage_users'],
   script: ['/scripts/'],
   space: ['/spaces/', 'use_spaces', 'manage_spaces'],
+  template: ['/templates?template=', 'manage_templates'],
   event_sink: ['/sinks/', 'manage_own_event_sinks'],
   event: ['/events/'],
   source: ['/sources?source=', 'use_spaces', 'manage_spaces'],

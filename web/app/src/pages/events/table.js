@@ -2,7 +2,7 @@ import { html } from '../../lib/preact.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {import('./tail-state.js').EventRow} EventRow */
+/** @typedef {import('./row.js').EventRow} EventRow */
 
 /**
  * @param {{events: EventRow[], fresh?: Set<string>, opened: string, onOpen: (id: string) => void, empty: any}} props
@@ -15,16 +15,18 @@ export function EventTable({ events, fresh, opened, onOpen, empty }) {
       label: 'Type',
       mono: true,
       cell: (/** @type {EventRow} */ event) =>
-        html`<span class=${fresh?.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>`,
+        html`<span class=${fresh?.has(event.id) ? 'fresh' : undefined}>${event.event_type}</span>`,
     },
     {
       key: 'data',
       label: 'Payload',
+      phone: /** @type {const} */ ('line'),
       cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>`,
     },
     {
       key: 'actor',
       label: 'By',
+      phone: /** @type {const} */ ('line-aside'),
       cell: (/** @type {EventRow} */ event) =>
         html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
     },
@@ -32,13 +34,14 @@ export function EventTable({ events, fresh, opened, onOpen, empty }) {
       key: 'event_ts',
       label: 'When',
       shrink: true,
+      phone: /** @type {const} */ ('aside'),
       cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />`,
     },
   ];
   return html`
     <${Table} label="Events" columns=${columns} rows=${events}
-      rowKey=${(/** @type {EventRow} */ event) => event.event_id}
-      onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)}
-      selected=${(/** @type {EventRow} */ event) => event.event_id === opened} empty=${empty} />
+      rowKey=${(/** @type {EventRow} */ event) => event.id}
+      onRow=${(/** @type {EventRow} */ event) => onOpen(event.id)}
+      selected=${(/** @type {EventRow} */ event) => event.id === opened} empty=${empty} />
   `;
 }

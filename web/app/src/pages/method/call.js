@@ -2,6 +2,7 @@
 import { api } from '../../lib/api.js';
 import { parseExact } from '../../lib/exact.js';
 import { useEffect, useRef, useState } from '../../lib/preact.js';
+import { keepSent, newTrace } from '../../lib/sent.js';
 
 /**
  * @typedef {object} Answer
@@ -11,8 +12,8 @@ import { useEffect, useRef, useState } from '../../lib/preact.js';
  *   outcome
  */
 
-/** @param {string} name */
-export function useCall(name) {
+/** @param {string} name @param {{keep: boolean}} options `keep`: remember the params in this tab, to call again */
+export function useCall(name, { keep }) {
   const [busy, setBusy] = useState(false);
   const [answer, setAnswer] = useState(/** @type {Answer | null} */ (null));
   const running = useRef(/** @type {AbortController | null} */ (null));
@@ -22,7 +23,9 @@ export function useCall(name) {
     if (running.current) return;
     running.current = new AbortController();
     setBusy(true);
-    setAnswer(await callMethod(name, params, running.current.signal));
+    const { trace, header } = newTrace();
+    if (keep) keepSent(trace, params);
+    setAnswer(await callMethod(name, params, { signal: running.current.signal, headers: { traceparent: header } }));
     running.current = null;
     setBusy(false);
   };
@@ -33,15 +36,15 @@ export function useCall(name) {
  * Sends the params as text, so that no number changes.
  * @param {string} name
  * @param {string} params '' for none
- * @param {AbortSignal} signal
+ * @param {{signal: AbortSignal, headers: Record<string, string>}} options
  * @returns {Promise<Answer>}
  */
-async function callMethod(name, params, signal) {
+async function callMethod(name, params, options) {
   const body = `{"jsonrpc":"2.0","method":${JSON.stringify(name)},${params && `"params":${params},`}"id":1}`;
   const start = performance.now();
   const since = () => performance.now() - start;
   try {
-    const response = await api.raw('POST', '/api/methods/call', body, { signal });
+    const response = await api.raw('POST', '/api/methods/call', body, options);
     const text = await response.text();
     const ms = since();
     const parsed = parseExact(text);
@@ -49,6 +52,6 @@ async function callMethod(name, params, signal) {
     const { result, error } = parsed.value;
     return { ms, bytes: new Blob([text]).size, outcome: error ? { error } : { result: result ?? null } };
   } catch (problem) {
-    return { ms: since(), bytes: 0, outcome: signal.aborted ? { cancelled: true } : { problem } };
+    return { ms: since(), bytes: 0, outcome: options.signal.aborted ? { cancelled: true } : { problem } };
   }
 }

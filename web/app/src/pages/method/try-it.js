@@ -1,4 +1,5 @@
 /** Calls the method: a form from its schema, the params as JSON, and the outcome. */
+import { useStoredDraft } from '../../lib/draft.js';
 import { kindOf, parseExact } from '../../lib/exact.js';
 import { plural } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
@@ -10,6 +11,7 @@ import { Notice } from '../../ui/error-notice.js';
 import { useCall } from './call.js';
 import { ArrayField, Members } from './containers.js';
 import { CopyAs } from './copy-as.js';
+import { filledParams, paramsDraft } from './draft.js';
 import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
 import { Outcome } from './outcome.js';
@@ -18,8 +20,9 @@ import { exampleParams, initialOf, shapeOf } from './schema.js';
 
 /** @param {{method: import('./types.js').Method}} props */
 export function TryIt({ method }) {
-  const params = useParams(method.params_schema);
-  const call = useCall(method.name);
+  const draft = paramsDraft(method);
+  const params = useParams(method, draft);
+  const call = useCall(method.name, { keep: draft !== null });
   const { report, problem } = useProblems();
   const [tried, setTried] = useState(false);
   const blocked = params.problem || problem;
@@ -124,20 +127,31 @@ function Fields({ shape, value, onChange }) {
 /**
  * The params as text and as value. The form changes both; while the text is invalid JSON, the form shows the last valid
  * value.
- * @param {any} declared
+ * @param {import('./types.js').Method} method
+ * @param {string | null} draft the name of the draft that the tab keeps; null to keep none
  */
-function useParams(declared) {
+function useParams({ name, params_schema: declared }, draft) {
   // Polling returns an equal schema as a new object; this must not reset the form.
   const schema = useMemo(() => declared ?? {}, [JSON.stringify(declared)]);
   const shape = useMemo(() => shapeOf(schema, schema), [schema]);
   const first = useMemo(() => prettyJson(initialOf(schema, schema) ?? (shape.kind === 'array' ? [] : {})), [schema]);
-  const [text, setText] = useState(first);
+  const [text, setText, forget] = useStoredDraft(draft, first);
   const start = useRef(first);
   useEffect(() => {
+    if (first === start.current) return;
     // After a new registration, untouched params follow the new schema.
-    if (text === start.current) setText(first);
+    if (text === start.current) {
+      setText(first);
+      forget(first);
+    }
     start.current = first;
   }, [first]);
+  const filled = filledParams.value;
+  useEffect(() => {
+    if (filled?.name !== name) return;
+    filledParams.value = null;
+    setText(filled.text);
+  }, [filled]);
 
   const parsed = useMemo(
     () => (text.trim() === '' ? /** @type {const} */ ({ ok: true, value: undefined }) : parseExact(text)),

@@ -1,61 +1,89 @@
-/** Sinks with failing deliveries. */
+/** Sinks that did not deliver some events. */
+import { failingSinks } from '../../lib/alerts.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
+import { compareByHealth, SinkStatus } from '../sinks/health.js';
+
+/** Sinks in the card; a link leads to the others. */
+const SHOWN = 6;
 
 /** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>}} props */
 export function FailingCard({ sinks }) {
+  const failing = failingSinks.value;
+  const shown = [...(failing ?? [])].sort(compareByHealth).slice(0, SHOWN);
   return html`
     <${Card} title="Failing sinks" flush>
+      ${shown.length === 0 && html`<${NoFailures} sinks=${sinks} isKnown=${failing !== null} />`}
       ${
-        sinks.failing.length > 0
-          ? html`
-            <ul class="overview-list" aria-label="Failing sinks">
-              ${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}
-            </ul>
-          `
-          : html`<${NoFailures} any=${sinks.total > 0} dropped=${sinks.dropped} />`
+        shown.length > 0 &&
+        html`
+          <ul class="overview-list" aria-label="Failing sinks">
+            ${shown.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}
+          </ul>
+        `
+      }
+      ${
+        failing &&
+        failing.length > SHOWN &&
+        html`
+          <p class="overview-more">
+            <${Button} kind="ghost" size="small" icon="arrow-right" href="/sinks?state=failing">
+              All ${failing.length} failing sinks
+            </${Button}>
+          </p>
+        `
       }
     </${Card}>
   `;
 }
 
-/** @param {{sink: import('../overview.js').FailingSink}} props */
+/** @param {{sink: import('../../lib/sinks.js').Sink}} props */
 function Row({ sink }) {
+  const last = sink.last_delivery;
+  const error = last?.state === 'delivered' ? null : last?.error;
   return html`
     <li class="stack-small">
       <div class="row between">
-        <a class="strong anywhere" href=${`/sinks/${sink.id}`}>${sink.name}</a>
-        <${Status} tone=${sink.state === 'dead' ? 'bad' : 'warn'}>
-          ${sink.state === 'dead' ? 'gave up' : 'trying again'}
-        </${Status}>
+        <a class="strong anywhere" href=${`/sinks/${sink.id}`}>${sink.name}</a><${SinkStatus} sink=${sink} />
       </div>
-      ${sink.error && html`<p class="overview-error small anywhere">${withCode(sink.error)}</p>`}
-      <p class="muted small"><span class="mono anywhere">${sink.event_type}</span>, <${Time} value=${sink.at} /></p>
+      ${error && html`<p class="overview-error small anywhere">${withCode(error)}</p>`}
+      ${
+        last &&
+        html`
+          <p class="muted small">
+            last: <span class="mono anywhere">${last.event_type}</span> ${last.state}, <${Time} value=${last.at} />
+          </p>
+        `
+      }
     </li>
   `;
 }
 
-/** @param {{any: boolean, dropped: number}} props */
-function NoFailures({ any, dropped }) {
-  if (dropped > 0)
+/** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>, isKnown: boolean}} props */
+function NoFailures({ sinks, isKnown }) {
+  if (sinks.total === 0)
     return html`
-      <p class="overview-quiet">
-        <${Status} tone="bad">${plural(dropped, 'event')} dropped</${Status}>
-        <span class="muted small">Their queues were full. <a href="/sinks">Look at the sinks</a> and replay them.</span>
-      </p>
+      <${EmptyState} icon="send" level=${3} title="No sinks yet">
+        <p>A sink receives the events that match its patterns.</p>
+        <${CodeBlock} text="svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook"
+          label="command for a sink" prompt />
+      </${EmptyState}>
     `;
-  if (any) return html`<p class="overview-quiet"><${Status} tone="good">All deliveries arrive</${Status}></p>`;
+  if (!isKnown) return html`<div class="loading-space"></div>`;
   return html`
-    <${EmptyState} icon="send" level=${3} title="No sinks yet">
-      <p>A sink receives the events that match its patterns.</p>
-      <${CodeBlock} text="svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook"
-        label="command for a sink" prompt />
-    </${EmptyState}>
+    <p class="overview-quiet">
+      <${Status} tone="good">All deliveries arrive</${Status}>
+      ${
+        sinks.dropped > 0 &&
+        html`<span class="muted small">${plural(sinks.dropped, 'event')} dropped earlier, all replayed since.</span>`
+      }
+    </p>
   `;
 }

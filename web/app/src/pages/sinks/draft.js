@@ -31,6 +31,9 @@ const SOURCE = `import svc.event as event
 print(event.type(), event.data())
 `;
 
+/** Members of a draft that a tab does not store: secrets, and headers, whose values may be credentials. */
+export const UNSTORED = /** @type {(keyof Draft)[]} */ (['secret', 'headers']);
+
 let lastKey = 0;
 /** @param {string} [name] @param {string} [value] @returns {Header} */
 export const newHeader = (name = '', value = '') => ({ key: ++lastKey, name, value });
@@ -54,6 +57,18 @@ export function newDraft(given) {
     source: SOURCE,
     ...given,
   };
+}
+
+/**
+ * The name of the stored draft of a sink. It has a hash of the settings of the sink: a draft of older settings would
+ * undo the changes of other users.
+ * @param {Sink} sink
+ */
+export function draftName(sink) {
+  let hash = 0;
+  const text = JSON.stringify(draftOf(sink), (key, value) => (key === 'headers' ? sink.webhook?.headers : value));
+  for (let at = 0; at < text.length; at++) hash = (hash * 31 + text.charCodeAt(at)) | 0;
+  return `sink.${sink.id}.${hash}`;
 }
 
 /** @param {Sink} sink @returns {Draft} */

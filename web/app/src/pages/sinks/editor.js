@@ -1,6 +1,7 @@
 /** The editor of a sink: fields and preview. */
 import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
+import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { Checkbox, Segmented, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
@@ -24,10 +25,11 @@ const ABOUT = {
  * @param {(part: Partial<Draft>) => void} props.change
  * @param {() => Promise<any>} props.onSubmit
  * @param {string} props.submit
+ * @param {(() => void) | undefined} [props.onDiscard] if there are changes
  * @param {boolean} [props.disabled]
  * @param {boolean} [props.isNew] type and owner can be chosen only for a new sink
  */
-export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = false }) {
+export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disabled, isNew = false }) {
   const [sample, changeSample] = useSample();
   const preview = usePreview(draft, sample);
   const patterns = patternsOf(draft.patterns);
@@ -40,7 +42,8 @@ export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = 
   const editing = { draft, change };
   return html`
     <div class="sink-editor">
-      <${Form} submit=${submit} onSubmit=${onSubmit} disabled=${disabled || incomplete}>
+      <${Form} submit=${submit} onSubmit=${onSubmit} disabled=${disabled || incomplete}
+        more=${onDiscard && html`<${Button} kind="ghost" onClick=${onDiscard}>Discard changes</${Button}>`}>
         <${Card} title="Sink">
           <div class="stack">
             <${TextInput} label="Name" mono required maxlength="100" autocomplete="off" value=${draft.name}

@@ -1,57 +1,21 @@
 /** Type and health of a sink as texts and badges, shared by all pages. */
-import { formatNumber, relativeTime } from '../../lib/format.js';
+import { relativeTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
+import { isFailing, unrecovered } from '../../lib/sinks.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 
 /** Capacity of the queue of a sink. */
 export const QUEUE_CAPACITY = 100;
 
-/** @typedef {'webhook' | 'script' | 'json-rpc'} SinkType */
-/**
- * @typedef {{n: number, event_id: string, event_type: string, state: string, at: string, error: string | null}}
- *   LastDelivery
- */
-/**
- * @typedef {object} Sink
- * @property {string} id
- * @property {string} name
- * @property {string} description
- * @property {string[]} patterns
- * @property {SinkType} type
- * @property {'user' | 'global'} owner
- * @property {string} owner_id
- * @property {boolean} active
- * @property {{url: string, headers: Record<string, string>, body_template: string | null, secret?: string} | null}
- *   webhook
- * @property {{script_id: string | null, source: string | null} | null} script
- * @property {{body_template: string | null} | null} json_rpc
- * @property {{keep_exchanges?: boolean} | undefined} [delivery]
- * @property {number} queue_depth
- * @property {number} dropped
- * @property {number} [lost] dropped events that were not replayed
- * @property {number} [dead] dead deliveries that were not sent again
- * @property {number} failures
- * @property {LastDelivery | null} last_delivery
- * @property {string} created_at
- */
+/** @typedef {import('../../lib/sinks.js').Sink} Sink */
+/** @typedef {import('../../lib/sinks.js').SinkType} SinkType */
 
 /** @type {Record<SinkType, string>} */
 export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'JSON-RPC' };
 
 /** A formatter for methods has no queue. @param {Sink} sink */
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
-
-/** @param {Sink} sink */
-export const isFailing = (sink) =>
-  sink.failures > 0 || sink.last_delivery?.state === 'dead' || unrecovered(sink) !== '';
-
-/** Events that the receiver did not get and that were not sent again: "20 dead, 842 dropped". @param {Sink} sink */
-export function unrecovered({ dead = 0, lost = 0 }) {
-  return [dead > 0 && `${formatNumber(dead)} dead`, lost > 0 && `${formatNumber(lost)} dropped`]
-    .filter(Boolean)
-    .join(', ');
-}
 
 /** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'undelivered' | 'active'} */
 function stateOf(sink) {

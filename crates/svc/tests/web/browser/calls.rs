@@ -1,0 +1,45 @@
+//! The call journal: the page of calls, and the calls of a method.
+
+use serde_json::json;
+use svc_testkit::{fixture, method};
+
+use super::{
+    flow::{Flow, credentials},
+    install::Browser,
+    site::server,
+};
+
+const LOGIN: &str =
+    "{ type = 'object', properties = { pin = { type = 'string', writeOnly = true } } }";
+
+#[tokio::test]
+async fn calls_are_followed_filtered_opened_and_made_again() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let ben = server.user("ben").await;
+    let space = ann.space("shop").await;
+    let methods = fixture()
+        .with(method("total", "add").shared())
+        .with(method("refund", "fail"))
+        .with(method("echo", "echo"))
+        .with(method("login", "echo").line("params_schema", LOGIN));
+    let _agent = space.publish(methods).await;
+    let facts = json!({"ann": credentials(&ann), "ben": credentials(&ben)});
+    let mut flow = Flow::start(&browser, "calls", &server, &facts);
+
+    flow.until("call").await;
+    for n in 0..70 {
+        ann.call("total", json!({"a": n, "b": 2})).await;
+    }
+    ben.call("user.ann.total", json!({"a": 1, "b": 2})).await;
+    let refusal = json!({"code": 4, "message": "the order was shipped"});
+    ann.call("refund", refusal).await;
+    flow.go_on().await;
+    flow.until("call while it pauses").await;
+    ann.call("missing", json!({})).await;
+    flow.go_on().await;
+    flow.end().await;
+}

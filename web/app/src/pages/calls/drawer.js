@@ -1,0 +1,125 @@
+/** One recorded call. */
+import { formatBytes, formatDuration } from '../../lib/format.js';
+import { can, me } from '../../lib/me.js';
+import { html } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { readSent } from '../../lib/sent.js';
+import { navigate } from '../../router.js';
+import { Badge } from '../../ui/badge.js';
+import { Button, CopyButton } from '../../ui/button.js';
+import { KeyValue } from '../../ui/card.js';
+import { Drawer } from '../../ui/dialog.js';
+import { pendingOf } from '../../ui/error-notice.js';
+import { Time } from '../../ui/time.js';
+import { fillParams } from '../method/draft.js';
+import { Outcome } from './table.js';
+import { callerOf, nameOfMethod, outcomeWords, pageOfMethod, viaWords } from './words.js';
+
+/** @typedef {import('./words.js').Call} Call */
+
+/** @param {{id: string, onClose: () => void}} props */
+export function CallDrawer({ id, onClose }) {
+  const loaded = useResource(`/api/calls/${encodeURIComponent(id)}`);
+  const call = /** @type {Call | null} */ (loaded.data);
+  return html`
+    <${Drawer} title=${call ? html`<span class="mono anywhere">${nameOfMethod(call)}</span>` : 'Call'}
+      onClose=${onClose} footer=${call && html`<${Actions} call=${call} />`}>
+      ${!call && pendingOf(loaded)}
+      ${call && html`<${Details} call=${call} />`}
+    </${Drawer}>
+  `;
+}
+
+/** @param {{call: Call}} props */
+function Actions({ call }) {
+  const page = pageOfMethod(call);
+  const again = () => {
+    if (!page) return;
+    const sent = readSent(call.trace_id);
+    if (sent !== null) fillParams(nameOfMethod(call), sent);
+    navigate(page);
+  };
+  const filter = new URLSearchParams({ method: call.method, ...(call.owner ? { owner: call.owner } : {}) });
+  return html`
+    <${Button} icon="filter" href=${`/calls?${filter}`}>Calls of this method</${Button}>
+    ${page && html`<${Button} kind="primary" icon="play" onClick=${again}>Call again</${Button}>`}
+  `;
+}
+
+/** @param {{call: Call}} props */
+function Details({ call }) {
+  const page = pageOfMethod(call);
+  const name = nameOfMethod(call);
+  return html`
+    <div class="stack-large">
+      <div class="stack-small">
+        <p class="call-outcome"><${Outcome} call=${call} /></p>
+        <p class="muted">${outcomeWords(call.outcome).about}</p>
+      </div>
+      <${KeyValue}
+        items=${[
+          [
+            'Method',
+            page
+              ? html`<a class="mono anywhere" href=${page}>${name}</a>`
+              : html`<span class="mono anywhere">${name}</span>`,
+          ],
+          [
+            'Caller',
+            html`
+              <span class="mono anywhere">${callerOf(call)}</span>
+              ${call.caller_id === me.value?.id && html` <${Badge}>you</${Badge}>`}
+            `,
+          ],
+          call.credential && ['Credential', html`<${Credential} credential=${call.credential} />`],
+          ['Came by', viaWords(call.via)],
+          call.space_id && ['Space', html`<${Space} call=${call} />`],
+          [
+            'Ended',
+            html`
+              <${Time} value=${call.at} exact /> <span class="muted">(<${Time} value=${call.at} />)</span>
+            `,
+          ],
+          ['Took', formatDuration(call.duration_ms)],
+          ['Params', formatBytes(call.params_bytes)],
+          ['Result', formatBytes(call.result_bytes)],
+          call.trace_id && ['Trace', html`<${Id} id=${call.trace_id} label="trace id" />`],
+          ['Call id', html`<${Id} id=${call.id} label="call id" />`],
+        ]} />
+      ${
+        page &&
+        html`
+          <p class="muted small">
+            ${
+              readSent(call.trace_id) === null
+                ? 'The journal has no params: “Call again” opens the form of the method, and you fill it in.'
+                : 'This tab made the call: “Call again” fills the form with the same params.'
+            }
+          </p>
+        `
+      }
+    </div>
+  `;
+}
+
+/** @param {{id: string, label: string}} props */
+function Id({ id, label }) {
+  return html`
+    <span class="call-id">
+      <span class="mono small anywhere">${id}</span><${CopyButton} text=${id} label=${`Copy ${label}`} />
+    </span>
+  `;
+}
+
+/** @param {{credential: NonNullable<Call['credential']>}} props */
+function Credential({ credential }) {
+  return html`${credential.kind} ${credential.id && html`<span class="mono small muted">${credential.id}</span>`}`;
+}
+
+/** @param {{call: Call}} props */
+function Space({ call }) {
+  const name = call.space ?? `${call.space_id} (deleted)`;
+  return call.space && can('use_spaces', 'manage_spaces')
+    ? html`<a class="mono anywhere" href=${`/spaces/${call.space_id}`}>${name}</a>`
+    : html`<span class="mono anywhere">${name}</span>`;
+}

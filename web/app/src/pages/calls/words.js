@@ -1,0 +1,79 @@
+/** Recorded calls in words: outcomes, ways, names. */
+import { me } from '../../lib/me.js';
+
+/**
+ * @typedef {object} Call
+ * @property {string} id
+ * @property {string} at when the call ended
+ * @property {string} caller_id
+ * @property {string | null} caller null if the user was deleted
+ * @property {{kind: string, id: string | null} | null} credential
+ * @property {string} via
+ * @property {string} method without `user.<owner>.`
+ * @property {string} owner_id
+ * @property {string | null} owner
+ * @property {string | null} space_id
+ * @property {string | null} space
+ * @property {string} outcome
+ * @property {number | null} code
+ * @property {number} duration_ms
+ * @property {number} params_bytes
+ * @property {number} result_bytes
+ * @property {string | null} trace_id
+ */
+
+/**
+ * Words, tone and explanation of each outcome.
+ * @type {Record<string, [string, import('../../ui/badge.js').Tone, string]>}
+ */
+const OUTCOMES = {
+  ok: ['ok', 'good', 'The method returned a result.'],
+  method_error: ['method error', 'bad', 'The method answered with an error.'],
+  not_found: ['not found', 'bad', 'The caller sees no method of this name.'],
+  unavailable: ['unavailable', 'bad', 'No space could take the call. The method did not run.'],
+  timeout: ['timeout', 'bad', 'The method did not answer in time. It may have done its work.'],
+  interrupted: ['interrupted', 'bad', 'The method server or its link ended. The method may have done its work.'],
+  notification: ['notification', 'neutral', 'Sent without waiting for an answer.'],
+  notification_dropped: ['notification dropped', 'warn', 'A notification that no space could take.'],
+};
+
+/** The outcomes as options of a filter. */
+export const OUTCOME_OPTIONS = Object.entries(OUTCOMES).map(([value, [label]]) => ({ value, label }));
+
+/** The ways of a call as options of a filter. */
+export const VIA_OPTIONS = [
+  { value: 'http', label: 'HTTP' },
+  { value: 'batch', label: 'HTTP batch' },
+  { value: 'mcp', label: 'MCP' },
+  { value: 'event', label: 'event' },
+  { value: 'script', label: 'script' },
+];
+
+/** @param {string} outcome */
+export function outcomeWords(outcome) {
+  const [words, tone, about] = OUTCOMES[outcome] ?? [outcome, 'neutral', ''];
+  return { words, tone, about };
+}
+
+/** Whether a call failed. A notification has no answer, so nothing is known to have failed. @param {Call} call */
+export const isFailure = ({ outcome }) => !['ok', 'notification'].includes(outcome);
+
+/** @param {string} via */
+export const viaWords = (via) => VIA_OPTIONS.find(({ value }) => value === via)?.label ?? via;
+
+/** @param {Call} call */
+export const callerOf = ({ caller }) => caller ?? 'a deleted user';
+
+/** The name by which the reader would call the method. @param {Call} call */
+export function nameOfMethod({ method, outcome, owner, owner_id: ownerId }) {
+  // The name as it was sent.
+  if (outcome === 'not_found') return method;
+  if (ownerId === me.value?.id) return method;
+  return owner ? `user.${owner}.${method}` : method;
+}
+
+/** The page of the method, unless the caller or the reader cannot see the method. @param {Call} call */
+export function pageOfMethod(call) {
+  if (call.outcome === 'not_found' || !call.owner) return null;
+  return `/methods/${encodeURIComponent(nameOfMethod(call))}`;
+}

@@ -1,0 +1,71 @@
+/** Past records that match the filters, page by page: only one page is in the document. */
+import { withQuery } from '../../lib/api.js';
+import { exactTime, plural } from '../../lib/format.js';
+import { html, useState } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
+
+const PAGE = 50;
+
+/**
+ * @param {object} props
+ * @param {string} props.address of the list in the API, with its filters
+ * @param {'events' | 'calls'} props.name the key of the list in the response
+ * @param {(records: any[], empty: any) => any} props.table
+ * @param {(page: any) => any} [props.notes] shown above the table
+ * @param {string} [props.class] of the card
+ */
+export function History({ address, ...props }) {
+  return html`<${Pages} key=${address} address=${withQuery(address, { limit: PAGE })} ...${props} />`;
+}
+
+/** @param {Parameters<typeof History>[0]} props */
+function Pages({ address, name, table, notes, class: className }) {
+  // The cursors of the pages before this one, and of this one.
+  const [cursors, setCursors] = useState(/** @type {string[]} */ ([]));
+  const loaded = useResource(withQuery(address, { cursor: cursors.at(-1) }));
+  const pending = pendingOf(loaded);
+  if (pending) return pending;
+  const { [name]: records, next_cursor: next } = loaded.data;
+  const one = name.slice(0, -1);
+  const none = html`
+    <${EmptyState} icon="filter" title=${next ? 'Nothing found so far' : `No ${one} matches`}>
+      <p>
+        ${
+          next
+            ? `Looked back to ${exactTime(timeOf(next))}. Search older ${name} to go on.`
+            : 'Change the filters, or choose a longer time range.'
+        }
+      </p>
+    </${EmptyState}>
+  `;
+  return html`
+    <div class="stack">
+      <${ErrorNotice} error=${loaded.error} title="Not up to date" />
+      ${notes?.(loaded.data)}
+      <${Card} flush class=${className}>
+        ${table(records, none)}
+        <nav class="history-pages" aria-label="Pages">
+          <${Button} disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>
+            Newer
+          </${Button}>
+          <span class="muted small" role="status">
+            Page ${cursors.length + 1}, ${plural(records.length, one)}${
+              next && records.length < PAGE && `, looked back to ${exactTime(timeOf(next))}`
+            }
+          </span>
+          <${Button} disabled=${!next} busy=${loaded.loading && !loaded.current}
+            onClick=${() => setCursors([...cursors, next])}>
+            ${next && records.length < PAGE ? `Search older ${name}` : 'Older'}
+          </${Button}>
+        </nav>
+      </${Card}>
+    </div>
+  `;
+}
+
+/** The time in an id: its first 48 bits are milliseconds. @param {string} id */
+const timeOf = (id) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

@@ -1,0 +1,121 @@
+/** The dialog that creates or changes a template. */
+import { api } from '../../lib/api.js';
+import { html, useState } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Button, IconButton } from '../../ui/button.js';
+import { Dialog } from '../../ui/dialog.js';
+import { TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
+import { toast } from '../../ui/toasts.js';
+import { checkOf, draftOfCheck, HealthFields, NO_CHECK, StartupField } from '../spaces/fields.js';
+
+/** @typedef {import('../templates.js').Template} Template */
+/** @typedef {{key: number, name: string, value: string}} Pair */
+
+let lastKey = 0;
+/** @param {string} [name] @param {string} [value] @returns {Pair} */
+const newPair = (name = '', value = '') => ({ key: ++lastKey, name, value });
+
+/** @param {{template: Template | null, onDone: () => Promise<any>, onClose: () => void}} props null for a new one */
+export function EditTemplate({ template, onDone, onClose }) {
+  const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
+  const [name, setName] = useState(template?.name ?? '');
+  const [script, setScript] = useState(template?.startup_script_id ?? '');
+  const [check, setCheck] = useState(() => draftOfCheck(template?.health_check ?? NO_CHECK));
+  const [ports, setPorts] = useState(() => (template?.ports ?? []).map((one) => newPair(one.name, String(one.port))));
+  const [fields, setFields] = useState(() =>
+    Object.entries(template?.custom_fields ?? {}).map(([key, value]) => newPair(key, value)),
+  );
+  const submit = async () => {
+    const body = {
+      name: name.trim(),
+      startup_script_id: script || null,
+      health_check: check.type === 'none' ? null : checkOf(check),
+      ports: named(ports).map((one) => ({ name: one.name.trim(), port: Number(one.value) })),
+      custom_fields: fieldsOf(template, fields),
+    };
+    if (template) await api.patch(`/api/templates/${template.id}`, changesOf(template, body));
+    else await api.post('/api/templates', body);
+    await onDone();
+    toast(template ? 'Template saved' : `Template ${body.name} created`);
+    onClose();
+  };
+  return html`
+    <${Dialog} title=${template ? `Edit ${template.name}` : 'New template'} onClose=${onClose}>
+      <${Form} submit=${template ? 'Save template' : 'Create template'} onSubmit=${submit} onCancel=${onClose}>
+        <${TextInput} label="Template name" required maxlength="100" autocomplete="off" value=${name}
+          onInput=${setName} />
+        <${Pairs} label="Ports" one="Port" pairs=${ports} onChange=${setPorts} sample=${['http', '8080']} number />
+        <${StartupField} scripts=${scripts} value=${script} onInput=${setScript}
+          hint="The agents of new spaces run it when they start." />
+        <${HealthFields} check=${check} onChange=${setCheck} />
+        <${Pairs} label="Custom fields" one="Field" pairs=${fields} onChange=${setFields} sample=${['team', 'blue']} />
+      </${Form}>
+    </${Dialog}>
+  `;
+}
+
+/**
+ * Only what differs from the template: who saves a startup script or a health check gives it their permissions.
+ * @param {Record<string, any>} template
+ * @param {Record<string, any>} body
+ */
+function changesOf(template, body) {
+  /** @type {Record<string, any>} */
+  const was = { ...template, health_check: template.health_check?.type === 'none' ? null : template.health_check };
+  const same = (/** @type {string} */ name) => textOf(was[name]) === textOf(body[name]);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !same(name)));
+}
+
+/** JSON whose members have one order. @param {any} value */
+const textOf = (value) =>
+  JSON.stringify(value, (_, one) =>
+    one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort()) : one,
+  );
+
+/** @param {Pair[]} pairs */
+const named = (pairs) => pairs.filter((pair) => pair.name.trim());
+
+/**
+ * The custom fields of the request; a removed field of a stored template becomes null.
+ * @param {Template | null} template
+ * @param {Pair[]} pairs
+ */
+function fieldsOf(template, pairs) {
+  const removed = Object.keys(template?.custom_fields ?? {}).map((name) => [name, null]);
+  return Object.fromEntries([...removed, ...named(pairs).map((pair) => [pair.name.trim(), pair.value])]);
+}
+
+/**
+ * Rows of a name and a value.
+ * @param {{label: string, one: string, pairs: Pair[], onChange: (pairs: Pair[]) => void, sample: [string, string],
+ *   number?: boolean}} props
+ */
+function Pairs({ label, one, pairs, onChange, sample, number = false }) {
+  const set = (/** @type {number} */ key, /** @type {Partial<Pair>} */ part) =>
+    onChange(pairs.map((pair) => (pair.key === key ? { ...pair, ...part } : pair)));
+  const limits = number ? { type: 'number', min: 1, max: 65_535 } : {};
+  return html`
+    <fieldset class="stack-small">
+      <legend class="label">${label} <span class="label-optional">optional</span></legend>
+      ${pairs.map(
+        (pair, index) => html`
+          <div key=${pair.key} class="pair-row">
+            <${TextInput} label=${`${one} ${index + 1} name`} hideLabel mono placeholder=${sample[0]} autocomplete="off"
+              value=${pair.name} onInput=${(/** @type {string} */ name) => set(pair.key, { name })} />
+            <${TextInput} label=${`${one} ${index + 1} value`} hideLabel mono placeholder=${sample[1]} ...${limits}
+              autocomplete="off" required=${number && pair.name.trim() !== ''} value=${pair.value}
+              onInput=${(/** @type {string} */ value) => set(pair.key, { value })} />
+            <${IconButton} icon="trash" label=${`Remove ${one.toLowerCase()} ${index + 1}`}
+              onClick=${() => onChange(pairs.filter((other) => other.key !== pair.key))} />
+          </div>
+        `,
+      )}
+      <div>
+        <${Button} size="small" icon="plus" onClick=${() => onChange([...pairs, newPair()])}>
+          Add ${one.toLowerCase()}
+        </${Button}>
+      </div>
+    </fieldset>
+  `;
+}

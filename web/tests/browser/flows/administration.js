@@ -1,0 +1,101 @@
+/** Templates of spaces, the methods of a group that is deleted, and tables that users sort. */
+import assert from 'node:assert/strict';
+
+import { check } from '../accessibility.js';
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function administration(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await templates(scene, page);
+  await group(scene, page);
+  await sorting(page);
+
+  // Users who may not change templates see them without buttons.
+  const ben = await scene.open(scene.facts.ben);
+  await ben.goto('/templates');
+  await see(ben.getByRole('cell', { name: 'web', exact: true }));
+  assert.equal(
+    await ben
+      .getByRole('main')
+      .getByRole('button', { name: /template|Delete/ })
+      .count(),
+    0,
+  );
+}
+
+/** @param {import('../scene.js').Scene} scene @param {Page} page */
+async function templates(scene, page) {
+  await page.goto('/templates');
+  await seePage(page, 'Templates');
+  await see(page.getByText('No templates yet'));
+  await page.getByRole('button', { name: 'New template' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Template name').fill('web');
+  await dialog.getByRole('button', { name: 'Add port' }).click();
+  await dialog.getByLabel('Port 1 name').fill('http');
+  await dialog.getByLabel('Port 1 value').fill('8080');
+  await dialog.getByLabel('Health check').selectOption('tcp');
+  await dialog.getByLabel('Port', { exact: true }).fill('8080');
+  await dialog.getByRole('button', { name: 'Add field' }).click();
+  await dialog.getByLabel('Field 1 name').fill('team');
+  await dialog.getByLabel('Field 1 value').fill('blue');
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/new-template.png` });
+  await dialog.getByRole('button', { name: 'Create template' }).click();
+  const row = page.getByRole('table', { name: 'Templates' }).locator('tbody tr');
+  await see(row.getByText('http 8080'));
+  await see(row.getByText('tcp:8080'));
+  await see(row.getByText('team=blue'));
+
+  // A change keeps what it does not name, and removes what was removed.
+  await row.getByRole('button', { name: 'web', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Remove field 1' }).click();
+  await dialog.getByLabel('Port 1 value').fill('9090');
+  await dialog.getByRole('button', { name: 'Save template' }).click();
+  await see(row.getByText('http 9090'));
+  await seeNo(row.getByText('team=blue'));
+  await see(row.getByText('tcp:8080'));
+
+  // A name that exists already: the dialog stays, with the server's error.
+  await page.getByRole('button', { name: 'New template' }).click();
+  await dialog.getByLabel('Template name').fill('web');
+  await dialog.getByRole('button', { name: 'Create template' }).click();
+  await see(dialog.getByRole('alert'));
+  scene.expectNoErrors(/409/);
+  await page.keyboard.press('Escape');
+  await seeNo(dialog);
+}
+
+/** @param {import('../scene.js').Scene} scene @param {Page} page */
+async function group(scene, page) {
+  await page.goto('/groups');
+  await page.getByRole('button', { name: 'Delete packers' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete packers?' });
+  await see(dialog.getByText('It has 1 member.'));
+  await see(dialog.getByRole('list', { name: 'Methods of the group' }).getByText('user.ann.pack'));
+  await page.screenshot({ path: `${scene.results}/group.png` });
+  await page.keyboard.press('Escape');
+}
+
+/** @param {Page} page */
+async function sorting(page) {
+  await page.goto('/methods');
+  const first = page.getByRole('table', { name: 'Methods' }).locator('tbody tr').first();
+  const head = page.getByRole('columnheader', { name: 'Method' });
+  await see(first.getByText('pack'));
+  await head.getByRole('button').click();
+  assert.equal(await head.getAttribute('aria-sort'), 'ascending');
+  await head.getByRole('button').click();
+  assert.equal(await head.getAttribute('aria-sort'), 'descending');
+  await see(first.getByText('weigh'));
+  assert.equal(new URL(page.url()).searchParams.get('sort'), '-name');
+  assert.deepEqual(await check(page), []);
+  await page.reload();
+  await see(first.getByText('weigh'));
+  await head.getByRole('button').click();
+  await see(first.getByText('pack'));
+  assert.equal(new URL(page.url()).searchParams.get('sort'), null);
+}

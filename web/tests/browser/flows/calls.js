@@ -1,0 +1,146 @@
+/** Recorded calls: live, filtered, paged, opened, made again; the calls and callers of one method. */
+import assert from 'node:assert/strict';
+
+import { check } from '../accessibility.js';
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function calls(scene) {
+  const { ann, ben } = scene.facts;
+  const page = await scene.open(ann);
+  const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody tr');
+
+  await live(scene, page, rows);
+  await filters(page, rows);
+  await callAgain(scene, page, rows);
+  await ofOneMethod(scene, page);
+
+  // A caller who does not own the method sees only the own calls, and no space.
+  const other = await scene.open(ben);
+  await other.goto('/calls');
+  const own = other.getByRole('table', { name: 'Calls' }).locator('tbody tr');
+  await see(own.getByText('user.ann.total'));
+  assert.equal(await own.filter({ hasText: 'ann' }).filter({ hasNotText: 'user.ann.' }).count(), 0);
+  await own.first().getByRole('button').click();
+  await see(other.getByRole('dialog').getByText('Call id'));
+  assert.equal(await other.getByRole('dialog').getByText('Space').count(), 0);
+
+  // An id that does not exist is an error in the drawer, not an empty one.
+  await page.goto('/calls?call=00000000-0000-7000-8000-000000000000');
+  await see(page.getByRole('dialog').getByRole('alert'));
+  scene.expectNoErrors(/404/);
+}
+
+/** @param {import('../scene.js').Scene} scene @param {Page} page @param {import('playwright-core').Locator} rows */
+async function live(scene, page, rows) {
+  await page.goto('/calls');
+  await seePage(page, 'Calls');
+  await see(page.getByRole('status').getByText('Live'));
+  await see(page.getByText('No calls yet'));
+  await page.screenshot({ path: `${scene.results}/empty.png` });
+  await scene.meanwhile('call');
+  await see(rows.filter({ hasText: 'refund' }).getByText('method error'));
+  await see(rows.filter({ hasText: 'total' }).filter({ hasText: 'ben' }));
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/calls.png` });
+
+  // While paused, a call is counted; after resuming it is shown.
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await scene.meanwhile('call while it pauses');
+  await see(page.getByText('1 new call'));
+  assert.equal(await rows.filter({ hasText: 'missing' }).count(), 0);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await see(rows.filter({ hasText: 'missing' }).getByText('not found'));
+}
+
+/** @param {Page} page @param {import('playwright-core').Locator} rows */
+async function filters(page, rows) {
+  const address = () => Object.fromEntries(new URL(page.url()).searchParams);
+  await page.getByLabel('Outcome').selectOption('method error');
+  await seeNo(rows.filter({ hasText: 'total' }));
+  await see(rows.filter({ hasText: 'refund' }));
+  assert.deepEqual(address(), { outcome: 'method_error' });
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await page.getByLabel('Caller').fill('ben');
+  await seeNo(rows.filter({ hasText: 'refund' }));
+  await see(rows.filter({ hasText: 'ben' }));
+  await page.getByLabel('Time range').selectOption('Last hour');
+  await see(page.getByText('Page 1, 1 call'));
+  assert.deepEqual(address(), { caller: 'ben', range: '1h' });
+  await page.goto('/calls?slower=soon');
+  await see(page.getByRole('alert').getByText('not a number of milliseconds'));
+  await page.goto('/calls?range=own&until=2020-01-01T00:00:00Z');
+  await see(page.getByText('No call matches'));
+
+  // Paging reaches the oldest call, and the table stays small.
+  await page.goto('/calls?range=24h&method=total');
+  await see(page.getByText('Page 1, 50 calls'));
+  await page.getByRole('button', { name: 'Older' }).click();
+  await see(page.getByText('Page 2, 21 calls'));
+  assert.equal(await rows.count(), 21);
+  assert.ok(await page.getByRole('button', { name: 'Older' }).isDisabled());
+}
+
+/** @param {import('../scene.js').Scene} scene @param {Page} page @param {import('playwright-core').Locator} rows */
+async function callAgain(scene, page, rows) {
+  await page.goto('/methods/echo');
+  await page.getByLabel('Params as JSON').fill('{"order": "A-17"}');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('A-17'));
+  await page.getByLabel('Params as JSON').fill('{"order": "another"}');
+  await page.goto('/calls?method=echo');
+  await rows.first().getByRole('button').click();
+  const drawer = page.getByRole('dialog', { name: 'echo' });
+  await see(drawer.getByText('This tab made the call'));
+  await see(drawer.getByRole('link', { name: 'shop' }));
+  await see(drawer.getByText('session'));
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/drawer.png` });
+  await drawer.getByRole('button', { name: 'Call again' }).click();
+  await seePage(page, 'echo');
+  await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('A-17'));
+
+  // A draft of the params survives a reload; secrets are not kept.
+  await page.getByLabel('Params as JSON').fill('{"order": "a draft"}');
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('a draft'));
+  await page.getByRole('button', { name: 'Reset' }).click();
+  await page.goto('/methods/login');
+  await page.getByLabel('Params as JSON').fill('{"pin": "4711"}');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('4711'));
+  await page.reload();
+  await seePage(page, 'login');
+  await see(page.getByRole('button', { name: 'Call', exact: true }));
+  const stored = await page.evaluate(() => JSON.stringify({ ...sessionStorage }));
+  assert.ok(!stored.includes('4711'), stored);
+}
+
+/** @param {import('../scene.js').Scene} scene @param {Page} page */
+async function ofOneMethod(scene, page) {
+  await page.goto('/methods/total');
+  await page.getByRole('tab', { name: 'Calls' }).click();
+  await see(page.getByText('71 calls in the last 7 days.'));
+  const callers = page.getByRole('table', { name: 'Callers' }).locator('tbody tr');
+  await see(callers.filter({ hasText: 'ann' }).getByText('70 calls'));
+  await see(callers.filter({ hasText: 'ben' }).getByText('1 call'));
+  await see(page.getByRole('img', { name: /Duration of 71 calls: half within/ }));
+  await page.getByText('Show as table').first().click();
+  const numbers = page.getByRole('region', { name: 'Outcomes, as a table' }).locator('tbody td:nth-child(2)');
+  await see(numbers);
+  const sum = (await numbers.allInnerTexts()).reduce((all, one) => all + Number(one), 0);
+  assert.equal(sum, 71, 'the table has every call of the chart');
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/method.png`, fullPage: true });
+
+  // The form keeps its state while the other tab is open.
+  await page.getByRole('tab', { name: 'Try it' }).click();
+  await page.getByLabel('Params as JSON').fill('{"a": 40, "b": 2}');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
+  await page.getByRole('tab', { name: 'Calls' }).click();
+  await page.getByRole('tab', { name: 'Try it' }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
+}
