@@ -294,6 +294,8 @@ impl Calls {
                 tried.push(provider);
                 continue;
             };
+            // Opens the counters, so that the metrics have the running call.
+            provider.meter(&self.metrics);
             let waiting = WaitingCaller {
                 calls: self,
                 call,
