@@ -281,7 +281,12 @@ impl Calls {
         call: &'a CallFacts<'a>,
         reports: Option<&'a Reports>,
     ) -> impl Future<Output = Routed> + 'a {
-        let pick = move |tried: &[Arc<Provider>]| self.pick(call.caller, call.method, tried);
+        let pick = move |tried: &[Arc<Provider>]| {
+            let provider = self.pick(call.caller, call.method, tried)?;
+            // Opens the counters, so that the metrics have the running call.
+            provider.meter(&self.metrics);
+            Ok(provider)
+        };
         let left = move |provider: &Provider| self.record_left(call, provider);
         try_providers(pick, left, call, reports)
     }

@@ -40,7 +40,7 @@ pub struct Provider {
     pub in_flight: Arc<AtomicU32>,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     pub prefix: Bytes,
-    /// The counters of the method, opened by the first call.
+    /// The counters of the method, opened before the first call waits for its answer.
     pub meter: OnceLock<Arc<MethodMeter>>,
 }
 

@@ -129,6 +129,7 @@ impl MethodDelivery {
                 unsent.push(provider);
                 continue;
             };
+            provider.meter(&self.metrics);
             let mut spent = None;
             let outcome = match await_answer(&mut pending, &provider, &now).await {
                 Ok(Some((reply, times))) => {
