@@ -8,6 +8,7 @@ const FOR_ALL = ['Overview', 'Methods', 'Calls', 'Events', 'Scripts', 'Tokens'];
 /** Pages that need a permission, with a word of their data. */
 const CLOSED = [
   ['/spaces', 'warehouse'],
+  ['/templates', 'web-server'],
   ['/tools', 'orders_create'],
   ['/sinks', 'old-crm'],
   ['/sinks/new', 'Patterns'],
