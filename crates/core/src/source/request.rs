@@ -78,7 +78,7 @@ pub struct SourceEvent {
 pub enum DeliveryKey {
     /// By the sender's id.
     Id(String),
-    /// By the body, because no signature covers an id.
+    /// By the body, because the request has no id that can be trusted.
     Body,
     /// Not at all: every request is a new delivery. There is no signature that could be replayed.
     None,
