@@ -1,8 +1,8 @@
 //! The typed client of the server's HTTP API and of the agent's local API, for the CLI, the agent,
 //! scripts and tests.
 //!
-//! It never retries a request that the server may have received, never follows a redirect, and never
-//! logs: the [`Error`] holds the reason.
+//! The client never retries a request that the server may have received, never follows a redirect,
+//! and never logs: the [`Error`] holds the reason.
 
 mod agent;
 mod certificates;

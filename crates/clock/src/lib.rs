@@ -1,4 +1,5 @@
-//! The wall clock of the server, the store and the agent, and the only code that reads it.
+//! The wall clock of the server, the store and the agent. Only this crate reads it, apart from the
+//! library that creates UUIDs.
 //!
 //! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only records
 //! a time calls [`now`].

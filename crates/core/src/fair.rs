@@ -4,8 +4,8 @@
 //! slots may take another one if it holds less than its [`Share`] of the free slots, and if more
 //! slots are free than are reserved. So an owner may take fewer slots when more slots are in use,
 //! and the reserved slots are for owners that hold none. With [`Share::QUARTER`] a single owner
-//! gets at most a quarter of all slots. All slots are in use only if the number of owners is at
-//! least a quarter of the number of slots. Waiting owners take turns (round robin).
+//! gets at most a quarter of all slots, but at least one. All slots are in use only if the number
+//! of owners is at least a quarter of the number of slots. Waiting owners take turns (round robin).
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

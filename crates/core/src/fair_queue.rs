@@ -1,8 +1,9 @@
 //! A queue in which flows take turns: items of one flow keep their order, and no flow delays
 //! another by more than one turn.
 //!
-//! A flow is named by a number, such as the number of a user. All operations but
-//! [`FairQueue::pop_fronts`] are O(1), and an empty queue that is used again allocates nothing.
+//! A flow is named by a number, such as the number of a user. Pushing and removing one item takes
+//! constant time, except that a pop passes over flows that have too little credit. An empty queue
+//! that is used again allocates nothing.
 
 use std::num::NonZeroUsize;
 
@@ -86,9 +87,9 @@ impl<T> FairQueue<T> {
     }
 
     /// Adds an item to the end of its flow. Returns the item instead if the flow would then hold
-    /// more bytes than are free now: `bytes_max` minus the bytes of all flows. So a single flow can
-    /// hold about half of `bytes_max`, two flows about a third each, and some bytes stay free for a
-    /// new flow.
+    /// more bytes than are free now: `bytes_max` minus the bytes of all flows. So the small items
+    /// of a single flow can hold about half of `bytes_max`, those of two flows that fill at the
+    /// same time about a third each, and some bytes stay free for a new flow.
     pub fn push_within(
         &mut self,
         flow: u32,

@@ -52,7 +52,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// The id of a record that has no id type of its own: audit entries, transitions.
+    /// The id of a record that has no id type of its own, such as an audit entry or a call.
     Id,
     UserId,
     GroupId,
@@ -80,6 +80,6 @@ ids! {
     ScheduleId,
     /// The queue of a sink or of a method subscription.
     LaneId,
-    /// One server process of a zone: the `node_id` of the spaces that are linked to this server.
+    /// One server of a zone: the `node_id` of the spaces that are linked to this server.
     ServerId,
 }

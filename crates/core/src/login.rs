@@ -1,9 +1,8 @@
 //! How long a login must wait after failed logins.
 //!
 //! Failures delay logins and never lock an account: a user with the right password waits only a
-//! short time. The wait applies to one account at one address, so that failures at other addresses
-//! or for other accounts do not delay it. Many failures at one address, or for one account, only
-//! reduce the number of free attempts.
+//! short time. The wait is counted for one account at one address. Failures at other addresses or
+//! for other accounts cause no wait. Many of them only reduce the number of free attempts.
 
 use std::time::Duration;
 

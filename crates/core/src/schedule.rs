@@ -158,7 +158,7 @@ impl CronRule {
 pub struct DuePlan {
     /// The run that is made now; `None` if all missed runs are skipped.
     pub run: Option<Timestamp>,
-    /// The run after it.
+    /// The next run; `None` if there is none within ten years.
     pub next: Option<Timestamp>,
 }
 

@@ -13,7 +13,8 @@ pub use transition::{Subject, Transition};
 use crate::text_enum::text_enum;
 
 text_enum! {
-    /// created -> deployed <-> stopped -> deleted. A space can be deleted in any state.
+    /// created -> deployed <-> stopped -> deleted. A created space can also be stopped. A space can
+    /// be deleted in any state.
     State {
         Created = "created",
         /// The agent's link is up, or was up within the grace period.

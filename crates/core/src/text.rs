@@ -3,7 +3,8 @@
 use std::fmt::{self, Write};
 
 /// Whether a terminal or a line reader interprets a character instead of showing it: control
-/// characters, line and paragraph separators, marks that change the direction of text.
+/// characters, line and paragraph separators, marks that change the direction of text, the byte
+/// order mark.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(

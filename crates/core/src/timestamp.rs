@@ -47,7 +47,7 @@ impl fmt::Display for Timestamp {
         let text = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000)
             .ok()
             .and_then(|at| at.to_offset(UtcOffset::UTC).format(format).ok());
-        // A year after 9999 has no RFC 3339 form: write the number instead of a panic.
+        // A year after 9999 has no RFC 3339 form. The number is written instead.
         match text {
             Some(text) => f.write_str(&text),
             None => self.0.fmt(f),

@@ -1,5 +1,5 @@
-//! Both ends of the link: one WebSocket per agent that carries binary frames, many per message,
-//! multiplexed by id.
+//! Both ends of a link: one WebSocket between an agent and a server. It carries binary frames, many
+//! per message, multiplexed by id.
 //!
 //! A frame is `u32 length of the rest | u64 id | u8 kind | payload`, little-endian. Calls and their
 //! answers are the most frequent frames, so they have frame kinds of their own; almost everything

@@ -1,7 +1,7 @@
 //! Documents from outside: JSON, TOML and queries, read into the types of this program.
 //!
 //! Errors are sentences for users. They name the field and its value and say what to write instead;
-//! no text of a parser or of serde is part of them.
+//! the only text of a parser is the reason why a text is not valid TOML.
 
 mod error;
 mod exact;

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0. Params, results and ids are never parsed: they keep their bytes, so that key
-//! order, big integers and `null` do not change.
+//! JSON-RPC 2.0. Params, results and the ids of callers are never serialised again: they keep their
+//! bytes, so that key order, big integers and `null` do not change.
 
 mod depth;
 mod progress;

@@ -40,7 +40,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry about a change that no user made. `target` is a type and an id.
+    /// An entry about a change that no user made.
     pub fn by_system(
         at: Timestamp,
         action: &'static str,

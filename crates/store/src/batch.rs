@@ -142,14 +142,15 @@ impl Batch {
         connection.check_transaction()?;
         end_savepoint(connection, ran.is_ok())?;
         if let Err(error) = ran {
-            tracing::warn!(target: crate::LOG_TARGET, %error, "a group of commands failed; each runs by itself");
+            tracing::warn!(target: crate::LOG_TARGET, %error, "a group of commands failed; each command runs by itself");
             let groups = std::mem::take(&mut self.groups).into_iter();
             self.commands.extend(groups.flat_map(Group::into_commands));
         }
         Ok(())
     }
 
-    /// A batch that runs the same groups again. `None` if COMMIT was sent.
+    /// A batch that runs the same groups again. `None` if COMMIT was sent, if there are no groups,
+    /// or if a command has run by itself.
     pub(super) fn repeat_unsent(&mut self) -> Option<Self> {
         let is_unsent = !self.is_committing;
         is_unsent
@@ -159,7 +160,8 @@ impl Batch {
     }
 
     /// After an error of a statement: a batch that runs each command of the groups by itself.
-    /// `None` if the commands may have had an effect.
+    /// `None` after an outage or a failed COMMIT, because the commands may have had an effect. Also
+    /// `None` if there are no groups, or if a command has run by itself.
     pub(super) fn split(&mut self, error: &StoreError) -> Option<Self> {
         let is_certain = !error.is_outage() && !matches!(error, StoreError::Commit(_));
         is_certain
@@ -188,7 +190,7 @@ impl Batch {
         outcomes
     }
 
-    /// Answers all commands after a failed commit.
+    /// Answers all commands with the error of the transaction.
     pub(super) fn refuse(self, error: &StoreError) {
         for outcome in self.outcomes {
             outcome.reply(Err(error.clone()));

@@ -49,8 +49,8 @@ impl Database {
     }
 }
 
-/// One connection. It stays on the thread that opened it. The default methods are for an engine
-/// that waits for every statement and that only one server uses.
+/// One connection. Only one thread at a time uses it. The default methods are for an engine that
+/// waits for every statement and that only one server uses.
 pub(super) trait Connection: Send {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
 

@@ -32,7 +32,7 @@ pub struct DispatchState {
     pub newest: u64,
     /// Bytes of stored events, for each user who has events.
     pub bytes: HashMap<UserId, u64>,
-    /// The keys that were used and have not expired.
+    /// The requested keys that were used and have not expired.
     pub used: HashMap<UserKey, Use>,
 }
 

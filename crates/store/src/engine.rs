@@ -1,9 +1,9 @@
 //! The threads of the store: one writer that gathers waiting commands into one commit, and the
 //! readers.
 //!
-//! Callers get their answer after COMMIT has returned, never before. This includes the callers of
-//! failed commands: a command may have failed because of changes of the same batch. If the COMMIT
-//! fails, these changes are rolled back.
+//! Callers of a write get their answer after COMMIT has returned, never before. This includes the
+//! callers of failed commands: a command may have failed because of changes of the same batch. If
+//! the COMMIT fails, these changes are rolled back.
 
 use std::{
     any::{Any, TypeId},
@@ -139,7 +139,7 @@ pub(super) struct Counters {
 
 pub(super) struct Writer {
     pub(super) database: Database,
-    /// `None` after a failed commit, until the connection is reopened.
+    /// `None` after a failed transaction, until a connection is opened again.
     pub(super) connection: Option<Box<dyn Connection>>,
     pub(super) batch_max: usize,
     pub(super) counters: Arc<Counters>,
@@ -214,9 +214,9 @@ impl Writer {
     }
 }
 
-/// Begins a transaction on the open connection. If that fails, opens a new connection: the database
-/// may have restarted since the last transaction. With `lazily`, the failure may be reported only
-/// by a later statement.
+/// Begins a transaction on the open connection. If there is none, or if that fails, opens a new
+/// connection: the database may have restarted since the last transaction. With `lazily`, the
+/// failure may be reported only by a later statement.
 fn begin<'c>(
     connection: &'c mut Option<Box<dyn Connection>>,
     database: &Database,

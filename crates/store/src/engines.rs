@@ -1,4 +1,4 @@
-//! The engines that the store's tests run on. The same tests run on each engine.
+//! The engines that the store's tests run on. The tests in [`on_each_engine`] run on both engines.
 
 use svc_testkit::{TestDatabase, TestPostgres};
 use tempfile::TempDir;

@@ -60,7 +60,7 @@ impl StoreError {
 /// Why a database could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    #[error("could not create the data folder `{}`", path.display())]
+    #[error("could not create `{}`", path.display())]
     Create {
         path: PathBuf,
         #[source]

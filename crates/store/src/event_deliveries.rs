@@ -75,7 +75,8 @@ impl Reach {
     }
 }
 
-/// Ordered by receiver. A receiver that got the event several times occurs several times.
+/// Deliveries in the order of their lanes, then drops. A receiver that got the event several times
+/// occurs several times.
 pub fn list(tx: &mut Tx<'_>, event: &Event, reach: &Reach) -> Result<Vec<Received>, StoreError> {
     let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
     let shown = reach.shown(IS_METHOD_LANE, &mut values);

@@ -54,8 +54,8 @@ pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
         })
 }
 
-/// Creates an empty file with access for its owner only: SQLite would create one that all users
-/// can read.
+/// Creates the file if it is missing, with access for its owner only: SQLite would create a file
+/// that all users can read.
 pub(super) fn prepare_file(path: &Path) -> io::Result<()> {
     OpenOptions::new()
         .create(true)

@@ -78,10 +78,10 @@ pub(super) trait Group {
     /// Runs all commands together. An error leaves the group unchanged.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
 
-    /// Removes the commands without a result. They must run by themselves.
+    /// Removes and returns the commands without a result. They must run by themselves.
     fn take_rest(&mut self) -> Vec<Box<dyn Command>>;
 
-    /// The outcomes of the commands that ran. They must have a result.
+    /// The outcomes of the commands that have a result.
     fn into_outcomes(self: Box<Self>) -> Vec<Outcome>;
 
     /// All commands, without their results.
@@ -90,7 +90,7 @@ pub(super) trait Group {
 
 struct Members<G: Grouped> {
     jobs: Vec<GroupedJob<G>>,
-    /// One for each job after the group ran.
+    /// One for each job, after the group has run.
     results: Vec<GroupedResult<G>>,
 }
 

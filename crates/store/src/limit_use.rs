@@ -1,5 +1,5 @@
-//! Reports of the servers of a zone: how much of the limits of the zone the users of each server
-//! use. This module does not interpret the text of a report.
+//! Reports of the servers of a zone: how much of the users' limits was used at each server. This
+//! module does not interpret the text of a report.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use super::{
     zone_changes::{self, ZoneChange},
 };
 
-/// A request whose server has crashed is removed after this time.
+/// [`add`] removes requests that are older. They are left over if a server crashes.
 const KEPT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, PartialEq, Eq, Debug)]

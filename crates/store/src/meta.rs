@@ -1,5 +1,5 @@
-//! Single values of the database: the server's id, the hash of the one-time setup token, the version
-//! of svc.
+//! Single values of the database, such as the server's id, the hash of the one-time setup token,
+//! and the version of svc.
 
 use svc_core::ServerId;
 
@@ -44,7 +44,8 @@ pub fn ensure_server_id(tx: &mut Tx<'_>, new: ServerId) -> Result<ServerId, Stor
     find_server_id(tx)?.ok_or(StoreError::NoRow)
 }
 
-/// The version of the svc that started last on this database; `None` before 0.2.0.
+/// The version of the svc that started last on this database. `None` if only versions before 0.2.0
+/// have started on it.
 pub(crate) fn find_svc_version(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
     find(tx, SVC_VERSION)
 }

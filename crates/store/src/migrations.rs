@@ -1,8 +1,9 @@
 //! The schema, step by step. Forward only: a step that has been released is never edited.
 //!
-//! Servers of the previous version use the new schema during an upgrade. So each step records the
-//! oldest schema version whose servers may still use the database. A server uses a newer schema
-//! only if every step that it does not know permits its version.
+//! Servers of the previous version use the new schema during an upgrade. So each step since
+//! [`COMPATIBILITY_STEP`] records the oldest schema version whose servers may still use the
+//! database. A server uses a newer schema only if every step that it does not know permits its
+//! version.
 
 use super::{
     connection::Connection,
@@ -179,7 +180,7 @@ fn ensure_applied(
 }
 
 /// If a newer svc has migrated the database, returns its schema. Otherwise inserts the built-in
-/// roles: a newer svc may have other ones.
+/// roles. Inserts none into a newer schema, because a newer svc may have other roles.
 fn finish(tx: &mut Tx<'_>) -> Result<Option<NewerSchema>, StoreError> {
     let newer = find_newer_schema(tx)?;
     if newer.is_none() {

@@ -20,9 +20,8 @@ use super::{
 /// The default number of records on a page.
 pub const PAGE_DEFAULT: u32 = 100;
 
-/// The maximum number of bytes of the records on one page. A page of large records has fewer
-/// records, because only rows that fit are read. So an answer takes at most this much memory, or
-/// the size of one record if that is larger.
+/// The maximum number of bytes on a page of large records, except that one record always fits. Only
+/// rows that fit are read, so a page may have fewer records than requested.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;

@@ -1,15 +1,15 @@
 //! PostgreSQL behind the port, for a zone of several servers.
 //!
-//! Parts: [`Server`] opens connections. One thread uses each [`Connection`]. `address` parses the
-//! URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a database
-//! that does not answer, `types` converts values, `listen` receives the notifications of other
-//! servers.
+//! Parts: [`Server`] opens connections. Each [`Connection`] is used by one thread. `address` parses
+//! the URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a
+//! database that does not answer, `types` converts values, `listen` receives the notifications of
+//! other servers.
 //!
 //! A transaction that writes begins with the advisory lock of the zone. So such transactions run
 //! one after the other, as in SQLite, and rules that read before they write need no other lock. The
-//! database disconnects a server that stays idle in a transaction longer than `open::IDLE_MAX`.
-//! Round trips dominate the cost, so statements whose outcome is not needed at once are sent
-//! without waiting.
+//! database disconnects a server that stays idle in such a transaction longer than
+//! `open::IDLE_MAX`, except in a long transaction. Round trips dominate the cost, so statements
+//! whose outcome is not needed at once are sent without waiting.
 
 mod address;
 mod check;
@@ -55,7 +55,7 @@ use super::{
 /// The maximum time to open a connection to one address.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// The maximum time for an answer while the database answers on other connections. After this time
-/// the connection counts as lost. No statement may run so long.
+/// the connection is not used again. The time limits of the database end statements earlier.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The maximum time for an answer in a long transaction, whose commit may take long. The operating
 /// system detects a dead network earlier.
@@ -100,7 +100,7 @@ pub(super) struct Connection {
     pending: RefCell<Vec<PendingStatement>>,
     /// Bytes of the values of these statements.
     pending_bytes: Cell<usize>,
-    /// The database's time when the transaction began; `None` until it is settled.
+    /// The database's time when the transaction began; `None` until the answer to BEGIN is read.
     now: Cell<Option<Timestamp>>,
     hint: Cell<bool>,
     /// How long an answer may take in this transaction.
@@ -287,7 +287,7 @@ impl connection::Connection for Connection {
         self.send_begin(begin, ANSWER_MAX)
     }
 
-    /// The transaction has no time limits of the database.
+    /// In this transaction, the database limits only the wait for a lock.
     fn begin_long(&self) -> Result<(), StoreError> {
         self.send_begin(&self.begin_long, LONG_ANSWER_MAX)?;
         self.settle()

@@ -32,7 +32,8 @@ pub struct SinkStatus {
     pub lost: u64,
     /// Dead deliveries that were not sent again, of the newest deliveries.
     pub dead: u32,
-    /// Failed attempts of the delivery at the head.
+    /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the largest
+    /// number of any waiting delivery.
     pub failures: u32,
     /// Whether stored events wait for the sink, because they do not fit into the queue or were not
     /// filtered yet.

@@ -117,7 +117,7 @@ pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, Sto
     tx.list_records("WHERE state = ?1 ORDER BY id", values![state])
 }
 
-/// Spaces whose server is unknown, or was last seen before a time.
+/// Deployed spaces whose server has no record, or was last seen before a time.
 pub fn list_orphans(
     tx: &mut Tx<'_>,
     before: Timestamp,

@@ -101,8 +101,8 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.execute_script(sql))
     }
 
-    /// The time by which leases are measured: when this transaction began, by the clock that all
-    /// servers of the database share.
+    /// The time by which leases are measured, of the clock that all servers of the database share.
+    /// On PostgreSQL, the time at which this transaction began.
     pub fn now(&mut self) -> Result<Timestamp, StoreError> {
         self.run(|connection| connection.now())
     }

@@ -1,5 +1,5 @@
-//! SQLite behind the port. Durable by default: WAL with `synchronous=FULL`, so that a commit that
-//! has returned survives kill -9 and the loss of power.
+//! SQLite behind the port. Durable: WAL with `synchronous=FULL`, so that a commit that has returned
+//! survives kill -9 and the loss of power.
 
 use std::{
     path::{Path, PathBuf},
@@ -49,7 +49,7 @@ impl Connection {
         access: Access,
         clock: Clock,
     ) -> Result<Self, StoreError> {
-        // Each connection stays on one thread, so SQLite's own mutex is not needed.
+        // Only one thread at a time uses a connection, so SQLite's own mutex is not needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -47,7 +47,7 @@ pub struct Profile {
     pub groups: Vec<(GroupId, String)>,
     /// Quotas that differ from the server's.
     pub quotas: QuotaOverrides,
-    /// Whether a login with the password needs a second factor that the user has set up.
+    /// Whether the user has set up a second factor. If so, a login with the password needs it.
     pub has_second_factor: bool,
     /// Whether a role of the user requires a second factor.
     pub requires_second_factor: bool,

@@ -160,7 +160,7 @@ impl Client {
     // spaces
 
     /// Finds a space by id, by `name`, or by `owner/name`. If several spaces have the name, returns
-    /// the caller's own space.
+    /// the caller's own space; if the caller has none, an error.
     pub async fn find_space(&self, reference: &str) -> Result<api::Space, Error> {
         if let Ok(id) = Uuid::parse_str(reference) {
             return self.read_one(id).await;

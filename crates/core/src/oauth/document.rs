@@ -75,7 +75,8 @@ pub fn clean_name(name: Option<&str>) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The redirect addresses that this server accepts; an error if there is none.
+/// The redirect addresses that this server accepts. An error if there is none, or if an app has too
+/// many addresses.
 pub fn usable_uris(uris: &[String]) -> Result<Vec<String>, String> {
     if uris.len() > REDIRECT_URIS_MAX {
         let count = uris.len();

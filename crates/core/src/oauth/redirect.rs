@@ -28,7 +28,7 @@ pub struct RedirectUri<'u> {
 pub enum RedirectError {
     #[error("it is longer than {REDIRECT_URI_MAX} characters")]
     TooLong,
-    #[error("it contains a space, a backslash or a character that is not ASCII")]
+    #[error("it contains a character that is not allowed in an address, such as a space")]
     Character,
     #[error("it is not an address such as `https://host/path`")]
     Malformed,
@@ -38,7 +38,7 @@ pub enum RedirectError {
     UserInfo,
     #[error("plain `http` is allowed for `localhost`, `127.0.0.1` and `[::1]` only")]
     PlainHttp,
-    #[error("its scheme is not allowed; use `https`, or `http` on the own machine")]
+    #[error("its scheme is not allowed; use `https`, or `http` with a loopback address")]
     Scheme,
 }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_of_the_own_machine_is_not_compared() {
+    fn the_port_of_a_loopback_address_is_not_compared() {
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             let listed = format!("http://{host}/callback");
             for port in ["", ":1", ":51234"] {

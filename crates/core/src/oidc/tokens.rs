@@ -13,7 +13,7 @@ use crate::Timestamp;
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
 /// A logout token is accepted for this long after it was issued, and its `jti` is kept as long.
 pub const LOGOUT_TOKEN_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// The maximum number of bytes of `sub` and `sid`; the standard allows 255 for `sub`.
+/// The maximum number of bytes of `sub`, `sid` and `jti`; the standard allows 255 for `sub`.
 const SUBJECT_MAX: usize = 255;
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 

@@ -2,9 +2,10 @@
 
 use crate::name::{USER_NAME_MAX, UserName};
 
-/// Makes a valid name of `preferred_username`: the part before `@`, in lower case, with a hyphen for
-/// every other character. `None` if this part has no ASCII letter or digit, or if it has a
-/// character that is not ASCII: letters that look alike must not become the same name.
+/// Makes a valid name of `preferred_username`: the letters and digits before `@`, in lower case,
+/// with one hyphen between words, shortened if necessary. `None` if this part has no ASCII letter
+/// or digit, or if it has a character that is not ASCII: letters that look alike must not become
+/// the same name.
 pub fn propose_user_name(preferred: &str) -> Option<UserName> {
     let local = preferred.split('@').next().unwrap_or_default();
     if !local.is_ascii() {

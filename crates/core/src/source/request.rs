@@ -51,7 +51,7 @@ pub struct EventRule<'a> {
 pub enum RequestError {
     #[error("the body is not valid: {0}")]
     Json(#[from] JsonTextError),
-    #[error("the body is not UTF-8 text, but its type is `application/json`")]
+    #[error("the body is not UTF-8 text, but its type is JSON")]
     NotText,
     #[error("the event would have {0} bytes; at most {max} are allowed", max = PAYLOAD_BYTES_MAX + ADDED_BYTES_MAX)]
     TooLarge(usize),
@@ -78,7 +78,7 @@ pub struct SourceEvent {
 pub enum DeliveryKey {
     /// By the sender's id.
     Id(String),
-    /// By the body, because no signature covers an id.
+    /// By the body, because the request has no id that can be trusted.
     Body,
     /// Not at all: every request is a new delivery. There is no signature that could be replayed.
     None,

@@ -20,7 +20,8 @@ pub enum LoginResult {
 /// A login that waits for its second factor.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PendingLogin {
-    /// Identifies this login in `POST /api/auth/second-factor`. No other request accepts it.
+    /// Identifies this login in `POST /api/auth/second-factor` and in the requests of a login with
+    /// a passkey. No other request accepts it.
     pub token: String,
     /// The second factors that the user can present.
     pub methods: Vec<FactorKind>,

@@ -1,5 +1,5 @@
-//! The SHA-256 of a table: of its definition and of every value of every row, in the order of the
-//! primary key.
+//! The SHA-256 of a table: of its definition, of the definitions of its indexes, and of every value
+//! of every row, in the order of the primary key.
 
 use rusqlite::Connection;
 

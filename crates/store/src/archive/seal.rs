@@ -16,7 +16,7 @@ const SEAL_BYTES: u64 = (MARK.len() + HASH_BYTES) as u64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seal {
     Whole,
-    /// A byte before the seal was changed.
+    /// A byte before the seal, or the hash in the seal, was changed.
     Broken,
     /// There is no seal, or the end of the file is missing.
     Missing,

@@ -1,4 +1,5 @@
-//! Retention, and the merging of small blocks. Every call does a bounded amount of work.
+//! Retention, and the merging of small blocks. Each function removes or merges a bounded number of
+//! blocks.
 
 use svc_core::{
     Id, Timestamp, UserId,
@@ -11,7 +12,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// The maximum number of blocks that one call removes.
+/// The maximum number of expired blocks that one transaction removes.
 const REMOVED_MAX: usize = 100;
 
 /// Which rows are kept.
@@ -40,8 +41,8 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
     merge(tx, owner, &heads[expired..])
 }
 
-/// Removes blocks of any owner that are older than this. Returns the number of removed blocks. If
-/// the number is not 0, more old blocks may be left.
+/// Removes blocks of any owner whose newest row is older than `since`. Returns the number of
+/// removed blocks. If the number is not 0, more old blocks may be left.
 pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     tx.count_changes(
         "DELETE FROM call_blocks WHERE id IN
@@ -50,7 +51,7 @@ pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     )
 }
 
-/// The number of the oldest blocks that are not kept.
+/// How many of the oldest blocks are not kept.
 fn count_expired(heads: &[BlockHead], keep: KeepRule) -> usize {
     let mut left: u64 = heads.iter().map(|head| head.row_count as u64).sum();
     let mut expired = 0;

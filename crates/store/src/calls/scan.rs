@@ -1,5 +1,4 @@
-//! Finds calls. A page reads a bounded number of blocks, and has a cursor even if it found nothing
-//! yet.
+//! Finds calls. A page reads a bounded number of blocks, so it can have a cursor but no calls.
 
 use std::cmp::Reverse;
 
@@ -17,7 +16,7 @@ use crate::{
 
 /// The maximum number of blocks that one page reads.
 const BLOCKS_MAX: usize = 1_000;
-/// The maximum number of rows that one page reads.
+/// After this many rows, a page reads no further blocks.
 const ROWS_MAX: usize = 200_000;
 /// The maximum number of blocks that are read at a time.
 const STEP_MAX: usize = 16;
@@ -59,7 +58,7 @@ pub struct FoundCall {
 pub struct CallPage {
     pub calls: Vec<FoundCall>,
     pub next_cursor: Option<String>,
-    /// Whether so many owners have calls at the same time that some calls were not read.
+    /// Whether calls are missing: more blocks have calls of the same time than one page reads.
     pub incomplete: bool,
 }
 
@@ -252,7 +251,7 @@ fn list_blocks(
     };
     let caller = match (reach, filter.caller, filter.owner) {
         (_, Some(caller), _) => Some(caller),
-        // Only the reader's own calls to the methods of another owner.
+        // Of the calls to another owner's methods, the reader finds only their own.
         (Reach::Of(user), None, Some(owner)) if owner != user => Some(user),
         _ => None,
     };

@@ -12,8 +12,8 @@ use crate::{
     value::Value,
 };
 
-/// The maximum number of deliveries whose exchanges one call of [`remove_oldest`] removes. Together
-/// these exchanges are larger than any event, so an emit needs no second call.
+/// The maximum number of deliveries whose exchanges one call of [`remove_oldest`] removes. If that
+/// is not enough, an emit removes old events.
 const REMOVED_MAX: u32 = 500;
 
 pub(super) fn to_text(exchange: &Exchange) -> String {
@@ -72,7 +72,8 @@ pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreE
     Ok(())
 }
 
-/// Removes the oldest exchanges of an owner, at least `bytes` if there are enough. The attempts stay.
+/// Removes the oldest exchanges of an owner until `bytes` are free, of at most [`REMOVED_MAX`]
+/// deliveries. The attempts stay.
 pub(crate) fn remove_oldest(
     tx: &mut Tx<'_>,
     owner_key: &str,

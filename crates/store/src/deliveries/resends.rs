@@ -52,7 +52,7 @@ pub fn list_dead(
     )
 }
 
-/// The number of dead deliveries since a time that were not sent again.
+/// The number of dead deliveries since a time, up to `until`, that were not sent again.
 pub fn count_dead(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -24,8 +24,8 @@ pub struct NumberedEvent {
 
 row! { NumberedEvent: seq, id, r#type as "type", ts, owner_id, data_bytes }
 
-/// The number of the newest event as an SQL expression. In the transaction that inserts an event this
-/// is the number of that event.
+/// The number of the newest event as an SQL expression. In a transaction that inserts events, the
+/// number is right only after [`set_newest`].
 pub(crate) const NEWEST: &str = "COALESCE((SELECT newest FROM event_numbers WHERE id = 1), 0)";
 
 /// Records the number of the newest event.

@@ -82,8 +82,8 @@ pub struct Pruned {
 }
 
 /// Checks at most `limit` events that are newer than `after` and older than `before`. Removes
-/// events that no delivery and no lane needs. Events before `held_since` are removed even if a lane
-/// still has to check them.
+/// events that no waiting delivery and no lane needs. Events before `held_since` are removed even
+/// if a lane still has to check them.
 pub fn prune(
     tx: &mut Tx<'_>,
     after: EventId,

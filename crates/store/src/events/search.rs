@@ -19,7 +19,8 @@ use crate::{
 
 /// The maximum number of events that one request reads.
 const EVENTS_MAX: u32 = 5_000;
-/// The maximum number of bytes of payloads that one request reads. One payload has at most 256 KiB.
+/// A request ends after it has searched this many bytes of payloads. One payload has at most 256
+/// KiB.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// The maximum number of events whose payloads are in memory at the same time.
 const STEP: usize = 32;

@@ -88,8 +88,9 @@ pub struct Room {
 
 /// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that
 /// no waiting delivery needs. Events that only global sinks need are moved to the counter of the
-/// server. Keeps the newest event. Events that a lane has not checked yet are removed too, and are
-/// reported as lost. Otherwise one unavailable receiver would block all emits of its owner.
+/// server, if that has room. Keeps the newest event. Events that a lane has not checked yet are
+/// removed too, and are reported as lost. Otherwise one unavailable receiver would block all emits
+/// of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,

@@ -44,7 +44,7 @@ impl Runs {
     }
 }
 
-/// Writes a value, once.
+/// Writes a value. A second write of the same key fails.
 struct SetOnce {
     key: String,
     mode: Mode,
@@ -157,7 +157,7 @@ async fn waiting_commands_run_together(engine: &TestEngine) {
     assert!((1..10).contains(&groups) && alone == 0, "{groups} {alone}");
 }
 
-async fn a_closure_in_the_same_batch_changes_nothing(engine: &TestEngine) {
+async fn a_closure_in_the_same_batch_does_not_affect_a_group(engine: &TestEngine) {
     let (succeeded, runs) = run(engine, &[Plain, Plain, Refused], true).await;
     assert_eq!(succeeded, [true, true, false]);
     assert_eq!(runs.counts(), (1, 0));
@@ -183,7 +183,7 @@ async fn an_invalid_statement_fails_only_its_own_command(engine: &TestEngine) {
     assert_eq!(runs.counts(), (1, 4));
 }
 
-async fn an_invalid_statement_leaves_a_closure_of_the_batch_as_it_is(engine: &TestEngine) {
+async fn an_invalid_statement_does_not_affect_a_closure_in_the_same_batch(engine: &TestEngine) {
     let modes = [Plain, Invalid, Alone];
     let (succeeded, runs) = run(engine, &modes, true).await;
     assert_eq!(succeeded, [true, false, true]);
@@ -202,9 +202,9 @@ async fn a_group_with_a_statement_that_was_not_sent_is_not_committed() {
 
 on_each_engine!(
     waiting_commands_run_together,
-    a_closure_in_the_same_batch_changes_nothing,
+    a_closure_in_the_same_batch_does_not_affect_a_group,
     a_command_with_an_error_of_its_own_fails_alone,
     commands_that_cannot_join_run_by_themselves,
     an_invalid_statement_fails_only_its_own_command,
-    an_invalid_statement_leaves_a_closure_of_the_batch_as_it_is,
+    an_invalid_statement_does_not_affect_a_closure_in_the_same_batch,
 );

@@ -1,6 +1,7 @@
-//! The lanes of method subscriptions. The registration of a space creates a lane, all spaces that
-//! register the same method share it, and the end of the last registration removes it (spec 6.4).
-//! The declaration of a lane that holds events stays while its space is stopped.
+//! The lanes of method subscriptions. The registration of a space creates a lane. All spaces of its
+//! owner that register the same method share the lane. The end of the last of these registrations
+//! removes it (spec 6.4). The declaration of a lane that holds events stays while its space is
+//! stopped.
 
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;

@@ -1,9 +1,9 @@
 //! Due lanes: lists owners with due lanes, and claims the lanes of one owner.
 //!
 //! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
-//! `lanes_due_by_owner` from its first due lane. Its cost does not depend on the number of lanes of
-//! any owner. Lanes of methods in a zone are an exception: the statement may skip lanes of the same
-//! owner whose spaces are linked to other servers.
+//! `lanes_due_by_owner` from the owner's first due lane. Its cost does not depend on the number of
+//! lanes of any owner. Lanes of methods in a zone are an exception: the statement may skip lanes of
+//! the same owner whose spaces are linked to other servers.
 
 use svc_core::{ServerId, Timestamp};
 

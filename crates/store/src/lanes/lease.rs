@@ -1,5 +1,6 @@
-//! Leases of lanes. A server holds a lane until its lease ends. Every claim increments the lane's
-//! fence. The holder presents the fence of its claim before it writes.
+//! Leases of lanes. A server holds a lane until it releases the lane, or until the lease ends.
+//! Every claim increments the lane's fence. The holder presents the fence of its claim before it
+//! writes.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, ServerId, Timestamp, UserId};

@@ -1,6 +1,6 @@
-//! Refilling: a lane that could not queue an event checks the stored events again, from that
-//! event on and in the order of their numbers. Until it has checked all of them, no new event is
-//! queued directly, so that no event overtakes another.
+//! Refilling: a lane that did not queue an event at once checks the stored events later, from that
+//! event on and in the order of their numbers. Until the lane has checked all of them, no new event
+//! is queued directly, so that no event overtakes another.
 
 use svc_core::{
     EventId, LaneId, Timestamp, UserId,
@@ -50,9 +50,9 @@ impl RefillLane {
 const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filter, active, holds,
     depth, refill_from, feeds";
 
-/// Lanes that can check stored events now: those whose queue is at least half empty, and those that
-/// drop events that do not fit. A lane that drops is ready even while it is inactive. Otherwise it
-/// would later check events that were emitted while it was inactive.
+/// Lanes that can check stored events now: active lanes whose queue is at least half empty, and
+/// lanes that drop events that do not fit. A lane that drops is ready even while it is inactive.
+/// Otherwise it would later check events that were emitted while it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})
@@ -61,7 +61,7 @@ fn ready() -> String {
 }
 
 /// Every owner with a lane that can check stored events now. Costs a look-up for each owner with
-/// lanes that are behind, and reads the owner's lanes up to the first that is ready.
+/// lanes that are behind or have feeds, and reads the owner's lanes up to the first that is ready.
 pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     let ready = ready();
     tx.list(

@@ -18,7 +18,7 @@ use crate::{
     sql::{FromRow, Query, Row, Tx, values},
 };
 
-/// The data of a lane that a turn reads.
+/// Which data of a lane a turn reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TurnRequest {
     pub held: LaneLease,
@@ -35,7 +35,7 @@ pub struct TurnReading {
     pub lane: LeasedLane,
     /// `None` for a method, and if the sink no longer exists.
     pub sink: Option<SinkRow>,
-    /// Which of the requested deliveries still wait.
+    /// The deliveries of [`TurnRequest::ended`] that still wait.
     pub waiting: Vec<u64>,
     pub heads: Vec<QueueHead>,
 }

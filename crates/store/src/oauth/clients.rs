@@ -84,7 +84,7 @@ pub fn delete(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_clients WHERE id = ?1", values![id])
 }
 
-/// Apps that no administrator added and that no user has connected.
+/// Apps that no administrator added or blocked and that no user has connected.
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
@@ -100,8 +100,8 @@ pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError
     )
 }
 
-/// Deletes unused apps that were last used before this time. An app that was never used counts from
-/// its creation.
+/// Deletes apps of `UNUSED` that made their last request before this time. For an app without a
+/// request, the time of its creation counts.
 pub fn delete_unused(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.count_changes(
         &format!(

@@ -53,7 +53,8 @@ pub fn redeem(
     )
 }
 
-/// Deletes the oldest codes of a user, so that at most `keep` are left.
+/// Deletes the oldest codes of a user. Keeps the newest `keep` + 1, and those that expire at the
+/// same time as the last of these.
 pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_codes WHERE user_id = ?1 AND expires_at <

@@ -18,7 +18,8 @@ pub struct ConsentRow {
     pub scopes: OAuthScopes,
     pub resource: String,
     pub issuer: String,
-    /// The session that opened the request first. No other session may answer it.
+    /// The session that opened the request first. Until this session ends, no other session may
+    /// answer the request.
     pub session_id: Option<SessionId>,
     pub expires_at: Timestamp,
 }
@@ -45,7 +46,8 @@ pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), St
     )
 }
 
-/// Deletes the oldest requests, so that at most `keep` are left.
+/// Deletes the oldest requests. Keeps the newest `keep` + 1, and those that expire at the same time
+/// as the last of these.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_consents WHERE expires_at <

@@ -86,7 +86,8 @@ pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
 }
 
-/// Deletes the oldest logins, so that at most `keep` are left.
+/// Deletes the oldest logins. Keeps the newest `keep` + 1, and those that expire at the same time
+/// as the last of these.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_devices WHERE expires_at <

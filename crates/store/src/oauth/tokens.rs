@@ -80,7 +80,7 @@ pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<(), StoreError> {
     tx.execute("DELETE FROM oauth_tokens WHERE hash = ?1", values![hash])
 }
 
-/// Deletes expired tokens. Returns the users of access tokens.
+/// Deletes expired tokens. Returns their users.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
     tx.list(
         "DELETE FROM oauth_tokens WHERE expires_at <= ?1 RETURNING user_id",

@@ -51,7 +51,8 @@ pub fn take(
     Ok(found.filter(|_| is_first))
 }
 
-/// Deletes the oldest sign-ins, so that at most `keep` are left.
+/// Deletes the oldest sign-ins. Keeps the newest `keep` + 1, and those that expire at the same time
+/// as the last of these.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oidc_logins WHERE expires_at <

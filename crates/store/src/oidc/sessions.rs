@@ -1,4 +1,4 @@
-//! Sessions that a provider opened.
+//! Sessions of users who signed in with a provider.
 
 use svc_core::{OidcIdentityId, SessionId};
 
@@ -20,7 +20,7 @@ pub fn insert(
     )
 }
 
-/// Ends the sessions on this server that an identity opened: all, or with `sid` only those that come
+/// Ends the sessions in svc that belong to an identity: all, or with `sid` only those that come
 /// from this session at the provider. Returns how many ended.
 pub fn end(
     tx: &mut Tx<'_>,

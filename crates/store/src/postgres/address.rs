@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_name_no_database_server_are_refused() {
+    fn invalid_urls_are_refused() {
         for url in [
             "sqlite:x",
             "postgres://",

@@ -1,5 +1,5 @@
-//! The heartbeat: a statement on a connection of its own, every 400 ms. It notices within two seconds
-//! that the database does not answer, and notices when the database is back.
+//! The heartbeat: a statement on a connection of its own, 400 ms after the last answer. It notices
+//! within two seconds that the database does not answer, and notices when the database is back.
 //!
 //! A slow answer alone is not an outage: as long as any other connection gets answers, the database
 //! is present. The time is counted in short waits, so that a server that was suspended does not
@@ -23,7 +23,7 @@ use crate::error::OpenError;
 /// The time from an answer to the next heartbeat.
 const INTERVAL: Duration = Duration::from_millis(400);
 /// A heartbeat without an answer for this long, while no other connection got an answer, means that
-/// the database is away. With [`INTERVAL`], an outage is noticed after 1.6 s.
+/// the database is away. With [`INTERVAL`], an outage is noticed after about 1.6 s at most.
 const SILENCE_MAX: Duration = Duration::from_millis(1_200);
 const TICK: Duration = Duration::from_millis(100);
 /// The maximum time for an answer while other connections get answers. After this time the
@@ -83,7 +83,7 @@ impl Drop for Session {
     }
 }
 
-/// Sends one heartbeat and waits for its answer, however long the database is away.
+/// Sends one heartbeat, and waits for its answer or for a failure to connect.
 async fn beat(server: &Server, session: &mut Option<Session>) {
     let mut asking = std::pin::pin!(ask(server, session));
     let mut waited = Duration::ZERO;

@@ -2,9 +2,9 @@
 //!
 //! If the database refuses connections, every request notices it. If the database does not react at
 //! all, the heartbeat (`heartbeat`) notices it and declares the database away. Then every wait for
-//! an answer ends, and no connection is opened until a heartbeat is answered again. A connection
-//! from before an outage is never used again: it may lead to a server that is no longer the
-//! primary.
+//! an answer ends, except in long transactions, and requests open no connection until a heartbeat
+//! is answered again. A connection from before an outage is never used again: it may lead to a
+//! server that is no longer the primary.
 
 use std::{
     future::pending,

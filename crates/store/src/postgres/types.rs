@@ -53,7 +53,8 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-/// Replaces zero bytes, which PostgreSQL cannot store. They occur only in answers of receivers.
+/// Replaces zero bytes, which PostgreSQL cannot store. They occur, for example, in answers of
+/// receivers.
 pub(crate) fn without_zero_bytes(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         false => text.into(),

@@ -71,8 +71,8 @@ pub fn delete(tx: &mut Tx<'_>, id: PasskeyId) -> Result<(), StoreError> {
     tx.execute("DELETE FROM passkeys WHERE id = ?1", values![id])
 }
 
-/// Records a use. Returns false if the counter did not increase, unless the authenticator does not
-/// count.
+/// Records a use. Returns false if the counter did not increase. An authenticator that does not
+/// count sends 0 each time, which is accepted.
 pub fn use_counter(
     tx: &mut Tx<'_>,
     id: PasskeyId,
@@ -110,7 +110,8 @@ pub fn insert_challenge(
     }
 }
 
-/// Uses up a challenge. Returns whether it was valid for this purpose and user.
+/// Deletes a challenge that is valid for this purpose and user, so that it is used once. Returns
+/// whether there was one.
 pub fn take_challenge(
     tx: &mut Tx<'_>,
     hash: &Hash,

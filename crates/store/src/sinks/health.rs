@@ -42,8 +42,8 @@ impl FromRow for SinkCounts {
     }
 }
 
-/// The active sinks of these owners whose last delivery is dead, or whose next delivery has failed
-/// at least once.
+/// The active sinks of these owners whose newest finished delivery is dead, or whose next delivery
+/// has failed at least once.
 pub fn list_failing(
     tx: &mut Tx<'_>,
     owner_keys: &[String],

@@ -271,7 +271,7 @@ async fn the_oldest_blocks_of_an_owner_are_removed(engine: &TestEngine) {
     assert_eq!(store.read(entries).await.expect("counted"), 0_i64);
 }
 
-async fn a_call_of_many_callers_is_found_by_its_caller(engine: &TestEngine) {
+async fn a_call_in_a_block_with_many_callers_is_found_by_its_caller(engine: &TestEngine) {
     let store = engine.open().await;
     let (ann, bob) = two_users(&store).await;
     let stranger = |n: u64| UserId(Uuid::from_u128(u128::from(n)));
@@ -314,7 +314,7 @@ on_each_engine!(
     pages_and_filters_find_every_call_once,
     merging_keeps_every_call,
     the_oldest_blocks_of_an_owner_are_removed,
-    a_call_of_many_callers_is_found_by_its_caller,
+    a_call_in_a_block_with_many_callers_is_found_by_its_caller,
     calls_of_a_deleted_owner_are_removed_and_not_written,
     a_damaged_block_hides_only_its_own_calls,
 );
