@@ -1,4 +1,4 @@
-/** The frame of every page: navigation, user menu, skip link. */
+/** The frame of all pages that are not bare: navigation, user menu, skip link. */
 import { failingSinks, loadAlerts } from './lib/alerts.js';
 import { compact, setCompact } from './lib/density.js';
 import { can, me, signOut } from './lib/me.js';
@@ -24,7 +24,7 @@ export function Shell({ children }) {
   useEffect(() => setOpen(false), [at]);
   useEffect(() => {
     const load = () => loadAlerts().catch(() => {});
-    // The overview has the same numbers.
+    // The overview loads the same numbers itself.
     if (at !== '/') void load();
     return poll(load, ALERTS_EVERY_MS);
   }, []);
