@@ -7,7 +7,7 @@ import { formatError } from '../app/src/pages/method/formats.js';
 import { problemsOf } from '../app/src/pages/method/problems.js';
 import { exampleParams, initialOf, shapeOf, variantAt, variantsOf } from '../app/src/pages/method/schema.js';
 
-test('formats accept valid texts and name the right form of others', () => {
+test('a format accepts valid texts, and its error shows the right form', () => {
   const cases = /** @type {[string, string, boolean][]} */ ([
     ['email', 'ann@example.org', true],
     ['email', 'ann@example.org@', false],

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { formatMappings, formatRequired, parseMappings, parseRequired } from '../app/src/pages/providers/text.js';
 
-test('claims and mappings survive being written and read', () => {
+test('claims and mappings are unchanged after formatting and parsing', () => {
   const required = { groups: ['staff', 'ops'], iss: ['https://id.example'] };
   assert.deepEqual(parseRequired(formatRequired(required)), required);
   const mappings = [

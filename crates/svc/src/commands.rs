@@ -62,7 +62,8 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Connects to the server, for all commands except calls and emits.
+    /// Connects to the chosen or saved server, or else to the server of the space's agent. Calls
+    /// and emits have other rules.
     pub fn connect(&self) -> Result<Connection, Failure> {
         contexts::connect(self.globals.context.as_deref(), &self.environment)
     }

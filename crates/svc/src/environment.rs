@@ -1,5 +1,5 @@
-//! The process environment. It is read once at the start and then passed as an argument; no other
-//! module reads it.
+//! The process environment. It is read once at the start and then passed as an argument. The only
+//! other read is that of `BROWSER`, by `svc login`.
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +40,7 @@ impl Environment {
         }
     }
 
-    /// A variable's text; `None` if the variable is empty.
+    /// A variable's text; `None` if the variable is not set, is empty or is not UTF-8.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables
             .get(name)?
@@ -53,12 +53,12 @@ impl Environment {
         (!value.is_empty()).then(|| Path::new(value))
     }
 
-    /// `~/.config/svc`
+    /// `$XDG_CONFIG_HOME/svc`, or `~/.config/svc`.
     pub fn config_folder(&self) -> Result<PathBuf, Failure> {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
-    /// `~/.local/share/svc`
+    /// `$XDG_DATA_HOME/svc`, or `~/.local/share/svc`.
     pub fn data_folder(&self) -> Result<PathBuf, Failure> {
         self.xdg("XDG_DATA_HOME", ".local/share")
     }

@@ -2,7 +2,8 @@
 //!
 //! A folder above the current one can belong to another user. A file found there could send the
 //! command's parameters or a credential to that user. So a found file is used only if the file and
-//! its folder belong to the current user or to root, and no other user can write them.
+//! its folder belong to the current user or to root, and no other user can write them. A folder
+//! with the sticky bit may be writable: other users cannot replace files in it.
 
 use std::{
     fmt,

@@ -1,6 +1,7 @@
 //! Building blocks of the tests: a real server, real agents, real users, each with its own folder
-//! and port. Everything goes through the `svc` program, HTTP or the link, as for any user. The only
-//! exception is [`TestServer::edit_database`], which changes the database file of a stopped server.
+//! and port. Everything goes through the `svc` program, HTTP or the link, as for any user. The
+//! exceptions open the database file of a server: [`TestServer::edit_database`] changes it while
+//! the server is stopped, and [`TestServer::lock_writes`] locks it.
 //!
 //! Failures are panics that show the response or log.
 

@@ -243,8 +243,8 @@ impl TestServer {
         self.builder.use_built_program();
     }
 
-    /// Changes the database between two runs of the server, for states that otherwise need days or
-    /// another version of the server.
+    /// Stops the server and changes its database, for states that otherwise need days or another
+    /// version of the server. Does not start the server again.
     pub async fn edit_database(&mut self, sql: &str) {
         let status = self.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", self.log());

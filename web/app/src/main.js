@@ -1,4 +1,4 @@
-/** Starts the interface: loads the user, then the page. */
+/** Starts the interface: loads the user and the module of the page, then shows the page. */
 import { whenUnauthorized } from './lib/api.js';
 import { loadMe, me, mustEnrol } from './lib/me.js';
 import { html, render, useEffect, useState } from './lib/preact.js';

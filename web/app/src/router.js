@@ -10,9 +10,9 @@ export const route = computed(() => findRoute(address.value.pathname));
 const pathname = computed(() => address.value.pathname);
 const search = computed(() => address.value.search);
 
-/** Called before the user leaves a page with unsaved work. @type {Set<() => boolean>} */
+/** Called before the user leaves a page; true if the page has unsaved work. @type {Set<() => boolean>} */
 const guards = new Set();
-/** Called before the tab is closed or loaded again. @type {Set<() => boolean>} */
+/** Like `guards`, but called only before the tab is closed or reloaded. @type {Set<() => boolean>} */
 const closing = new Set();
 
 /** Index of the current entry among our entries of the browser history; each entry stores its index. */
@@ -157,7 +157,8 @@ export function useSorting() {
 /**
  * While `dirty`, the user must confirm leaving the page.
  * @param {boolean} dirty
- * @param {{stored?: boolean}} [options] `stored`: the tab keeps the draft, so only closing the tab must be confirmed
+ * @param {{stored?: boolean}} [options] `stored`: the tab stores the draft, so only closing or reloading the
+ *   tab must be confirmed
  */
 export function useUnsaved(dirty, { stored = false } = {}) {
   useEffect(() => {

@@ -1,8 +1,8 @@
 /**
- * A SharedWorker that holds the event streams of all tabs. Over HTTP/1.1 a browser opens at most six connections per
- * host: with a stream in each tab, the seventh tab would load nothing.
+ * A SharedWorker that holds the event streams of all tabs of a user. Over HTTP/1.1 a browser opens at most six
+ * connections per host: with a stream in each tab, the seventh tab would load nothing.
  *
- * Each message of a tab contains all paths that the tab needs. It also shows that the tab still exists.
+ * Each message of a tab contains all paths that the tab needs. The message also shows that the tab still exists.
  */
 import { streamEvents } from './lib/stream.js';
 

@@ -32,7 +32,8 @@ pub trait Record: Resource {
     }
 }
 
-/// A page of a list. Without options, the whole list.
+/// A page of a list. Without options: the whole list, or the first [`LIMIT_DEFAULT`] entries of a
+/// list that can be long.
 #[derive(clap::Args, Debug, Default)]
 pub struct ListArgs {
     /// Maximum number of entries; the JSON output has the cursor of the next page

@@ -1,8 +1,9 @@
 //! Decides which server or agent a command uses.
 //!
-//! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Otherwise, calls made
-//! inside a space use its agent, then the saved context; all other commands use the saved context,
-//! then the agent. Events go to the agent first, if one is found, so that they belong to its space.
+//! An explicit choice wins: `--context`, then `SVC_TOKEN`, with `SVC_URL` or for the server of the
+//! current context. Otherwise, calls made inside a space use its agent, then the saved context;
+//! most other commands use the saved context, then the agent. Events go to the agent first, if one
+//! is found, so that they belong to its space: for them, only `--context` bypasses the agent.
 //! `SVC_URL` may list several servers, because agents accept a list; commands use the first one.
 
 use std::{
@@ -38,7 +39,8 @@ pub enum Via {
     Agent(PathBuf),
 }
 
-/// The connection of all commands except calls and emits.
+/// The explicit or saved connection, or else a connection through the agent. Calls and emits have
+/// other rules.
 pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
     if let Some(connection) = chosen(context, environment)? {
         return Ok(connection);

@@ -6,7 +6,7 @@ const MOST_LINES = 600;
 /** @typedef {{kind: 'same' | 'removed' | 'added', text: string}} Line */
 
 /**
- * The longest common lines stay; all others were removed from `before` or added in `after`.
+ * Keeps the longest common subsequence of lines. All other lines were removed from `before` or added in `after`.
  * @param {string} before
  * @param {string} after
  * @returns {Line[]}

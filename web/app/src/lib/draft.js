@@ -1,12 +1,13 @@
 /**
  * Unsaved texts of a page in the session storage of the tab, so that they survive a reload, Back, and a sign-in at
- * another site. Never use it for secrets. A draft belongs to one user, and ends when it is saved or discarded.
+ * another site. Never use it for secrets. A draft belongs to one user. It is removed when it is saved or discarded, or
+ * when the user signs out.
  */
 import { me } from './me.js';
 import { useEffect, useRef, useState } from './preact.js';
 
 const PREFIX = 'svc.draft.';
-/** Drafts of a tab; the oldest are dropped. */
+/** The maximum number of drafts of a tab. A new draft above it replaces the first one in the order of the storage. */
 const DRAFTS_MAX = 30;
 /** Characters of one draft; larger ones are not stored. */
 const SIZE_MAX = 500_000;

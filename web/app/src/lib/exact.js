@@ -14,7 +14,7 @@ const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: an
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Parses a number; the result is an ordinary number if that is exact.
+ * Parses a number. The result is an ordinary number if JavaScript prints it as the same text, or without `rawJSON`.
  * @param {string} text
  * @returns {any}
  */
@@ -65,7 +65,7 @@ export function parseExact(text) {
 /** @param {any} left @param {any} right */
 export const sameJson = (left, right) => JSON.stringify(left) === JSON.stringify(right);
 
-/** Whether the value contains a number that a double cannot hold exactly. @param {any} value @returns {boolean} */
+/** Whether the value contains a number that is kept as text. @param {any} value @returns {boolean} */
 export function hasExact(value) {
   if (isExact(value)) return true;
   return value !== null && typeof value === 'object' && Object.values(value).some(hasExact);

@@ -1,6 +1,6 @@
 /**
- * Syntax highlighting: splits a text into tokens, each with a kind. Joining the tokens always yields the text, so an
- * error affects only the colours.
+ * Syntax highlighting: splits a text into tokens, each with a kind. Joining the tokens always yields the text, so a
+ * wrong token affects only the colours.
  */
 
 /** @typedef {'python' | 'json' | 'template' | 'shell' | 'toml' | 'javascript'} Language */

@@ -14,7 +14,7 @@ const NAME_MAX = 60;
 
 /**
  * The name of an app as one short line: without control characters, without invisible characters that change the
- * direction of the text, and without piles of combining marks.
+ * direction of the text, and with at most two combining marks in a row.
  * @param {unknown} name
  */
 export function displayName(name) {

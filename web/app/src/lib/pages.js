@@ -12,7 +12,7 @@
 export function mergeFirstPage(shown, first, id) {
   const known = new Set(first.map(id));
   const last = first.length > 0 ? id(first[first.length - 1]) : null;
-  // -1 if every row of the page is new: then all old rows follow the page.
+  // -1 if the last row of the page was not shown before: then all old rows follow the page.
   const at = shown.findIndex((item) => id(item) === last);
   return [...first, ...shown.slice(at + 1).filter((item) => !known.has(id(item)))];
 }

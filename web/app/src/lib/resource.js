@@ -82,7 +82,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     };
   }, [...key, every]);
 
-  // A page that could not be loaded is loaded again by itself. A page that polls needs no extra retry.
+  // Data that could not be loaded because of a temporary error is requested again. Polling needs no extra retry.
   const lost = every === 0 && !state.loading && isPassing(state.error) && state.data === null;
   const wait = useRef(0);
   useEffect(() => {

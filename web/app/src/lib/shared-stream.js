@@ -1,6 +1,6 @@
 /**
- * The event streams of this tab. A worker holds one connection for all tabs; a browser without shared workers (Chrome
- * on Android) opens the connection in the tab. A hidden tab closes its streams.
+ * The event streams of this tab. A worker holds one connection per path for all tabs of a user. A browser without
+ * shared workers (Chrome on Android) opens the connections in the tab. A hidden tab closes its streams.
  */
 import { streamEvents } from './stream.js';
 
@@ -17,7 +17,7 @@ const ALIVE_MS = 15_000;
 
 /** The wanted streams. @type {Map<string, Set<Listener>>} */
 const wanted = new Map();
-/** Streams of this tab, without a worker. @type {Map<string, () => void>} */
+/** Streams that this tab opened itself, because there is no worker. @type {Map<string, () => void>} */
 const own = new Map();
 /** @type {MessagePort | null} */
 let port = null;
@@ -40,7 +40,7 @@ export function followStream(path, { onEvent, onState, open }) {
   const listeners = wanted.get(path) ?? new Set();
   const joins = listeners.size > 0;
   wanted.set(path, listeners.add(listener));
-  // Another component of this tab follows the stream already.
+  // Another component of this tab follows the stream already. A new request reports the state to the new listener.
   if (joins) leave(path);
   tell();
   return () => {

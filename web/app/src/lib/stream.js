@@ -42,7 +42,7 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
         });
       } catch (error) {
         if (stop.signal.aborted) return;
-        // No retry after a rejection: it would only fill the server's log.
+        // No retry after a rejection other than 429: it would only fill the server's log.
         const status = /** @type {{status?: number}} */ (error).status ?? 0;
         if (status >= 400 && status < 500 && status !== 429) return onState('failed', error);
       }

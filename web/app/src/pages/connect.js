@@ -70,7 +70,7 @@ function Question({ consent, onAnswer }) {
   `;
 }
 
-/** Explains how to revoke the permission. @param {{login: boolean}} props `login`: the app gets a token instead */
+/** Explains how to revoke the permission. @param {{login: boolean}} props `login`: the app gets a token */
 function Undo({ login }) {
   return login
     ? html`You can revoke its token at any time: <a href="/tokens">Tokens</a>.`

@@ -11,7 +11,7 @@ import { overlay } from '../shortcuts.js';
  * @typedef {{kind: string, title: string, icon: string, href?: string, run?: () => void}} Entry
  */
 
-/** The maximum number of entries shown, in total and of one kind. */
+/** The maximum number of entries shown: in total, and of each kind except pages. */
 const SHOWN_MAX = 30;
 const KIND_MAX = 8;
 /** Records of one kind that are loaded; methods are searched by the server. */
@@ -96,7 +96,7 @@ function showKeys() {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The entries for a text, pages first.
+ * The entries for a text, pages first. For a UUID, the only entry is the event with this id.
  * @param {string} text
  * @param {Entry[]} records
  * @param {Entry[]} methods already searched

@@ -81,7 +81,7 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
 }
 
 /**
- * Focuses the first input, if any; the browser would focus the close button.
+ * Focuses the element with `autofocus`, or else the first input. The browser would focus the close button.
  * @param {HTMLDialogElement | null} dialog
  */
 function focusFirst(dialog) {
@@ -91,7 +91,7 @@ function focusFirst(dialog) {
 }
 
 /**
- * Confirms an action that cannot be undone. With `typed`, the user must type this name.
+ * Asks the user to confirm an action. With `typed`, the user must type this name.
  * @param {object} props
  * @param {any} props.title
  * @param {any} [props.children] describes the consequences

@@ -1,4 +1,4 @@
-/** Descriptions in Markdown, as elements: markup in the text stays text, and links are http or https. */
+/** Descriptions in Markdown, as elements. HTML in the text is shown as text, and links must be http or https. */
 import { safeLink } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 

@@ -39,7 +39,7 @@ async function ownApps(scene, page) {
   await see(page.getByRole('status').getByText('Probe disconnected'));
   await see(rowOf(page, 'Connected apps', 'Other'));
   assert.equal(await mcpStatus(scene.url, token), 401);
-  // Users who do not manage users see neither the page of all apps nor its entry.
+  // A user who may not manage users does not see the page of all apps or its navigation entry.
   await seeNo(page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Apps' }));
   await page.goto('/apps');
   await seePage(page, 'You are not allowed to see this');

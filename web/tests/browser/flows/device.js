@@ -53,7 +53,7 @@ export default async function device(scene) {
   assert.equal((await poll(scene, refused)).error, 'access_denied');
   scene.expectNoErrors();
 
-  // Codes that cannot exist, that do not exist, and too many of them.
+  // A malformed code, an unknown code, and too many attempts.
   await page.goto('/device');
   await code.fill('AEIO-1234');
   await go.click();

@@ -132,7 +132,7 @@ async function palette(page, scene) {
   await page.keyboard.press('Escape');
   await seeNo(dialog);
 
-  // The other keys. No key acts while the user types.
+  // The other keys. None of them acts while the user types.
   await page.keyboard.press('g');
   await page.keyboard.press('m');
   await seePage(page, 'Methods');

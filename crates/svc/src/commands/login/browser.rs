@@ -87,8 +87,8 @@ struct Expected {
 }
 
 impl Expected {
-    /// Answers requests until one of them contains the code. Other requests, for example for an
-    /// icon or from a page of another site, get 404 and change nothing.
+    /// Answers requests until one of them contains the code or a refusal. Other requests, for
+    /// example for an icon or from a page of another site, get 404 and change nothing.
     async fn wait(&self, listener: &TcpListener) -> Result<String, Failure> {
         loop {
             let Ok((mut stream, _)) = listener.accept().await else {

@@ -209,7 +209,7 @@ async fn text_from_users_cannot_forge_log_lines() {
         .shared()
         .groups(&[group]);
     let registration = svc_testkit::fixture().with(method).to_string();
-    // The registration is refused, and the log says which group is missing.
+    // The registration is refused, and the log names the missing group.
     let registration = registration.replace('\u{1b}', "\\u001b");
     let refused = agent.register(&registration).await;
     assert_ne!(refused.code, 0, "{}", refused.stderr);

@@ -1,4 +1,4 @@
-//! Refused bodies and queries: the message names the field and the value and says what to write.
+//! Refused bodies and queries: the message names the field and the value and shows what to write.
 
 use svc_testkit::TestServer;
 

@@ -10,7 +10,7 @@ import { PasskeyButton } from './passkey.js';
 import { ProviderLinks } from './providers.js';
 
 /**
- * Asks for the password, and for a code if the user has a second factor.
+ * Asks for the password, and then for the second factor if the user has one.
  * @param {object} props
  * @param {string} props.next the page to which a provider returns
  * @param {() => void} props.onDone called once the user is signed in

@@ -10,7 +10,8 @@ const LOADED_MAX = 1_000;
 /** @typedef {{id: string, name: string, startup_script_id?: string | null}} Space */
 
 /**
- * Links to the sinks or spaces that use a script; a dash while they load, or if this kind has none.
+ * Links to the sinks or spaces that use a script. A dash while they load, for other kinds of scripts, and without the
+ * permission to list them.
  * @param {{script: import('./kinds.js').Script}} props
  */
 export function UsedBy({ script }) {

@@ -182,7 +182,7 @@ function columnsOf(resendButton) {
   ];
 }
 
-/** A pending delivery that has failed is retried. @param {Delivery} one */
+/** A pending delivery with an attempt is shown as `retrying`. @param {Delivery} one */
 const stateOf = (one) => (one.state === 'pending' && one.attempts.length > 0 ? 'retrying' : one.state);
 
 /** @param {{delivery: Delivery}} props */

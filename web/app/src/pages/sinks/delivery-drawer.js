@@ -1,4 +1,4 @@
-/** One delivery: its event, its attempts, and the links to the deliveries before and after it. */
+/** One delivery: its event, its attempts, and links to the delivery that it repeats and the one that repeats it. */
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status, toneOf } from '../../ui/badge.js';

@@ -25,7 +25,7 @@ function stateOf(sink) {
   return isFailing(sink) ? 'undelivered' : 'active';
 }
 
-/** Failing sinks first, then by name. @param {Sink} a @param {Sink} b */
+/** By state, failing sinks first; within a state by name. @param {Sink} a @param {Sink} b */
 export function compareByHealth(a, b) {
   const rank = (/** @type {Sink} */ sink) =>
     ['failing', 'undelivered', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));

@@ -16,7 +16,7 @@ export function useUsers() {
 }
 
 /**
- * The names to choose from; without the permission to list them, the names in use.
+ * The names to choose from. Without the permission to list them: the built-in roles and the names in use.
  * @param {'roles' | 'groups'} what
  * @param {User[]} users
  * @returns {string[]}

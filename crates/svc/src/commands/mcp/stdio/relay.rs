@@ -259,7 +259,8 @@ impl Bridge {
         headers
     }
 
-    /// The schemas of the tools, read once. Empty in search mode, which has no such headers.
+    /// The schemas of the tools, cached until the client or the server indicates that the list may
+    /// have changed. Empty in search mode, which has no such headers.
     async fn schemas(&self) -> Arc<HashMap<String, Value>> {
         if self.path != "/mcp" {
             return Arc::default();

@@ -23,7 +23,7 @@ async fn owners_callers_and_auditors_see_different_fields() {
     ann.call("echo", json!({})).await;
     eve.call("user.ann.nowhere", json!({})).await;
 
-    // The owner sees neither the credentials of callers nor calls of names that do not exist.
+    // The owner does not see the credentials of callers, or calls of names that do not exist.
     let seen = wait_for(&ann, "", 2).await;
     assert_eq!(texts(&seen, "caller"), ["ann", "bob"]);
     let of_bob = &calls(&ann, "?caller=bob").await[0];
