@@ -1,5 +1,5 @@
-//! Rules for every child process of the agent: no child gets a credential of the agent, and the
-//! process group of a child is killed when the owner of the child is dropped.
+//! Rules for the child processes of the agent, except its guard: no child gets a credential of the
+//! agent, and the process group of a child is killed when the owner of the child is dropped.
 
 use std::sync::Arc;
 

@@ -24,8 +24,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 /// The hidden command of `svc` that runs [`watch_agent`].
 const COMMAND: &str = "agent-guard";
 
-/// Time from the end of the agent to SIGTERM. The end of the agent closes the stdin of every child,
-/// so most children end by themselves in this time.
+/// Time from the end of the agent to SIGTERM. The end of the agent closes the stdin of its method
+/// server, so most method servers end by themselves in this time.
 const STDIN_GRACE: Duration = Duration::from_secs(1);
 /// Time from SIGTERM to SIGKILL.
 const TERM_GRACE: Duration = Duration::from_secs(2);

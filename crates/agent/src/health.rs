@@ -1,5 +1,5 @@
-//! Checks the space's health. Reports each change to the server, and the current health on each new
-//! link.
+//! Checks the space's health. Reports each change to the server, and the last known health on each
+//! new link.
 
 mod probe;
 

@@ -1,9 +1,10 @@
 //! Connects to the servers, and reconnects after a lost link.
 //!
 //! [`Link::run`] makes the home link and the side links. Only the home link decides about the state
-//! of the space. The side links, to the other servers of the zone, carry calls only. Each session
-//! polls its reader and writer. The rest of the agent uses the [`Outbox`] and watches
-//! [`LinkStatus`], the status of the home link. A lost link never affects the method server.
+//! of the space. The side links, to the other servers of the zone, carry calls, the registration
+//! and the state of the method server. Each session polls its reader and writer. The rest of the
+//! agent uses the [`Outbox`] and watches [`LinkStatus`], the status of the home link. A lost link
+//! never affects the method server.
 
 mod connect;
 mod home_choice;
@@ -106,7 +107,7 @@ impl Link {
             while left.join_next().await.is_some() {}
         };
         if timeout(link.policy.shutdown_close, closing).await.is_err() {
-            tracing::debug!("a server did not close its side link in time");
+            tracing::debug!("a server did not close a link in time");
         }
         end
     }

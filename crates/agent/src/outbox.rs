@@ -54,7 +54,7 @@ struct OpenLink {
     frames: svc_link::Outbox,
     /// Control messages that the server has not answered yet.
     requests: HashMap<u64, oneshot::Sender<Control>>,
-    /// Cancelled if the server does not read and other links must not wait.
+    /// Cancelled if this link stays full while other links are open.
     stuck: CancellationToken,
     record: LinkRecord,
     /// Whether the server accepts the times of calls.

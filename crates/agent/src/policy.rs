@@ -1,4 +1,4 @@
-//! Every time limit and size limit of the agent in one value, so that tests can shorten them.
+//! The time limits and size limits of the agent that tests can change, in one value.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ pub struct Policy {
     pub space_stopped_retry: Duration,
     /// The maximum number of links, the home link included. With 1, the agent has no side links.
     pub links_max: usize,
-    /// How long a replaced method server waits until the servers of the side links have taken over
-    /// the new registration.
+    /// How long a replaced method server is kept while the servers of the side links take over the
+    /// new registration.
     pub side_takeover: Duration,
     /// While more bytes than this wait to be sent over the link, the agent does not read the output
     /// of the method server.
@@ -33,7 +33,7 @@ pub struct Policy {
 
     /// Time the server has to answer a registration.
     pub register_timeout: Duration,
-    /// Delays between attempts to register again after a reconnect.
+    /// Delays between attempts to restore the registration, and to read the startup script.
     pub reregister: Backoff,
 
     /// If a new method server exits within this time, its registration is refused.
@@ -62,7 +62,8 @@ pub struct Policy {
     pub stop_term: Duration,
     /// Time to read the remaining output of a process that has ended.
     pub stop_output: Duration,
-    /// How long calls in flight may take to finish when the agent stops.
+    /// How long calls in flight may take to finish when the agent stops or all methods are
+    /// unregistered.
     pub shutdown_drain: Duration,
     /// How long local requests and closing the link may take when the agent stops.
     pub shutdown_close: Duration,

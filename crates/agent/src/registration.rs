@@ -221,7 +221,8 @@ impl Registrar {
     fn show_refusal(&self, error: String) {
         self.view.lock().error = Some(error.clone());
         let refused = Control::RegistrationLost { error };
-        // Without a link, the refusal is sent again on the next link.
+        // Without a home link, nothing is sent now: `restore_once` reports the refusal on the next
+        // link.
         self.services.outbox.control(&refused);
     }
 

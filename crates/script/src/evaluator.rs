@@ -162,8 +162,8 @@ impl Evaluator {
         }
     }
 
-    /// From now on, all code shares the time limit of one run. Otherwise every run and every call
-    /// has the whole time.
+    /// From now on, all code shares the time limit of one run. Without this call, every run and
+    /// every call has the whole time.
     pub fn share_time(&mut self) {
         self.until = self.setting.limits.time.map(|time| Instant::now() + time);
     }

@@ -8,8 +8,9 @@
 //! script at a time in each. The `svc` package that scripts import is the package of `sdk/python`
 //! ([`package`]): the same text runs here and on CPython.
 //!
-//! Invariant: no type of the engine leaves this crate, and a script reaches the operating system
-//! only through [`os`](crate::os) with [`Abilities::Full`].
+//! Invariants: no type of the engine leaves this crate. A script reaches files and the environment
+//! only through [`os`](crate::os), with [`Abilities::Full`], and starts processes only through its
+//! host.
 
 mod evaluator;
 mod host;

@@ -1,4 +1,5 @@
-//! Distinguishes modules: built into the engine, part of `svc`, or a library of the host.
+//! Distinguishes modules: built into the engine, part of `svc`, of Python's library, or of the
+//! host.
 
 use std::{collections::HashSet, sync::LazyLock};
 

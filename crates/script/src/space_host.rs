@@ -28,8 +28,8 @@ use tokio::runtime::{Builder, Runtime};
 use self::{libraries::Libraries, server::Servers};
 use crate::{Exception, Host, Raise, Source, Stream};
 
-/// Sends operations to the space's agent. Finds libraries beside the script and among the stored
-/// libraries.
+/// Sends operations to the space's agent, or to the server if there is no agent. Finds libraries
+/// beside the script and among the stored libraries.
 pub struct SpaceHost {
     script: PathBuf,
     libraries: Libraries,

@@ -1,4 +1,5 @@
-//! The three kinds of probes. Dropping a probe ends every process that it started.
+//! The three kinds of probes. Dropping the future of a probe kills the process group of its
+//! command.
 
 use std::{net::Ipv4Addr, path::Path, process::Stdio, sync::Arc};
 

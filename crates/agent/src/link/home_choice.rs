@@ -1,7 +1,7 @@
 //! Chooses the server of the next attempt to make a home link.
 //!
-//! A server that the agent has a side link to comes first: it is up, and its calls continue without
-//! a gap. The configured servers follow in turn, then the announced servers.
+//! A server that the agent has a side link to comes first: the server is up, and it can send calls
+//! without a gap. The configured servers follow in turn, then the announced servers.
 
 use svc_client::Target;
 

@@ -25,8 +25,8 @@ pub struct HomeLink {
 }
 
 impl Link {
-    /// Waits until the home server asks the agent to move, and connects to the new home. If connecting
-    /// fails, the home stays where it is, and this function waits for the next request.
+    /// Waits until the home server asks the agent to move, and connects to the new home. If
+    /// connecting fails, the agent keeps its home, and this function waits for the next request.
     pub async fn connect_next_home(&self) -> (Target, OpenedLink<ServerIo>) {
         let mut moves = self.moves.subscribe();
         // Ignore a request that was made on an earlier home link.

@@ -23,7 +23,7 @@ use crate::backoff::jitter;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SideEnd {
-    /// The agent stops, or the server is not announced any more.
+    /// The agent stops, or the agent needs no side link to this server any more.
     Finished,
     /// The server refused the link. A retry cannot succeed until the home link or the list of
     /// announced servers changes.
@@ -76,7 +76,7 @@ impl SideLinkTask {
     }
 
     /// Connects once and runs the link to its end. Returns why the link ended, or `None` if the
-    /// agent stops.
+    /// attempts must end.
     async fn link_once(&self) -> Result<Option<String>, ConnectError> {
         let link = &self.link;
         let home = link.status.borrow().server.unwrap_or(self.server);

@@ -29,7 +29,7 @@ use super::problem::Failure;
 /// Maximum size of a request body: the payload, and 1 KiB for the event type and the JSON syntax.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// `Prefer: wait=<seconds>` (RFC 7240): how long the client wants to wait at most.
+/// `Prefer: wait=<seconds>` (RFC 7240): the maximum time that the client wants to wait.
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// Handles `POST /event` on both listeners.
@@ -94,7 +94,8 @@ pub(super) fn is_json(content_type: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Rejects an event that the server would reject, even while the agent is not linked.
+/// Checks the type and the payload by the server's rules, so that a bad event is rejected even
+/// while the agent is not linked.
 fn check(body: &[u8]) -> Result<(), Failure> {
     let emit: Emit = document::read_json(body).map_err(|error| {
         if error.is_too_deep {

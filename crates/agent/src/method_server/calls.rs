@@ -108,9 +108,9 @@ pub struct Limits {
     /// Time from the timeout of an unanswered call until the call counts as lost. Used only if
     /// calls in flight are limited.
     pub overdue_after: Duration,
-    /// The maximum number of bytes of waiting lines. A line is rejected if, with it, the lines of
-    /// its user would have more bytes than are still free. So a single user can fill about half of
-    /// the limit.
+    /// The maximum number of bytes of waiting lines. A line is rejected if the waiting lines of its
+    /// user, this line included, would have more bytes than are still free. So a single user can
+    /// fill about half of the limit.
     pub waiting_bytes_max: usize,
 }
 
@@ -296,7 +296,8 @@ impl CallTable {
         }
     }
 
-    /// While the process is down, rejects the lines that have waited for at least `patience`.
+    /// While the process is down, rejects each line that has waited for `patience` since its
+    /// arrival, or since the end of the process if that is later.
     pub fn expire(&mut self, now: Instant, patience: Duration, effects: &mut Effects) {
         let Process::Down { since } = self.process else {
             return;

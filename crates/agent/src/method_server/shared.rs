@@ -39,7 +39,7 @@ pub struct Inner {
     /// Whether this is the current method server of the space. Only the current method server
     /// reports its state to the server.
     pub current: bool,
-    /// Whether the method server was replaced. It then finishes its calls and is not restarted.
+    /// Whether the method server was replaced or closed. It is then not restarted.
     pub retired: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Inner {
 pub struct Stdin {
     /// Wakes the writer.
     pub work: Arc<Notify>,
-    /// Whether the writer waits for `work`, because there was no line to write.
+    /// Whether the writer waits for `work`, because no line may be written now.
     pub is_parked: bool,
     /// Whether the writer has taken lines that are not all in the pipe yet.
     pub is_writing: bool,

@@ -103,7 +103,7 @@ impl Registrar {
     }
 
     /// Lets a replaced method server finish its calls, then stops it. A held successor starts to
-    /// send its calls as soon as the old method server has no more calls.
+    /// send its calls as soon as the old method server has no more calls or was stopped.
     fn retire(self: &Arc<Self>, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
         let registrar = Arc::clone(self);
         old.mark_replaced();

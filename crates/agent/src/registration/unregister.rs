@@ -105,7 +105,7 @@ impl Registrar {
             };
             match told {
                 Ok(()) => return,
-                Err(error) => tracing::warn!(%error, "cannot register the remaining methods"),
+                Err(error) => tracing::warn!(%error, "cannot update the registration"),
             }
         }
         let Some(mut current) = change.current.take() else {

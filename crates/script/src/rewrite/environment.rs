@@ -11,7 +11,8 @@ pub fn is_ours(member: &str) -> bool {
     matches!(member, "environ" | "getenv")
 }
 
-/// Rewrites every `anything.environ`. The loader checks at run time whether the object is `os`.
+/// Rewrites `name.environ` and `name.getenv` for every name. The loader checks at run time whether
+/// the object is `os`.
 pub fn edit(text: &str, body: &[Stmt], edits: &mut Vec<(TextRange, String)>) {
     if text.contains(".environ") || text.contains(".getenv") {
         Environment { text, edits }.visit_body(body);

@@ -1,7 +1,8 @@
 //! Puts functions of `python/language.py` in place of parts of Python that the engine lacks or does
 //! differently: `round`, `callable`, `"…".translate(…)`, `re.sub` with a function, `del d[k]`, …
 //!
-//! The inserted code has no quotes, because it may be inside an f-string, and no line breaks.
+//! The inserted code has no quotes, because it may be inside an f-string. It has line breaks only
+//! in place of line breaks of the text.
 
 use std::collections::HashSet;
 
@@ -391,7 +392,8 @@ fn is_text(expr: &Expr) -> bool {
     )
 }
 
-/// Whether this is `sys.stdout` or `sys.stderr`.
+/// Whether this looks like `sys.stdout` or `sys.stderr`: a name or an attribute `stdout` or
+/// `stderr`.
 fn is_stream(expr: &Expr) -> bool {
     let name = match expr {
         Expr::Name(name) => name.id.as_str(),

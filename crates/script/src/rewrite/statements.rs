@@ -31,7 +31,7 @@ struct Statements<'a> {
     edits: Vec<(TextRange, String)>,
     /// The names that each enclosing function declares `global`.
     globals: Vec<HashSet<&'a str>>,
-    /// Names that imports of libraries bound to modules.
+    /// Names that imports of libraries bind. Their values may be modules.
     modules: HashSet<&'a str>,
 }
 

@@ -19,8 +19,8 @@ const HEADROOM_BYTES: usize = 192 * 1024 * 1024;
 /// The maximum number of open files of a sandboxed worker: three pipes, the gauge, and some spare.
 const FILES_MAX: u64 = 16;
 
-/// Sets every limit. Returns a warning if this machine does not support a limit. `now` is the
-/// current usage of the process.
+/// Sets the limits of the role. Returns a warning if this machine cannot filter system calls. `now`
+/// is the current usage of the process.
 pub(super) fn confine(role: Role, now: Usage) -> io::Result<Option<String>> {
     set_soft(Resource::Core, 0)?;
     let memory = |bytes: usize| {

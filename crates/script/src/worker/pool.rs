@@ -130,8 +130,8 @@ impl Pool {
         self.run_work(job.owner, &work, patience, host).await
     }
 
-    /// Checks that the embedded engine can compile a script. Waits for a worker of the owner, which
-    /// is killed after `time`.
+    /// Checks that the embedded engine can compile a script. Waits for a worker of the owner. The
+    /// worker is killed if the check takes longer than `time`.
     pub async fn check(&self, owner: Uuid, script: Source, time: Duration) -> Outcome {
         let patience = WorkTimeout {
             time: Some(time),

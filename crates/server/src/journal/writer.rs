@@ -127,7 +127,7 @@ impl Journal {
         let dropped = self.count_dropped(None);
         if dropped > state.reported && is_due {
             let new = dropped - state.reported;
-            warn!("the call journal dropped {new} calls: they came faster than they are written");
+            warn!("the call journal dropped {new} calls: they came too fast, or a write failed");
             state.reported = dropped;
             state.reported_at = Some(Instant::now());
         }

@@ -124,7 +124,8 @@ fn is_database_away(answer: &Result<Answer, Failure>) -> bool {
 }
 
 /// Whether to send an event again after its first answer was that the database cannot be reached.
-/// Any 503 or 504 counts, because the servers may restart during the outage.
+/// A 503 with any code, an unreachable server and a timeout count too, because the servers may
+/// restart during the outage.
 fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
     match answer {
         Ok(answer) => answer.status == StatusCode::SERVICE_UNAVAILABLE,

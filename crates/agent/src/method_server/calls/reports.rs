@@ -20,7 +20,7 @@ const AHEAD: Duration = Duration::from_millis(800);
 /// The outcome of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportOutcome {
-    /// No sent call has this id.
+    /// No sent call has this id, or the line is not a valid report.
     Unknown,
     /// The report was sent, or dropped because its call was cancelled.
     Done,

@@ -1,7 +1,7 @@
 """`logging` to stderr, or to any object with a method `write`.
 
-Loggers pass their records to the handlers of the root logger. Subclasses of `Handler`, filters and
-configuration files need CPython.
+A logger passes its records to its own handlers and to those of its parents. Subclasses of
+`Handler`, filters and configuration files need CPython.
 """
 
 import sys

@@ -56,7 +56,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_clone3,
 ];
 
-/// Calls that only the older architecture has.
+/// Calls that exist only on x86-64.
 #[cfg(target_arch = "x86_64")]
 const ALLOWED_HERE: &[i64] = &[libc::SYS_poll, libc::SYS_time];
 #[cfg(not(target_arch = "x86_64"))]
