@@ -21,7 +21,7 @@ const STEPS_MAX: usize = 8;
 
 #[derive(Default)]
 pub(super) struct WriterState {
-    /// Owners whose blocks changed since the last maintenance.
+    /// Owners whose blocks changed since the last maintenance, or need further steps.
     changed: HashSet<UserId>,
     /// Dropped rows that the log has reported.
     reported: u64,
@@ -76,24 +76,36 @@ impl Journal {
         self.report_dropped(&mut state);
     }
 
-    /// Removes rows that are too old, or too many for their owner, and merges small blocks.
+    /// Removes rows that are too old, or too many for their owner, and merges small blocks. Owners
+    /// that need further steps are continued at the next call.
     pub async fn maintain(&self) {
         let owners = std::mem::take(&mut self.writing.lock().await.changed);
-        let keep = self.keep_rule();
-        for owner in owners {
-            for _ in 0..STEPS_MAX {
-                let step = self.store.write(move |tx| calls::maintain(tx, owner, keep));
-                match step.await {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        warn!("cannot maintain the call journal: {error}");
-                        self.writing.lock().await.changed.insert(owner);
-                        return;
-                    }
+        let mut owners: Vec<_> = owners.into_iter().collect();
+        let mut unfinished = Vec::new();
+        while let Some(owner) = owners.pop() {
+            match self.maintain_owner(owner).await {
+                Ok(true) => {}
+                Ok(false) => unfinished.push(owner),
+                Err(error) => {
+                    warn!("cannot maintain the call journal: {error}");
+                    unfinished.push(owner);
+                    unfinished.append(&mut owners);
                 }
             }
         }
+        self.writing.lock().await.changed.extend(unfinished);
+    }
+
+    /// Makes a limited number of steps. Returns whether the owner needs no further step.
+    async fn maintain_owner(&self, owner: UserId) -> Result<bool, StoreError> {
+        let keep = self.keep_rule();
+        for _ in 0..STEPS_MAX {
+            let step = self.store.write(move |tx| calls::maintain(tx, owner, keep));
+            if !step.await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Removes old rows of all owners, in small steps.

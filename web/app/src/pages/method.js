@@ -35,7 +35,7 @@ export default function MethodPage({ route }) {
   useDocumentTitle(resource.data?.name);
   const method = resource.data;
   if (!method) return pendingOf(resource, { page: true, back: BACK });
-  const setTab = (/** @type {string} */ id) => query.set({ tab: id === 'try' ? null : id, call: null });
+  const setTab = (/** @type {string} */ id) => query.set({ tab: id === 'try' ? null : id, call: null, range: null });
   const gone = resource.error?.status === 404;
   return html`
     <${PageHeader} title=${method.name} mono back=${BACK}

@@ -137,21 +137,6 @@ export function Line({ values, at }) {
   `;
 }
 
-/**
- * A line without axes, beside a number.
- * @param {{values: number[], label: string}} props `label`: the same in words, for screen readers
- */
-export function Sparkline({ values, label }) {
-  return html`
-    <span class="sparkline" role="img" aria-label=${label} title=${label}>
-      <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} height="24" preserveAspectRatio="none" aria-hidden="true"
-        focusable="false">
-        <${Line} values=${values} at=${null} />
-      </svg>
-    </span>
-  `;
-}
-
 /** The parts of a line between its gaps. @param {(number | null)[]} values */
 function runs(values) {
   /** @type {{index: number, value: number}[][]} */

@@ -127,8 +127,17 @@ async function ofOneMethod(scene, page) {
   await see(callers.filter({ hasText: 'ann' }).getByText('70 calls'));
   await see(callers.filter({ hasText: 'ben' }).getByText('1 call'));
   await see(page.getByRole('img', { name: /Duration of 71 calls: half within/ }));
+  for (const [range, start] of [
+    ['1 h', '60 min ago'],
+    ['30 d', '30 days ago'],
+  ]) {
+    await page.getByText(range, { exact: true }).click();
+    await see(page.getByRole('img', { name: `Calls since ${start}: 71 calls, 0 failed` }));
+    await see(page.getByRole('img', { name: new RegExp(`latency since ${start}: \\d`) }));
+  }
+  assert.equal(new URL(page.url()).searchParams.get('range'), '30d');
   await page.getByText('Show as table').first().click();
-  const numbers = page.getByRole('region', { name: 'Outcomes, as a table' }).locator('tbody td:nth-child(2)');
+  const numbers = page.getByRole('region', { name: 'Calls, as a table' }).locator('tbody td:nth-child(2)');
   await see(numbers);
   const sum = (await numbers.allInnerTexts()).reduce((all, one) => all + Number(one), 0);
   assert.equal(sum, 71, 'the table has every call of the chart');

@@ -17,6 +17,7 @@ import { CallDrawer } from '../calls/drawer.js';
 import { callersOf, durationColumns, percentile, timeColumns } from '../calls/summary.js';
 import { CallTable } from '../calls/table.js';
 import { isFailure } from '../calls/words.js';
+import { MethodStats } from './stats.js';
 
 await loadStyles('calls.css');
 
@@ -56,14 +57,15 @@ export function MethodCalls({ method }) {
   return html`
     <div class="stack-large">
       <${ErrorNotice} error=${loaded.error} title="Not up to date" />
+      ${seesAll && html`<${MethodStats} method=${method} canonicalName=${canonical(method)} />`}
       <p class="muted">${scopeOf(calls, hasMore, seesAll)}</p>
       ${
         calls.length > 0 &&
         html`
           <div class="columns">
-            <${OutcomeChart} calls=${calls} /><${DurationChart} calls=${calls} />
+            ${seesAll ? html`<${Callers} calls=${calls} />` : html`<${OutcomeChart} calls=${calls} />`}
+            <${DurationChart} calls=${calls} />
           </div>
-          ${seesAll && html`<${Callers} calls=${calls} />`}
         `
       }
       <${Card} title="Newest calls" flush
