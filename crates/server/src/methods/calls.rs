@@ -225,9 +225,9 @@ impl Calls {
         Some(out)
     }
 
-    /// Writes a call into the journal of the method's owner. If the caller sees no such method,
-    /// writes the call into the caller's own journal: a caller must not fill the journal of another
-    /// user with names that do not exist.
+    /// Writes a call into the journal of the method's owner. If no provider got the
+    /// call and the method is not known to exist, writes the call into the caller's own journal: a
+    /// caller must not fill the journal of another user with names that do not exist.
     fn record(
         &self,
         caller: &Caller,
@@ -266,7 +266,8 @@ impl Calls {
         }
     }
 
-    /// Returns the reply, and the provider that was tried last.
+    /// Returns the reply, and the provider that answered or failed; no provider if none could take
+    /// the call.
     async fn route(
         &self,
         caller: &Caller,
