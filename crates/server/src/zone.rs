@@ -44,7 +44,7 @@ use crate::{
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// A server without a heartbeat for this long is considered dead.
 const DEAD_AFTER: Duration = Duration::from_secs(10);
-/// How long a dead server stays in the list.
+/// Minimum time that a dead server stays in the list.
 const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long changes are kept for a server that was suspended or disconnected. A server that missed
 /// older changes reads all records again.
@@ -107,9 +107,10 @@ enum Beat {
 }
 
 impl Zone {
-    /// Claims this id with a later start time. A server that runs with the same id, from a copy of
-    /// the data folder, notices at its next heartbeat and stops: two servers with one id would
-    /// deliver from the same lanes and break their order.
+    /// Chooses a later start time for this id; the first heartbeat claims the id with this time. A
+    /// server that runs with the same id, from a copy of the data folder, notices at its next
+    /// heartbeat and stops: two servers with one id would deliver from the same lanes
+    /// and break their order.
     pub async fn next(
         store: &Store,
         id: ServerId,
@@ -125,7 +126,7 @@ impl Zone {
         })
     }
 
-    /// The servers of the zone. Dead servers are listed for a day.
+    /// The servers of the zone. Dead servers are listed for at least a day.
     pub async fn list(
         &self,
         store: &Store,

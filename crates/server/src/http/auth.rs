@@ -137,7 +137,7 @@ impl CallGate {
         Self { gate, rule }
     }
 
-    /// [`authenticate`] for a request to [`CALL_PATH`].
+    /// Checks a request to [`CALL_PATH`] like [`authenticate`].
     pub fn admit<B>(
         &self,
         request: &http::Request<B>,
@@ -265,11 +265,12 @@ fn is_cancellable(request: &Request) -> bool {
         || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
 }
 
-/// Routes that return data and change nothing: a caller who was revoked before the answer was ready
-/// does not get the answer. Changes are always answered: a request may revoke its own credential.
+/// Routes whose answers are checked again: a caller who was revoked before the answer was ready
+/// does not get it. Other changes are always answered: a request may revoke its own credential.
 fn returns_data(request: &Request) -> bool {
-    const POSTS: [&str; 3] = [
+    const POSTS: [&str; 4] = [
         "/api/scripts/{id}/run",
+        "/api/event-sinks/{id}/backtest",
         "/api/event-sinks/{id}/test",
         "/api/event-sinks/preview",
     ];

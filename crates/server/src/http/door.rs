@@ -54,7 +54,7 @@ impl Door {
         }
     }
 
-    /// Runs all checks on the request head. The head is dropped before the call starts.
+    /// Checks the access and the content type. The head is dropped before the call starts.
     fn admit(
         &self,
         request: &Request<Incoming>,

@@ -1,4 +1,4 @@
-//! The only place that turns an error into `application/problem+json` (RFC 9457).
+//! Turns errors into `application/problem+json` (RFC 9457).
 
 mod calls;
 mod sources;

@@ -37,13 +37,13 @@ use crate::{
     limits::{Account, Reservation},
 };
 
-/// Largest record in bytes. A record is the body of any route except calls and `/mcp`.
+/// Largest record in bytes. A record is a body that [`Json`] or [`Submission`] reads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes of a body sent without a credential: a login, a first password.
+/// Largest record sent without a credential, in bytes: a login, a first password.
 const ANONYMOUS_BYTES_MAX: usize = 8 * 1024;
 /// Time for a record to arrive.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time for the body of a call to arrive.
+/// Time for the body of a call or of a request to `/mcp` to arrive.
 pub const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(60);
 /// Larger records take more than a millisecond to parse and are parsed on `App::compute`.
 const SMALL_RECORD_BYTES: usize = 32 * 1024;
@@ -60,8 +60,8 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     }
 }
 
-/// A JSON body and the caller, resolved after the body was read. For handlers that do not check the
-/// caller in a transaction.
+/// A JSON body and the caller, who is resolved again if the server had to wait for the body. For
+/// handlers that do not check the caller in a transaction.
 pub struct Submission<T> {
     pub caller: Caller,
     pub body: T,
@@ -357,7 +357,8 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
 #[derive(Debug)]
 pub struct CompleteBody {
     pub bytes: Bytes,
-    /// Whether the body arrived later than the head: time has passed since the caller was resolved.
+    /// Whether the body may have arrived later than the head. If so, time has passed since the
+    /// caller was resolved.
     pub waited: bool,
 }
 

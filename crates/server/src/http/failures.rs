@@ -1,5 +1,4 @@
-//! Every `code` of a problem that the HTTP API answers, with its status and meaning, for the
-//! OpenAPI document.
+//! Every `code` that an `ApiError` may have, with its status and meaning, for the OpenAPI document.
 
 /// Status, code and meaning.
 pub type Failure = (u16, &'static str, &'static str);
@@ -28,7 +27,7 @@ failures! {
     LOOPBACK_ONLY = 403 "loopback_only", "The request must come from the machine of the server";
     FOREIGN_ORIGIN = 403 "foreign_origin", "A page of another site sent the request";
     SCOPE_DENIED = 403 "scope_denied", "The scopes of the token do not include this route";
-    AGENT_DENIED = 403 "agent_denied", "An agent token may not do this";
+    AGENT_DENIED = 403 "agent_denied", "An agent token may not do this, or only an agent token may";
     SCRIPT_DENIED = 403 "script_denied", "A script that the server runs may not do this";
     SPACE_STOPPED = 403 "space_stopped", "The space of the agent token is stopped";
     PERMISSION_DENIED = 403 "permission_denied", "The user lacks a permission";
@@ -49,7 +48,7 @@ failures! {
     INVALID = 400 "invalid", "A field has no valid value";
     INVALID_NAME = 400 "invalid_name", "The name is not valid";
     NAME_TAKEN = 409 "name_taken", "Another record has this name";
-    ALREADY_EXISTS = 409 "already_exists", "Another server created a record of this name at the same time";
+    ALREADY_EXISTS = 409 "already_exists", "A record of this name exists already";
     CONFLICT = 409 "conflict", "The state of the record does not allow this";
     QUOTA_EXCEEDED = 409 "quota_exceeded", "The user's quota is used up; see `limit` and `setting`";
     TOO_MANY_STREAMS = 429 "quota_exceeded", "The user has too many open streams; see `limit` and `setting`";
@@ -74,7 +73,7 @@ failures! {
     SECOND_FACTOR_LOCKED = 409 "second_factor_locked", "Too many codes of the authenticator app were wrong";
     SECOND_FACTOR_UNREADABLE = 409 "second_factor_unreadable", "The key of the server was replaced";
     NO_ENROLMENT = 409 "no_enrolment", "No authenticator app is being set up";
-    NO_SECOND_FACTOR = 409 "no_second_factor", "The caller has no authenticator app";
+    NO_SECOND_FACTOR = 409 "no_second_factor", "The caller has no authenticator app, or no second factor at all";
     LAST_SECOND_FACTOR = 409 "last_second_factor", "A role of the caller requires a second factor";
     USER_EXISTS = 409 "user_exists", "Another user has this name";
     USER_OWNS_SPACES = 409 "user_owns_spaces", "The user still owns spaces";
@@ -86,11 +85,11 @@ failures! {
     TOO_MANY_GROUPS = 409 "too_many_groups", "The server has the maximum number of groups";
     ROLE_EXISTS = 409 "role_exists", "Another role has this name";
     TOO_MANY_ROLES = 409 "too_many_roles", "The server has the maximum number of roles";
-    BUILTIN_ROLE = 409 "builtin_role", "Built-in roles cannot be changed";
+    BUILTIN_ROLE = 409 "builtin_role", "Built-in roles cannot be deleted, and their names and permissions cannot be changed";
     INVALID_SCOPE = 400 "invalid_scope", "A scope does not exist";
     INVALID_EXPIRY = 400 "invalid_expiry", "`expires_in_days` is out of range";
     OUTLIVES_PARENT = 403 "outlives_parent", "A token must not expire later than the token that created it";
-    SESSION_REQUIRED = 403 "session_required", "Only a signed-in browser may answer this";
+    SESSION_REQUIRED = 403 "session_required", "Only a signed-in browser may do this";
     INVALID_REDIRECT = 400 "invalid_redirect", "A redirect address of the app is not allowed";
 
     INVALID_PASSKEY = 400 "invalid_passkey", "The answer of the passkey is malformed";

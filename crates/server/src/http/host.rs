@@ -28,7 +28,7 @@ impl HostRule {
         }
     }
 
-    /// Rejects a request with an ambiguous host or with the name of another host.
+    /// Rejects an ambiguous host and, on a loopback listener, the name of another host.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let host = host_of(request)?;
         let Some(own) = &self.loopback else {
@@ -50,7 +50,8 @@ impl HostRule {
     }
 }
 
-/// The host that a request names; an error if it names several.
+/// The host that a request names; an error if it names several, or if an HTTP/1.1 request names
+/// none.
 fn host_of<B>(request: &Request<B>) -> Result<Option<&str>, ApiError> {
     let invalid = |detail: &str| Err(ApiError::bad_request("invalid_host", detail));
     let mut hosts = request.headers().get_all(header::HOST).iter();

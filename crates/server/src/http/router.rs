@@ -25,7 +25,7 @@ use crate::app::App;
 /// Which callers may use a route. The authentication middleware applies this rule.
 #[derive(Clone, Copy, Debug)]
 pub enum Needs {
-    /// Any request, without a credential.
+    /// Any request. A credential is optional.
     Nothing,
     /// Any request, also from a page of another site. Credentials are ignored.
     AnySite,
@@ -37,13 +37,14 @@ pub enum Needs {
     Any(&'static [Permission]),
     /// An agent token only.
     Agent,
-    /// A direct request from this machine, without a credential.
+    /// A direct request from this machine. A credential is optional.
     Loopback,
     /// A direct request from this machine, or a caller with `view_audit`.
     LoopbackOrAudit,
 }
 
-/// What an agent token may do on a route. An agent token acts as the owner of its space.
+/// What an agent token may do on a route. An agent token acts as the owner of its space. A script
+/// on the server may use a route only if the value is `AsOwner`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
     AsOwner,

@@ -15,7 +15,7 @@ use crate::{app::App, web::WebAsset};
 pub const ANY_PATH: &str = "/{*path}";
 /// The file of the single page.
 const PAGE: &str = "index.html";
-/// First segments of paths that are never a page.
+/// First segments of paths for which the catch-all route never sends the page.
 const RESERVED: [&str; 14] = [
     "api",
     "web",
@@ -91,7 +91,7 @@ pub async fn any_path(
     send(&app, PAGE, &uri, &headers).await
 }
 
-/// Whether a path is never a page.
+/// Whether the catch-all route never sends the page for this path.
 pub fn is_reserved(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| RESERVED.contains(&first))

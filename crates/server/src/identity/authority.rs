@@ -3,9 +3,9 @@
 //! Time passes between the authentication of a caller and the commit of their change: the body
 //! arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
 //! administrator may have deactivated the user, revoked the credential or removed a role. So every
-//! change on behalf of a caller runs in [`Identity::change_as`] or [`CallerWriter::write`], which
-//! read the caller from the database inside the transaction. The closure must check the caller that
-//! it gets as an argument, never the caller of the request.
+//! change on behalf of a caller, except an emit, runs in [`Identity::change_as`] or
+//! [`CallerWriter::write`], which read the caller from the database inside the transaction. The
+//! closure must check the caller that it gets as an argument, never the caller of the request.
 
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ impl Identity {
 
     /// Makes a change of the server itself; changes of callers use
     /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records of
-    /// the directory. When this returns, the change is durable and in effect.
+    /// the directory. When this returns `Ok`, the change is durable and in effect.
     ///
     /// The change completes even if the request is dropped. Otherwise the directory would still
     /// accept a credential whose revocation is committed.

@@ -40,17 +40,19 @@ const CHANGES_KEPT: usize = 1_024;
 /// changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DirectoryChange {
-    /// The user's roles, groups or group names changed, or the user is new or active again.
+    /// The record of the user changed (for example roles, groups or quotas), or the user is new or
+    /// active again.
     UserChanged(UserId),
     /// The user was deactivated or deleted: their methods, links and streams end.
     UserDeactivated(UserId),
-    /// A token or session of the user has ended; streams check their credential again.
+    /// A token or session of the user, or a token of one of the user's apps, has ended; streams
+    /// check their credential again.
     CredentialsRevoked(UserId),
     /// An agent token of the space has ended.
     AgentTokensRevoked(SpaceId),
     /// A health check or agent token that another user made for the space was removed.
     SpaceSettled(SpaceId),
-    /// A group was created, renamed or deleted.
+    /// A group was created, renamed or deleted, or all groups were read again.
     GroupsChanged,
 }
 

@@ -111,7 +111,9 @@ fn check_length(password: &str) -> Result<(), IdentityError> {
     if password.chars().count() < PASSWORD_MIN || password.len() > PASSWORD_MAX {
         return Err(IdentityError::invalid(
             "invalid_password",
-            format!("a password must have {PASSWORD_MIN} to {PASSWORD_MAX} characters"),
+            format!(
+                "a password must have at least {PASSWORD_MIN} characters and at most {PASSWORD_MAX} bytes"
+            ),
         ));
     }
     Ok(())

@@ -158,7 +158,8 @@ impl Identity {
             .await?)
     }
 
-    /// Opens a session of a user. Only this function decides whether a second factor is missing.
+    /// Opens a session of a user. If the proof is the password alone, decides in the transaction
+    /// whether the user must set up a second factor first.
     pub async fn open_session(
         &self,
         user: users::UserRow,

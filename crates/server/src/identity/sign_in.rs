@@ -1,7 +1,7 @@
 //! The one-click link of `svc up`: a secret that opens one session of one user.
 //!
 //! There is at most one link. The store holds its hash, and the transaction that opens the session
-//! deletes it. A new password of the user ends the link too.
+//! deletes the hash. A new password of the user ends the link too.
 
 use std::time::Duration;
 

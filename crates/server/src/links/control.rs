@@ -158,8 +158,8 @@ impl Links {
         self.conclude(live, link, id, registered).await;
     }
 
-    /// Withdraws the methods that a registration displaced, or reports to the agent that the
-    /// registration is refused.
+    /// Handles the methods that a registration displaced ([`displace`](Self::displace)), or reports
+    /// to the agent that the registration is refused.
     pub(super) async fn conclude(
         &self,
         live: &Arc<LiveSpace>,
@@ -226,7 +226,8 @@ impl Links {
         }
     }
 
-    /// Informs agents whose methods were replaced by another space.
+    /// Removes the stored subscriptions of methods that another space replaced, and informs the
+    /// agents of these methods.
     pub(super) async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {

@@ -114,7 +114,7 @@ impl Links {
         self.live.read().keys().copied().collect()
     }
 
-    /// The number of linked agents, and the number of side links.
+    /// The number of home links, and the number of side links.
     pub fn count(&self) -> (u32, u32) {
         let live = self.live.read();
         let links = live.values().filter_map(|live| live.link());

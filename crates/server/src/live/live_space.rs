@@ -15,7 +15,7 @@ use super::{health_pace::HealthPace, link::Link};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Availability {
-    /// The link is lost; calls fail at once.
+    /// The link is lost, or the agent has not registered on it yet; calls fail at once.
     Unlinked = 0,
     /// The method server is down. Calls wait at the agent for its restart, for a short time.
     Restarting = 1,

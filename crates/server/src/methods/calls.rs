@@ -222,9 +222,9 @@ impl Calls {
         Some(out)
     }
 
-    /// Counts a call for its method, and writes it into the journal of the method's owner. If the
-    /// caller sees no such method, writes it into the caller's own journal: a caller must not fill
-    /// the journal of another user with names that do not exist.
+    /// Counts a call for its method, and writes it into the journal of the method's owner. If no
+    /// provider got the call and the method is not known to exist, writes the call into the caller's
+    /// own journal: a caller must not fill the journal of another user with names that do not exist.
     fn record(
         &self,
         call: &CallFacts<'_>,

@@ -140,7 +140,7 @@ impl Registry {
         self.state.read().tools.seen_by(viewer)
     }
 
-    /// Reports every change of an MCP tool.
+    /// Notifies about changes of MCP tools. Changes that come together may cause one notification.
     pub fn watch_tools(&self) -> watch::Receiver<u64> {
         self.tools.subscribe()
     }

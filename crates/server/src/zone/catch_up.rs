@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Longest wait. After it, a request is answered from the records read so far.
+/// Longest wait of a request for a look.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The number of early looks allowed in a burst, and the number per second after that.

@@ -65,9 +65,9 @@ impl State {
         false
     }
 
-    /// Scans all connections. Silent and anonymous connections are ordered by address, the address
-    /// with the most anonymous connections first, then by age. Idle connections are ordered by idle
-    /// time.
+    /// Scans all connections and sorts them by class. Within a class, silent and anonymous
+    /// connections are sorted by the number of anonymous connections of their address, largest
+    /// first, then by age. Idle connections are sorted by idle time.
     fn find_candidates(&mut self, now: u64) {
         let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();
         for (_, slot) in &self.open {

@@ -23,8 +23,8 @@ pub enum Order {
     Close = 2,
 }
 
-/// The state of a connection, shared by its parts. Each change on the path of a call is a single
-/// relaxed store.
+/// The state of a connection, shared by its parts. Over HTTP/1, each change on the path of a
+/// call is a single relaxed store.
 pub struct Slot {
     client: IpAddr,
     accepted_at: u64,

@@ -41,7 +41,7 @@ impl FromRequestParts<App> for AppRequest {
         let peer = parts.extensions.get::<Peer>().copied();
         let issuer = issuer(app, peer, &parts.headers);
         let (Some(peer), Some(issuer)) = (peer, issuer) else {
-            let text = "this server does not connect apps by OAuth; an administrator can set `public_url` to an https address";
+            let text = "this server does not connect apps by OAuth; for this, an administrator sets `public_url` to an https address and allows OAuth";
             return Err(OAuthFailure::InvalidRequest {
                 status: StatusCode::NOT_FOUND,
                 description: text.to_owned(),

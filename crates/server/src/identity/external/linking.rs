@@ -110,7 +110,7 @@ impl Identity {
         ))
     }
 
-    /// The accounts of the caller or, for administrators of users, of any user.
+    /// The accounts of the caller or, for callers with `manage_users`, of any user.
     pub async fn list_identities(
         &self,
         caller: &Caller,
@@ -144,8 +144,8 @@ impl Identity {
         })
     }
 
-    /// Unlinks an account of the caller or, for administrators of users, of a user who holds no
-    /// permission that the administrator lacks. Removes the groups and roles that the provider
+    /// Unlinks an account of the caller or, for callers with `manage_users`, of a user who holds no
+    /// permission that the caller lacks. Removes the groups and roles that the provider
     /// gave, and ends the sessions that were opened with the account.
     pub async fn unlink_identity(
         &self,

@@ -153,7 +153,8 @@ fn take_role(
     Ok(())
 }
 
-/// Takes away all groups and roles that the provider gave, before the identity is deleted.
+/// Takes away all groups and roles that the provider gave, before the identity is deleted. The last
+/// administrator keeps the role `admin`.
 pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     let holder = (known.id, known.user_id);
     let mut change = Change::default();

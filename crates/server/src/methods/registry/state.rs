@@ -161,7 +161,8 @@ impl State {
         }
     }
 
-    /// Checks a publication. A publication without a place is checked with the last place.
+    /// Checks a publication. A publication without a place is checked as the last in the order of
+    /// registration.
     pub fn check(&self, publication: &Publication) -> Result<(), Conflict> {
         let place = publication.place.unwrap_or(u64::MAX);
         self.check_at(publication, place).map(|_| ())
