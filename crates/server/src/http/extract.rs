@@ -1,41 +1,30 @@
 //! Extractors for bodies, queries and ids, and the usual answers. Inputs are bounded and strictly
 //! typed, and errors name the fault.
 
-use std::{
-    convert::Infallible,
-    marker::PhantomData,
-    pin::{Pin, pin},
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+mod body;
+
+use std::{convert::Infallible, marker::PhantomData, sync::Arc, time::Duration};
 
 use axum::{
-    BoxError,
     body::HttpBody,
     extract::{FromRequest, FromRequestParts, Path, Request},
     response::{IntoResponse, Response},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::ToStrError;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
-use http_body_util::BodyExt;
-use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
 use svc_protocol::{api::PageQuery, document, jsonrpc::JSON_DEPTH_MAX};
 use svc_store::PageRequest;
 
+pub use self::body::{CompleteBody, read_body};
 use super::{
     auth::Admission,
     connections::Slot,
     error::{ApiError, protect},
 };
-use crate::{
-    app::App,
-    identity::Caller,
-    limits::{Account, Reservation},
-};
+use crate::{app::App, identity::Caller, limits::Account};
 
 /// Largest record in bytes. A record is a body that [`Json`] or [`Submission`] reads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
@@ -352,184 +341,4 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
         "unsupported_media_type",
         detail,
     ))
-}
-
-#[derive(Debug)]
-pub struct CompleteBody {
-    pub bytes: Bytes,
-    /// Whether the body may have arrived later than the head. If so, time has passed since the
-    /// caller was resolved.
-    pub waited: bool,
-}
-
-impl CompleteBody {
-    fn immediate(bytes: Bytes) -> Self {
-        Self {
-            bytes,
-            waited: false,
-        }
-    }
-}
-
-/// Reads a whole body. `reservation` accounts for the memory of a body that arrives in pieces.
-pub async fn read_body<B>(
-    body: B,
-    max: usize,
-    time_max: Duration,
-    reservation: Reservation<'_>,
-) -> Result<CompleteBody, ApiError>
-where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let mut body = pin!(body);
-    let first = match futures_util::poll!(body.frame()) {
-        Poll::Ready(Some(Ok(frame))) => Some(frame),
-        Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
-        Poll::Ready(None) => return Ok(CompleteBody::immediate(Bytes::new())),
-        Poll::Pending => None,
-    };
-    // Most bodies arrive with the head, in one piece: no copy and no timer is needed.
-    if let Some(data) = first.as_ref().and_then(Frame::data_ref)
-        && data.len() <= max
-        && body.is_end_stream()
-    {
-        return Ok(CompleteBody::immediate(data.clone()));
-    }
-    // Boxed, because otherwise the future of every call would be larger by the size of this future.
-    let reading = Box::pin(tokio::time::timeout(
-        time_max,
-        read_pieces(body, first, max, reservation),
-    ));
-    let read = reading.await.unwrap_or_else(|_| {
-        let seconds = time_max.as_secs();
-        Err(ApiError::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "body_too_slow",
-            format!("the body did not arrive within {seconds} seconds"),
-        ))
-    });
-    read.map(|bytes| CompleteBody {
-        bytes,
-        waited: true,
-    })
-}
-
-/// Reads a body; `first` is the piece that was already taken from it, if any.
-async fn read_pieces<B>(
-    mut body: Pin<&mut B>,
-    mut first: Option<Frame<Bytes>>,
-    max: usize,
-    mut reservation: Reservation<'_>,
-) -> Result<Bytes, ApiError>
-where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let mut whole = BytesMut::new();
-    loop {
-        let frame = match first.take() {
-            Some(frame) => frame,
-            None => match body.frame().await {
-                Some(frame) => frame.map_err(unreadable)?,
-                None => return Ok(whole.freeze()),
-            },
-        };
-        // Trailers are ignored.
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        if data.len() > max - whole.len() {
-            return Err(ApiError::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!("the body has more than {max} bytes"),
-            ));
-        }
-        reservation.grow_to(whole.len() + data.len())?;
-        whole.extend_from_slice(&data);
-        // The buffer may have grown by more than the piece.
-        reservation.grow_to(whole.capacity())?;
-    }
-}
-
-fn unreadable(error: impl Into<BoxError>) -> ApiError {
-    let error = error.into();
-    tracing::debug!("the body of a request could not be read: {error}");
-    let detail = "the body did not arrive completely; send the request again";
-    ApiError::bad_request("invalid_body", detail)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use futures_util::stream::{self, StreamExt};
-    use http_body_util::{Full, StreamBody};
-
-    use super::*;
-    use crate::limits::BodyBudget;
-
-    const MAX: usize = 10;
-
-    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<CompleteBody, ApiError>
-    where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<BoxError>,
-    {
-        let budget = BodyBudget::new(1024 * 1024);
-        let reservation = budget.begin(Account::Connection(1));
-        super::read_body(body, max, time_max, reservation).await
-    }
-
-    /// Reads a body that arrives in pieces; `None` is a piece that never arrives.
-    async fn read(pieces: &[Option<&'static str>]) -> Result<Bytes, String> {
-        let ends = !pieces.contains(&None);
-        let frames: Vec<_> = pieces
-            .iter()
-            .map_while(|piece| piece.map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))))
-            .map(Ok::<_, Infallible>)
-            .collect();
-        let frames = stream::iter(frames);
-        let time_max = Duration::from_millis(50);
-        let read = if ends {
-            let trailers = stream::iter([Ok(Frame::trailers(HeaderMap::new()))]);
-            read_body(StreamBody::new(frames.chain(trailers)), MAX, time_max).await
-        } else {
-            let frames = frames.chain(stream::pending());
-            read_body(StreamBody::new(frames), MAX, time_max).await
-        };
-        read.map(|received| received.bytes)
-            .map_err(|error| format!("{error:?}"))
-    }
-
-    #[tokio::test]
-    async fn a_body_is_read_whole_in_one_or_many_pieces() {
-        for (pieces, expected) in [
-            (&[][..], ""),
-            (&[Some("0123456789")], "0123456789"),
-            (&[Some("0123"), Some(""), Some("456789")], "0123456789"),
-        ] {
-            assert_eq!(read(pieces).await.as_deref(), Ok(expected.as_bytes()));
-        }
-        let whole = read_body(Full::from("0123456789"), MAX, Duration::ZERO).await;
-        let whole = whole.expect("a body");
-        assert_eq!(&whole.bytes[..], b"0123456789");
-        assert!(!whole.waited, "the caller need not be resolved again");
-    }
-
-    #[tokio::test]
-    async fn a_body_that_is_too_large_or_too_slow_is_refused() {
-        for (pieces, code) in [
-            (&[Some("0123456789x")][..], "body_too_large"),
-            (&[Some("0123456789"), Some("x")], "body_too_large"),
-            (&[None], "body_too_slow"),
-            (&[Some("0123"), None], "body_too_slow"),
-        ] {
-            let refusal = read(pieces).await.expect_err(code);
-            assert!(refusal.contains(code), "{refusal}");
-        }
-        let large = read_body(Full::from("0123456789x"), MAX, Duration::ZERO).await;
-        assert!(format!("{large:?}").contains("body_too_large"));
-    }
 }
