@@ -149,7 +149,10 @@ impl Links {
                 .unwrap_or(10)
                 .max(1),
             announced,
-            features: vec![FEATURE_TIMES.to_owned()],
+            features: match self.policy.takes_times {
+                true => vec![FEATURE_TIMES.to_owned()],
+                false => Vec::new(),
+            },
         }
     }
 

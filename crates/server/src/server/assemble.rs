@@ -33,7 +33,7 @@ use crate::{
     journal::Journal,
     lifecycle::Lifecycle,
     limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
-    links::{Links, ZoneKeys},
+    links::{LinkPolicy, Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
     methods::{
@@ -233,7 +233,10 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         lifecycle,
         logs,
         base.metrics.clone(),
-        options.policy.links,
+        LinkPolicy {
+            takes_times: base.journal.is_on(),
+            ..options.policy.links
+        },
         keys,
         base.shutdown.clone(),
     )
