@@ -3,11 +3,12 @@
 mod assemble;
 mod bind;
 mod file_limit;
+mod housekeeping;
 mod open;
 mod pulse;
 mod secret_key;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use svc_clock::Clock;
 use svc_core::space::{Runtime, State, StopReason};
@@ -22,6 +23,7 @@ pub use self::pulse::Pulse;
 use self::{
     assemble::{Assembly, assemble},
     bind::{bind, bind_loopback, reachable},
+    housekeeping::housekeeping,
 };
 use crate::{
     app::App,
@@ -38,13 +40,9 @@ use crate::{
     identity::{Identity, IdentityError},
     options::Options,
     tls::{self, TlsError},
-    zone::{ServerIdError, Zone, ZoneHandles, ZoneLimits},
+    zone::{ServerIdError, Zone},
 };
 
-/// Interval of storing the times of last use.
-const LAST_USED_EVERY: Duration = Duration::from_secs(60);
-/// Interval of removing expired sessions and old audit entries.
-const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 /// How long a stopping server keeps its links for calls of the last requests.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
@@ -315,71 +313,6 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
     Ok(())
 }
 
-fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
-    let watching = tokio::spawn(app.links.clone().watch_directory());
-    let flushing = tokio::spawn(repeat(app.clone(), LAST_USED_EVERY, async |app: &App| {
-        if let Err(error) = app.identity.flush_last_used().await {
-            warn!("cannot store the last use of credentials: {error}");
-        }
-        app.calls.stats.forget_idle(svc_clock::now());
-    }));
-    let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
-        if let Err(error) = app.identity.prune().await {
-            warn!("cannot remove old sessions and audit entries: {error}");
-        }
-        if let Err(error) = app.oauth.prune().await {
-            warn!("cannot remove what apps no longer use: {error}");
-        }
-        if let Err(error) = app.oidc.prune().await {
-            warn!("cannot remove old sign-ins with providers: {error}");
-        }
-        if let Err(error) = app.journal.prune().await {
-            warn!("cannot remove old calls from the journal: {error}");
-        }
-        if let Err(error) = app.second_factors.prune().await {
-            warn!("cannot remove logins that were not completed: {error}");
-        }
-    }));
-    vec![
-        watching,
-        flushing,
-        pruning,
-        tokio::spawn(test_sandbox(app.clone())),
-        tokio::spawn(follow_users(app.clone())),
-        tokio::spawn(follow_owners_of_sources(app.clone())),
-        tokio::spawn(run_schedules(app.clone())),
-        tokio::spawn(write_journal(app.clone())),
-        tokio::spawn(write_method_stats(app.clone())),
-        tokio::spawn(watch_owners(app.clone())),
-        tokio::spawn(app.zone.clone().run(zone_handles(app))),
-    ]
-}
-
-fn zone_handles(app: &App) -> ZoneHandles {
-    ZoneHandles {
-        store: app.store.clone(),
-        identity: app.identity.clone(),
-        tools: app.scripts.tools.clone(),
-        sources: app.sources.table.clone(),
-        schedules: app.schedules.clone(),
-        links: app.links.clone(),
-        hub: app.hub.clone(),
-        limits: ZoneLimits {
-            calls: app.calls.rate_limit.clone(),
-            emits: app.events.rate_limit().clone(),
-            sink_tests: app.event_sinks.tests.clone(),
-            script_runs: app.scripts.runs.clone(),
-            streams: app.history.streams.clone(),
-        },
-        logs: app.spaces.logs.clone(),
-        position: app.zone_position,
-        catch_up: app.catch_up.clone(),
-        stream_catch_up: app.stream_catch_up.clone(),
-        servers_changed: Arc::default(),
-        shutdown: app.shutdown.clone(),
-    }
-}
-
 /// Stops the server `delay` after it was asked to stop. Load balancers notice meanwhile that it is
 /// not ready, and send no more requests.
 async fn stop_after(app: App, delay: Duration) {
@@ -394,55 +327,5 @@ async fn stop_after(app: App, delay: Duration) {
     tokio::select! {
         () = stop => (),
         () = app.shutdown.cancelled() => (),
-    }
-}
-
-/// Tests the sandbox at the start, so that a failure is reported before the first script.
-async fn test_sandbox(app: App) {
-    tokio::select! {
-        // The runner logs the result.
-        _ = app.scripts.runner.test_sandbox() => (),
-        () = app.shutdown.cancelled() => (),
-    }
-}
-
-/// Removes the tools of deleted users.
-async fn follow_users(app: App) {
-    let tools = &app.scripts.tools;
-    tools.follow(&app.directory, &app.shutdown).await;
-}
-
-/// Removes the sources of deleted users.
-async fn follow_owners_of_sources(app: App) {
-    let table = &app.sources.table;
-    table.follow(&app.directory, &app.shutdown).await;
-}
-
-/// Makes the runs of schedules.
-async fn run_schedules(app: App) {
-    app.schedules.run(&app.shutdown).await;
-}
-
-/// Writes the call journal.
-async fn write_journal(app: App) {
-    app.journal.run(&app.shutdown).await;
-}
-
-/// Writes the statistics of methods.
-async fn write_method_stats(app: App) {
-    app.method_stats.run(&app.shutdown).await;
-}
-
-/// Stops local spaces whose owner may no longer run them.
-async fn watch_owners(app: App) {
-    app.spaces.watch_owners(&app.shutdown).await;
-}
-
-async fn repeat(app: App, every: Duration, work: impl AsyncFn(&App)) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(every) => work(&app).await,
-            () = app.shutdown.cancelled() => return,
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Builds the parts of a server and connects them.
 
+mod delivery;
 mod sources;
 
 use std::sync::{Arc, atomic::AtomicBool};
@@ -17,22 +18,20 @@ use crate::{
     events::{
         deliver::{
             Deliverers,
-            method::MethodDelivery,
             webhook::{AddressGuard, Lookups, Proxy, Webhook},
         },
         emit::{Emitter, StorageLimits},
         history::History,
         hub::Hub,
-        lanes::{Engine, LanePolicy, Retention, Slots},
+        lanes::Engine,
         secrets::SecretKey,
-        sinks::SinksService,
     },
     fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     journal::Journal,
     lifecycle::Lifecycle,
-    limits::{BodyBudget, MinuteLimit, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
+    limits::{BodyBudget, RateLimit},
     links::{LinkPolicy, Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
@@ -43,7 +42,7 @@ use crate::{
     oauth::OAuth,
     oidc::Oidc,
     options::Options,
-    scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
+    scripts::{InternalApi, StoredTools},
     second_factors::SecondFactors,
     spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
     stats::{Overview, methods::MethodStatistics},
@@ -88,16 +87,16 @@ pub fn assemble(
     };
     let base = Base::new(options, &opened, identity, shutdown);
     let internal_api = Arc::new(InternalApi::default());
-    let runner = runner(&base, options, internal_api.clone());
-    let deliverers = Arc::new(deliverers(&base, options, runner.clone())?);
-    let engine = engine(&base, options, deliverers.clone());
+    let runner = delivery::runner(&base, options, internal_api.clone());
+    let deliverers = Arc::new(delivery::deliverers(&base, options, runner.clone())?);
+    let engine = delivery::engine(&base, options, deliverers.clone());
     let logs = Arc::new(SpaceLogs::default());
     let keys = ZoneKeys::new(&deliverers.secrets);
     let links = links(&base, options, logs.clone(), keys);
     let local = local(&base, options);
     let discovery = discovery(&base);
     let calls = Arc::new(calls(&base, options, discovery.clone()));
-    let scripts = scripts(&base, options, runner);
+    let scripts = delivery::scripts(&base, options, runner);
     let events = Arc::new(emitter(&base, options));
     let app = App::new(Parts {
         server_id: opened.server_id,
@@ -130,7 +129,7 @@ pub fn assemble(
         oauth: oauth(&base, options, deliverers.clone(), clock.clone()),
         oidc: oidc(&base, options, deliverers.secrets.clone(), clock.clone())?,
         second_factors: second_factors(&base, options, &deliverers, clock.clone()),
-        event_sinks: event_sinks(&base, options, deliverers),
+        event_sinks: delivery::event_sinks(&base, options, deliverers),
         scripts,
         hub: base.hub,
         clock,
@@ -386,92 +385,6 @@ fn second_factors(
         clock,
         place.unwrap_or_else(|| "svc".to_owned()),
     ))
-}
-
-fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> SinksService {
-    SinksService {
-        store: base.store.clone(),
-        writer: base.identity.writer(),
-        hub: base.hub.clone(),
-        deliverers,
-        tests: Arc::new(MinuteLimit::new(SINK_TESTS_PER_MINUTE)),
-        quotas: options.quotas,
-    }
-}
-
-fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts {
-    Scripts {
-        store: base.store.clone(),
-        writer: base.identity.writer(),
-        tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
-        runner,
-        compute: base.compute.clone(),
-        runs: Arc::new(MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE)),
-        quotas: options.quotas,
-    }
-}
-
-fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRunner> {
-    let hub = base.hub.clone();
-    Arc::new(ScriptRunner::new(
-        options.agent_program.clone(),
-        options.scripts,
-        base.store.clone(),
-        base.directory.clone(),
-        api,
-        base.metrics.clone(),
-        move |waiting: WaitingDelivery| hub.wake_attempt(waiting.lane, waiting.failures),
-    ))
-}
-
-fn deliverers(
-    base: &Base,
-    options: &Options,
-    scripts: Arc<ScriptRunner>,
-) -> Result<Deliverers, StartError> {
-    let events = &options.events;
-    let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
-    Ok(Deliverers {
-        store: base.store.for_delivery(),
-        secrets: Arc::new(secrets),
-        webhook: guarded_web(options, &events.webhook_allow)?,
-        quotas: options.quotas,
-        server_event_bytes: events.server_bytes,
-        methods: MethodDelivery::new(
-            base.registry.clone(),
-            base.journal.clone(),
-            base.metrics.clone(),
-        ),
-        scripts,
-        withheld: Default::default(),
-        compute: base.compute.clone(),
-        metrics: base.metrics.clone(),
-    })
-}
-
-fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine<Deliverers> {
-    let policy = LanePolicy {
-        retry: options.events.retry,
-        lease: options.events.lease,
-        slots: Slots {
-            // An owner may use a quarter of the slots, which must be enough for all workers.
-            script: options.events.slots.script.max(4 * options.scripts.workers),
-            ..options.events.slots
-        },
-        retention: Retention {
-            keep: options.events.retention,
-            ..Retention::default()
-        },
-        ..LanePolicy::default()
-    };
-    Engine::new(
-        base.store.for_delivery(),
-        base.server_id,
-        deliverers,
-        policy,
-        base.shutdown.clone(),
-        base.hub.clone(),
-    )
 }
 
 fn allowed_hosts(options: &Options) -> AllowedHosts {

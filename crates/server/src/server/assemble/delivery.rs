@@ -1,0 +1,111 @@
+//! Builds the delivery of events: sinks, scripts, and the engine that makes the attempts.
+
+use std::sync::Arc;
+
+use super::{Base, guarded_web};
+use crate::{
+    events::{
+        deliver::{Deliverers, method::MethodDelivery},
+        lanes::{Engine, LanePolicy, Retention, Slots},
+        secrets::SecretKey,
+        sinks::SinksService,
+    },
+    limits::{MinuteLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
+    options::Options,
+    scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
+    server::StartError,
+};
+
+pub(super) fn event_sinks(
+    base: &Base,
+    options: &Options,
+    deliverers: Arc<Deliverers>,
+) -> SinksService {
+    SinksService {
+        store: base.store.clone(),
+        writer: base.identity.writer(),
+        hub: base.hub.clone(),
+        deliverers,
+        tests: Arc::new(MinuteLimit::new(SINK_TESTS_PER_MINUTE)),
+        quotas: options.quotas,
+    }
+}
+
+pub(super) fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts {
+    Scripts {
+        store: base.store.clone(),
+        writer: base.identity.writer(),
+        tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
+        runner,
+        compute: base.compute.clone(),
+        runs: Arc::new(MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE)),
+        quotas: options.quotas,
+    }
+}
+
+pub(super) fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRunner> {
+    let hub = base.hub.clone();
+    Arc::new(ScriptRunner::new(
+        options.agent_program.clone(),
+        options.scripts,
+        base.store.clone(),
+        base.directory.clone(),
+        api,
+        base.metrics.clone(),
+        move |waiting: WaitingDelivery| hub.wake_attempt(waiting.lane, waiting.failures),
+    ))
+}
+
+pub(super) fn deliverers(
+    base: &Base,
+    options: &Options,
+    scripts: Arc<ScriptRunner>,
+) -> Result<Deliverers, StartError> {
+    let events = &options.events;
+    let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
+    Ok(Deliverers {
+        store: base.store.for_delivery(),
+        secrets: Arc::new(secrets),
+        webhook: guarded_web(options, &events.webhook_allow)?,
+        quotas: options.quotas,
+        server_event_bytes: events.server_bytes,
+        methods: MethodDelivery::new(
+            base.registry.clone(),
+            base.journal.clone(),
+            base.metrics.clone(),
+        ),
+        scripts,
+        withheld: Default::default(),
+        compute: base.compute.clone(),
+        metrics: base.metrics.clone(),
+    })
+}
+
+pub(super) fn engine(
+    base: &Base,
+    options: &Options,
+    deliverers: Arc<Deliverers>,
+) -> Engine<Deliverers> {
+    let policy = LanePolicy {
+        retry: options.events.retry,
+        lease: options.events.lease,
+        slots: Slots {
+            // An owner may use a quarter of the slots, which must be enough for all workers.
+            script: options.events.slots.script.max(4 * options.scripts.workers),
+            ..options.events.slots
+        },
+        retention: Retention {
+            keep: options.events.retention,
+            ..Retention::default()
+        },
+        ..LanePolicy::default()
+    };
+    Engine::new(
+        base.store.for_delivery(),
+        base.server_id,
+        deliverers,
+        policy,
+        base.shutdown.clone(),
+        base.hub.clone(),
+    )
+}
