@@ -2,8 +2,8 @@
 //!
 //! A user manages their own sinks, and with `manage_global_event_sinks` the global sinks too, but
 //! never the sinks of another user (spec 6.6). A global sink acts for the user who created it:
-//! other users need every permission of that user to change it, test it, resend with it or read its
-//! deliveries.
+//! other users need every permission of that user to change, delete or test it, to resend or replay
+//! events, or to read its deliveries.
 //!
 //! Every change and its audit entry are one transaction. A secret appears only in the answer that
 //! creates it, never in an audit entry. This module never delivers from a lane: the engine does.

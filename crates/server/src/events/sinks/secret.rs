@@ -87,8 +87,8 @@ pub(super) fn seal_client_key(deliverers: &Deliverers, row: &mut SinkRow) -> Res
     })
 }
 
-/// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, because the
-/// key was lost.
+/// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, for example
+/// because the key was lost.
 pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
         SinkError::Conflict(format!("{error}; set the value of every header again"))

@@ -1,5 +1,6 @@
-//! What happens in a simulation, as the receivers and the emitters see it, and the promises that can be
-//! checked meanwhile: order, nothing skipped, one delivery of a lane in flight.
+//! Records what the receivers and the emitters of a simulation see. Also checks the promises that
+//! can be checked during the simulation: the order of deliveries, no skipped delivery, one delivery
+//! of a lane in flight.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -101,8 +102,8 @@ impl Journal {
         id
     }
 
-    /// Deliveries of a lane that are in flight although `by` sends another one now. A server that was
-    /// frozen notices only afterwards that its lease has ended, so its deliveries until then do not
+    /// Deliveries of a lane that are still in flight when `by` sends another one. A server that was
+    /// frozen notices only afterwards that its lease has ended. Its deliveries until then do not
     /// count.
     fn overlaps(&self, lane: usize, by: &Arc<ServerRun>) -> Vec<String> {
         let is_excused = |run: &ServerRun, began: Instant| {

@@ -31,7 +31,7 @@ use crate::{
 /// One start of a server.
 pub struct ServerRun {
     pub server: usize,
-    /// A number of its own for each start.
+    /// Each start of a server has another number.
     pub number: u64,
     state: Mutex<RunState>,
 }
