@@ -55,7 +55,8 @@ pub enum EmitServiceError {
     IdempotencyConflict,
     #[error("more events than allowed; try again in {} ms", .0.retry_after.as_millis())]
     OverLimit(OverLimit),
-    /// The caller was revoked, or lost a permission, while the event waited to be written.
+    /// The caller's credential was revoked, or the caller lost a permission, while the event waited
+    /// to be written.
     #[error(transparent)]
     Caller(#[from] IdentityError),
     #[error(transparent)]
@@ -73,7 +74,8 @@ pub struct StorageLimits {
     pub server_bytes: u64,
 }
 
-/// Lanes of an event that are included in the cost of one emit. The rate limit counts costs.
+/// Lanes that queue or drop an event and are included in the cost of one emit. The rate limit
+/// counts costs.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
@@ -335,7 +337,8 @@ fn overdue_error() -> StoreError {
     StoreError::Unavailable("commits do not finish".to_owned())
 }
 
-/// The cost of an event in addition to one emit: each lane needs a write.
+/// The cost of an event in addition to one emit: each lane that queues or drops the event needs a
+/// write.
 fn extra_cost(dispatched: &DispatchResult) -> usize {
     let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;

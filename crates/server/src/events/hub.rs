@@ -97,8 +97,9 @@ impl Hub {
         if self.has_streams() {
             events.iter().for_each(|event| self.show(event));
         }
-        // After a custom event, the emitter wakes the refiller if a lane holds the event. All other
-        // events are rarer, so they always wake the refiller.
+        // After an emit, the emitter wakes the refiller if a lane holds the event. Events of other
+        // types than `custom.*` are rarer, and most of them do not come from the emitter, so they
+        // always wake the refiller.
         if events
             .iter()
             .any(|event| !event.r#type.starts_with("custom."))

@@ -264,7 +264,8 @@ fn find_managed(
     Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
-/// A sink that the caller may act on: for a global sink this requires the power of its creator.
+/// A sink that the caller may act on. For a global sink, the caller needs every permission of its
+/// creator.
 fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
     let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
     let actor = Actor::read(tx, caller)?;

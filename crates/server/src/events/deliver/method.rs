@@ -1,5 +1,5 @@
-//! Delivery to subscribed methods (spec 6.4): a call with the event as its params, on the same path
-//! as every other call.
+//! Delivery to subscribed methods (spec 6.4): a call with the event as its params, sent like every
+//! other call.
 
 use std::{
     collections::HashMap,

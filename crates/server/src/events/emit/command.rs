@@ -52,9 +52,9 @@ impl IdempotencyKey {
         })
     }
 
-    /// The key of a delivery to a source. A repeated delivery has the same key, even if the sender
-    /// changed a header. This key contains spaces, so it differs from every key of a user, which
-    /// contains none.
+    /// The key of a delivery to a source. A repeated delivery has the same key, even if its event
+    /// has another type or other data. This key contains spaces, so it differs from every key of a
+    /// user, which contains none.
     pub(super) fn of_delivery(source: SourceId, delivery: &Hash) -> Self {
         let delivery: String = delivery.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {

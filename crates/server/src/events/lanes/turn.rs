@@ -43,7 +43,7 @@ pub(super) enum DeliveryEnd {
     /// Failed, with a retry after this time.
     RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
-    /// Failed, and the sink is paused for this reason. The delivery stays at the head.
+    /// Failed, and the sink is paused for this reason. The delivery stays in the queue.
     Pause(String, AttemptDetail),
     /// No attempt was made, or the attempt was cut off, so no attempt is recorded.
     Unattempted {

@@ -99,8 +99,8 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// Makes the deliveries that were read and those queued behind them. Returns the id of the lane,
-    /// which this worker no longer holds.
+    /// Makes the deliveries that were read and those queued behind them. Returns the id of the lane
+    /// when the worker has released or lost the lane.
     pub(super) async fn run(self, claimed: LaneProgress) -> LaneId {
         let held = claimed.held;
         LaneRun::new(&self, held).run(claimed).await;

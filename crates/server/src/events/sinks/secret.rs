@@ -1,4 +1,5 @@
-//! Secrets of webhooks: rotation, and encryption of signing secrets and header values.
+//! Secrets of webhooks: rotation of signing secrets, and encryption of signing secrets, header
+//! values and client keys.
 
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ use crate::{
 const OVERLAP_HOURS: u32 = 24;
 
 impl SinksService {
-    /// Creates a new secret. The old one also signs until the overlap ends.
+    /// Creates a new secret. Until the overlap ends, `webhook-signature` also contains a signature
+    /// with the old secret.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,

@@ -17,7 +17,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(3_600);
 /// If all servers are idle and all receivers are healthy, a new event is delivered within this
 /// time.
 const PROMPT: Duration = Duration::from_secs(2);
-/// How often idle servers get events.
+/// The number of rounds in which idle servers emit events.
 const PROMPT_ROUNDS: u64 = 6;
 /// Limit of the failed attempts of a delivery.
 const ATTEMPTS: usize = 3;

@@ -22,7 +22,7 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Acknowledged {
     pub event: EventId,
-    /// How many lanes must deliver the event.
+    /// How many lanes queued or held the event.
     pub lanes: usize,
     /// Events of one emitter are emitted one after the other.
     pub emitter: u64,
@@ -48,7 +48,7 @@ struct Entries {
     next_flight: u64,
     /// The highest number that arrived in each lane.
     highest: HashMap<usize, u64>,
-    /// Requests of each event.
+    /// The number of requests with each event.
     arrivals: HashMap<EventId, usize>,
     /// Deliveries that a receiver has accepted, by lane and number.
     accepted: HashSet<(usize, u64)>,
