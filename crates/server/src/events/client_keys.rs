@@ -21,7 +21,7 @@ pub enum ClientKeyError {
     Settings(#[from] TlsSettingsError),
 }
 
-/// The plain key of a webhook, if it has one.
+/// The decrypted client key of a webhook, if the webhook has one.
 pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretError> {
     let options = options_of(row);
     match (
@@ -38,7 +38,8 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretErro
     }
 }
 
-/// Encrypts the key of a row and checks that it belongs to the certificate.
+/// Encrypts the client key of a row, and checks that the key belongs to the certificate. Without a
+/// key, removes the stored key.
 pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
     let options = options_of(row);
     let certificate = options.and_then(|options| options.client_certificate.clone());

@@ -1,6 +1,6 @@
 //! Makes one attempt to deliver an event to one receiver: a webhook, a script or a subscribed method.
 //!
-//! Never retries and never touches the queue: the lane does both.
+//! Never retries and never changes the queue: the delivery engine does both.
 
 mod creator;
 mod filter;
@@ -45,8 +45,8 @@ pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
-    /// Limits the stored exchanges of users' sinks. Half of `server_event_bytes` limits those of
-    /// global sinks.
+    /// The quota `event_bytes` also limits the stored exchanges of a user's sinks. Half of
+    /// `server_event_bytes` limits the exchanges of global sinks.
     pub quotas: Quotas,
     pub server_event_bytes: u64,
     pub methods: MethodDelivery,
@@ -122,7 +122,7 @@ pub enum RenderError {
     Template(String),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The user has too many computations in progress.
+    /// The user, or the whole server, has too many computations in progress.
     #[error(transparent)]
     Busy(PoolError),
 }
@@ -132,7 +132,8 @@ pub enum RenderError {
 pub enum RenderPurpose {
     /// A delivery of this user. It waits as long as necessary: the engine limits deliveries.
     Delivery(UserId),
-    /// A request of this user. It is refused if the user has too many computations in progress.
+    /// A request of this user. It is refused if the user, or the whole server, has too many
+    /// computations in progress.
     Request(UserId),
 }
 
@@ -156,8 +157,8 @@ impl From<PoolError> for RenderError {
 }
 
 impl Deliverers {
-    /// `waiting` identifies the delivery to wake up when a script slot is free. `None` for a test
-    /// delivery, which waits for the slot itself.
+    /// `waiting` identifies a queued delivery, so that the engine can wake it up when a script slot
+    /// is free. `None` for a test delivery, which waits for the slot here.
     pub(super) async fn deliver_to_sink(
         &self,
         sink: &SinkRow,
@@ -201,9 +202,9 @@ impl Deliverers {
         }
     }
 
-    /// Sends a body to a webhook. `user` is charged for the attempt. With a lane, the lane's
-    /// connection is used. Returns an error if the sink is not a webhook or its secrets cannot be
-    /// decrypted.
+    /// Sends a body to a webhook. `user` is charged for the look-up of the host name. With a lane,
+    /// the lane's connection is used. Returns an error if the sink is not a webhook or its secrets
+    /// cannot be decrypted.
     pub(super) async fn send(
         &self,
         sink: &SinkRow,
@@ -247,7 +248,7 @@ impl Deliverers {
 
     /// Whether the exchange of an attempt is kept. The sink's policy must have `keep_exchanges`,
     /// and the owner's quota of event bytes must not be used up. For a global sink, the limit is
-    /// half of the server's event bytes.
+    /// half of `server_event_bytes`.
     async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
         if !sink.policy.keep_exchanges {
             return false;

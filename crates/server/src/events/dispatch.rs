@@ -1,10 +1,10 @@
 //! Dispatch: chooses the lanes of an event, in the transaction that creates the event.
 //!
-//! A lane gets the custom and system events of its owner; a global lane gets those of all users. A
-//! full lane drops the event, and every drop is one audit entry (spec 6.5). A lane with a filter,
-//! and a full or inactive lane that holds events, do not drop the event but check the stored event
-//! later ([`lanes::refill`](super::lanes)). For such a lane, dispatch records only the number of
-//! the first event to check.
+//! A lane gets the events of its owner that match its patterns; a global lane gets those of all
+//! users. A full lane drops the event, and every drop is one audit entry (spec 6.5). Two kinds of
+//! lanes check the stored event later instead ([`lanes::refill`](super::lanes)): lanes with a
+//! filter, and full or inactive lanes that hold events. For such a lane, dispatch records only the
+//! number of the first event to check.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -63,7 +63,7 @@ impl<'a> DroppedEvent<'a> {
     }
 }
 
-/// Writes an event with a delivery for each lane whose patterns match. The caller calls
+/// Writes an event and dispatches it to each lane whose patterns match. The caller calls
 /// [`Hub::committed`](super::hub::Hub::committed) after the commit.
 pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchResult, StoreError> {
     emit_except(tx, event, None)
@@ -91,6 +91,7 @@ fn emit_except(
 }
 
 /// Whether an event is about the sink of this lane. A sink does not receive events about itself.
+/// Also true for a `sink.*` event that no longer exists.
 pub(super) fn is_about(
     tx: &mut Tx<'_>,
     receiver: &Receiver,
@@ -267,8 +268,8 @@ impl LaneInDispatch {
     }
 }
 
-/// Counts and reports an event that does not fit into the queue of a lane. Returns the events about
-/// the lane's sink that were created.
+/// Counts and reports an event that does not fit into the queue of a lane. Returns the `sink.*`
+/// events that were created.
 pub(super) fn drop_event(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -310,7 +311,8 @@ fn report_drop(
     audit::append(tx, &entry)
 }
 
-/// The event about a sink that begins to drop events, if the sink has `notify`.
+/// The event about a sink that begins to drop events, if the sink has `notify`. `None` if the
+/// dropped event is itself a `sink.*` event.
 fn dropping_event(
     tx: &mut Tx<'_>,
     receiver: &Receiver,

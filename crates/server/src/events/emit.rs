@@ -1,8 +1,9 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! An emit returns only after the event, its deliveries, drops and audit entries are committed. The
-//! permission to emit is checked by the route, not here. Sources and schedules emit for their owner:
-//! [`Emitter::owner`] checks the owner's permission.
+//! An emit succeeds only after the event, its deliveries, drops and audit entries are committed.
+//! The route checks the permission to emit. The transaction checks the caller again only if the
+//! directory has changed since. Sources and schedules emit for their owner: [`Emitter::owner`]
+//! checks the owner's permission.
 
 mod command;
 #[cfg(test)]
@@ -54,7 +55,8 @@ pub enum EmitServiceError {
     IdempotencyConflict,
     #[error("more events than allowed; try again in {} ms", .0.retry_after.as_millis())]
     OverLimit(OverLimit),
-    /// The caller was revoked, or lost a permission, while the event waited to be written.
+    /// The caller's credential was revoked, or the caller lost a permission, while the event waited
+    /// to be written.
     #[error(transparent)]
     Caller(#[from] IdentityError),
     #[error(transparent)]
@@ -72,12 +74,13 @@ pub struct StorageLimits {
     pub server_bytes: u64,
 }
 
-/// Lanes of an event that are included in the cost of one emit. The rate limit counts costs.
+/// Lanes that queue or drop an event and are included in the cost of one emit. The rate limit
+/// counts costs.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
-/// Drops that are included in the cost of one emit. Each further drop writes an audit entry and
-/// costs as much as one emit.
+/// Drops that are included in the cost of one emit. Each further drop costs as much as one emit,
+/// because it writes an audit entry.
 const DROPS_FREE: usize = 4;
 /// After an emit of a user was refused because of `event_bytes`, the user's emits do not search for
 /// removable events for this time.
@@ -113,11 +116,11 @@ pub enum Origin {
     Run(ScheduledRun),
 }
 
-/// The result of emitting an event of the service.
+/// The result of an emit.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Emission {
     New(EmittedEvent),
-    /// The delivery has its event already.
+    /// The delivery to a source, or the idempotency key, has its event already.
     Repeated(EmittedEvent),
     /// The run has its event already, or the schedule was changed.
     AlreadyRan,
@@ -130,7 +133,7 @@ pub struct Emitter {
     clock: Clock,
     limit: Arc<RateLimit>,
     storage: StorageLimits,
-    /// The last refusal of each user because of `event_bytes`.
+    /// When an emit of each user was last refused because of `event_bytes`.
     refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     tasks: TaskTracker,
@@ -160,7 +163,7 @@ impl Emitter {
         }
     }
 
-    /// Events that a user may emit per second.
+    /// Limits the events that a user emits per second.
     pub fn rate_limit(&self) -> &Arc<RateLimit> {
         &self.limit
     }
@@ -323,7 +326,7 @@ impl Emitter {
             .is_none_or(|at| at.elapsed() >= SEARCH_PAUSE)
     }
 
-    /// Waits for emits whose callers have disconnected.
+    /// Waits for all emits in progress, also those whose callers have disconnected.
     pub async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -334,7 +337,8 @@ fn overdue_error() -> StoreError {
     StoreError::Unavailable("commits do not finish".to_owned())
 }
 
-/// The cost of an event in addition to one emit: each lane needs a write.
+/// The cost of an event in addition to one emit: each lane that queues or drops the event needs a
+/// write.
 fn extra_cost(dispatched: &DispatchResult) -> usize {
     let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
     let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;

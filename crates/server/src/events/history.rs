@@ -177,7 +177,7 @@ pub enum StreamItem {
 }
 
 impl Stream {
-    /// Skips the events since the stream was opened.
+    /// Skips all events that the stream has not read yet.
     pub fn skip_to_now(&mut self) {
         self.events = self.hub.subscribe(only_of(&self.caller));
     }
@@ -231,9 +231,9 @@ fn reach(caller: &Caller, event: &Event) -> Reach {
     }
 }
 
-/// Whether a caller may read attempts of a receiver. Attempts of a global sink show the output of a
-/// script that ran as the user who created the sink, so reading them requires the power of that
-/// user.
+/// Whether a caller may read attempts of a receiver. Attempts of a global sink may show the output
+/// of a script that ran as the user who created the sink. So the caller needs every permission of
+/// that user.
 fn may_read_attempts(
     tx: &mut Tx<'_>,
     caller: &Caller,

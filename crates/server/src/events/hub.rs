@@ -59,8 +59,8 @@ struct HubState {
     /// owners.
     feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
     /// Ids of events that were streamed or are older than the streams, each with the time when it
-    /// was recorded. While streams are open, the task of the zone that reads the events of all
-    /// servers, including this one, skips these ids. `None` at other times.
+    /// was recorded. In a zone, a task reads the newest events of all servers for the streams of
+    /// this server, and skips these ids. `None` while no stream is open, and outside of a zone.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
     /// Counts changes of sinks by this server.
@@ -74,7 +74,7 @@ struct HubState {
 #[derive(Debug, Default)]
 pub(super) struct WakeUps {
     pub(super) lanes: Vec<LaneWakeUp>,
-    /// Owners of events that this server committed.
+    /// Owners of new events and of lanes that were refilled.
     pub(super) owners: HashSet<UserId>,
     /// Whether lanes of any owner may be due.
     pub(super) all: bool,
@@ -97,8 +97,9 @@ impl Hub {
         if self.has_streams() {
             events.iter().for_each(|event| self.show(event));
         }
-        // The emitter of a custom event wakes the refiller itself, if a lane holds the event.
-        // System events are rare, so they always wake the refiller.
+        // After an emit, the emitter wakes the refiller if a lane holds the event. Events of other
+        // types than `custom.*` are rarer, and most of them do not come from the emitter, so they
+        // always wake the refiller.
         if events
             .iter()
             .any(|event| !event.r#type.starts_with("custom."))
@@ -125,7 +126,7 @@ impl Hub {
         feeds.values().any(|feed| feed.strong_count() > 0)
     }
 
-    /// Sends an event to the streams, unless it was sent before.
+    /// Sends an event to the streams, unless the hub has recorded that it was sent before.
     pub fn show(&self, event: &Event) {
         if let Some(shown) = &mut *self.0.shown.lock()
             && shown.insert(event.id, svc_clock::now()).is_some()
@@ -155,15 +156,16 @@ impl Hub {
             .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
-    /// Whether the hub records which events were streamed. It begins to do so with the first call
-    /// of [`list_unshown`](Self::list_unshown).
+    /// Whether the hub records which events were streamed. The record begins with the first call of
+    /// [`list_unshown`](Self::list_unshown).
     pub fn has_shown(&self) -> bool {
         self.0.shown.lock().is_some()
     }
 
-    /// The events of `newest`, the newest events of the zone, that have not been streamed. The
-    /// first call returns none, because all of these events are older than the streams. Ids
-    /// recorded before `forget` are removed, because they can no longer be in `newest`.
+    /// Returns the events of `newest` that were not streamed yet. `newest` are the newest events of
+    /// the zone. The first call returns no event, because all of these events are older than the
+    /// streams. Ids recorded before `forget` are removed, because they can no longer be in
+    /// `newest`.
     pub fn list_unshown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
@@ -182,7 +184,7 @@ impl Hub {
         *self.0.shown.lock() = None;
     }
 
-    /// Wakes the engine to look at the lanes of all owners.
+    /// Wakes the engine to look at the lanes of all owners, and wakes the refiller.
     pub fn wake(&self) {
         self.0.wake_ups.lock().all = true;
         self.0.wake.notify_one();
@@ -216,12 +218,14 @@ impl Hub {
         self.0.wake.notify_one();
     }
 
-    /// Ends the pause of a lane. A back-off between attempts is not cut short.
+    /// Ends the pause of a lane, unless an attempt of the delivery at its head has failed. So a
+    /// back-off between attempts is not cut short.
     pub fn wake_lane(&self, lane: LaneId) {
         self.wake_attempt(lane, 0);
     }
 
-    /// Ends the pause of a lane before its next attempt, unless another attempt has failed since.
+    /// Ends the pause of a lane, if the delivery at its head has still failed exactly `failures`
+    /// times.
     pub fn wake_attempt(&self, lane: LaneId, failures: u32) {
         self.0
             .wake_ups

@@ -4,12 +4,14 @@
 //! Parts: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get
 //! the delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
 //! `turn` holds the transactions that begin deliveries and record their results. A [`Deliver`]
-//! makes the attempts. `refill` lets lanes that have fallen behind check stored events.
+//! makes the attempts. `refill` queues stored events in lanes that have fallen behind or have a
+//! feed.
 //!
-//! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind.
-//! Lanes that cannot get a slot now cost nothing. At most [`window_of`] deliveries of a lane are
-//! sent without a recorded result, so a crash repeats at most these. A worker records results with
-//! the fence of its claim; if the lane has another fence, the results are discarded.
+//! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind,
+//! if there are at least two. Lanes that cannot get a slot now cost nothing. At most [`window_of`]
+//! deliveries of a lane are sent without a recorded result, so a crash repeats at most these. A
+//! worker records results with the fence of its claim; if the lane has another fence, the results
+//! are discarded.
 
 mod claim;
 mod engine;
@@ -96,10 +98,10 @@ pub enum AttemptResult {
     Failed(AttemptDetail),
     /// A retry cannot succeed, for example because the template does not render.
     Dead(AttemptDetail),
-    /// The receiver is not available now. No attempt is spent. The next try comes after a wake-up
-    /// or after [`LanePolicy::pause`].
+    /// The receiver is not available now. No attempt is spent. The next attempt begins after a
+    /// wake-up or after [`LanePolicy::pause`].
     Paused,
-    /// Delivery is not allowed, for this reason. No attempt is spent. The next try comes after
+    /// Delivery is not allowed, for this reason. No attempt is spent. The next attempt begins after
     /// [`LanePolicy::withhold`].
     Withheld(String),
 }
@@ -188,13 +190,14 @@ pub struct LanePolicy {
     pub retry: RetryPolicy,
     /// How long a claim is valid without renewal. Workers renew after a third of this time.
     pub lease: Duration,
-    /// How long a lane waits after [`AttemptResult::Paused`].
+    /// How long a lane waits after [`AttemptResult::Paused`]; longer if many lanes of its owner are
+    /// paused.
     pub pause: Duration,
     /// How long a lane waits after [`AttemptResult::Withheld`].
     pub withhold: Duration,
     /// The longest time between two scans for due lanes, unless a scan itself takes long.
     pub poll: Duration,
-    /// Deliveries that run at the same time.
+    /// Limits of the deliveries that run at the same time.
     pub slots: Slots,
     /// How long deliveries in flight may continue when the server stops.
     pub drain: Duration,

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::secrets::{SecretError, SecretKey};
 
-/// Replaces a value wherever headers are shown.
+/// Shown in place of the value of a header or of a client key.
 pub const MASK: &str = "********";
 /// Sinks read in one transaction.
 const SINKS_AT_ONCE: u32 = 100;
@@ -43,7 +43,8 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
         let stored: Headers =
             serde_json::from_slice(&key.decrypt(sealed, &associated_data(row.id))?)?;
         for (name, value) in &mut headers {
-            // Any other value was written by an earlier version after the encryption: keep it.
+            // Any other value is plain and newer: it is from a patch, or from an earlier version of
+            // the server. Keep it.
             if value == MASK
                 && let Some(stored) = stored.get(name)
             {

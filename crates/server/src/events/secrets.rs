@@ -29,7 +29,7 @@ const KEY_BYTES: usize = 32;
 /// Version of the format: the first byte of every encrypted secret.
 const FORMAT_VERSION: u8 = 1;
 const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
-/// The lengths of a secret that Standard Webhooks allows.
+/// The lengths of a secret that Standard Webhooks allows, in bytes.
 const WEBHOOK_SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const NEW_WEBHOOK_SECRET_BYTES: usize = 32;
 

@@ -2,8 +2,8 @@
 //!
 //! A user manages their own sinks, and with `manage_global_event_sinks` the global sinks too, but
 //! never the sinks of another user (spec 6.6). A global sink acts for the user who created it:
-//! other users need every permission of that user to change it, test it, resend with it or read its
-//! deliveries.
+//! other users need every permission of that user to change, delete or test it, to resend or replay
+//! events, or to read its deliveries.
 //!
 //! Every change and its audit entry are one transaction. A secret appears only in the answer that
 //! creates it, never in an audit entry. This module never delivers from a lane: the engine does.
@@ -264,7 +264,8 @@ fn find_managed(
     Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
-/// A sink that the caller may act on: for a global sink this requires the power of its creator.
+/// A sink that the caller may act on. For a global sink, the caller needs every permission of its
+/// creator.
 fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
     let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
     let actor = Actor::read(tx, caller)?;

@@ -12,8 +12,8 @@ use svc_template::{Scope, expression::Expression};
 use super::{Deliverers, TemplateContext};
 use crate::{events::lanes::FilterResult, fair_pool::Cancelled};
 
-/// Time limit of one batch of evaluations, because users share the threads. The remaining events
-/// are left for the next batch.
+/// Time limit of one batch of filter evaluations, because users share the threads. At least one
+/// event is evaluated; the remaining events are left for the next batch.
 const BATCH_TIME_MAX: Duration = Duration::from_millis(100);
 
 impl Deliverers {

@@ -1,5 +1,5 @@
-//! Delivery to subscribed methods (spec 6.4): a call with the event as its params, on the same path
-//! as every other call.
+//! Delivery to subscribed methods (spec 6.4): a call with the event as its params, sent like every
+//! other call.
 
 use std::{
     collections::HashMap,
@@ -77,8 +77,8 @@ impl<P> FailedProviders<P> {
     }
 
     /// Inserts an entry. If the number of entries has doubled since the last clean-up, also removes
-    /// the entries without a live provider. Nothing else removes the entry of a method that ends
-    /// after a failed delivery.
+    /// the entries without a live provider. Nothing else removes the entry of a method that is
+    /// removed after a failed delivery.
     fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
         let failed = failed.iter().map(Arc::downgrade).collect();
         self.by_method.insert(key, (event, failed));
@@ -219,9 +219,9 @@ fn detail(began: Instant, error: Option<String>, output: Option<&[u8]>) -> Attem
 }
 
 impl Deliverers {
-    /// The params of a subscribed method. The first of its formatters (`event_sinks`, in declared
-    /// order) whose patterns match renders them. Without such a formatter, they have the default
-    /// form.
+    /// The params of a subscribed method. Its formatters (`event_sinks`) are tried in declared
+    /// order. The first one that is active, permitted (`may_format`) and matches the event
+    /// renders the params. Without such a formatter, the params have the default form.
     pub(super) async fn format(
         &self,
         owner: UserId,

@@ -44,7 +44,8 @@ impl Deliverers {
         sent
     }
 
-    /// Returns an error if the script was not run; then no attempt is spent.
+    /// Returns an error if no worker ran the script, or if the server stops. Then no attempt is
+    /// spent.
     async fn attempt_script(
         &self,
         sink: &SinkRow,
@@ -80,7 +81,8 @@ impl Deliverers {
         self.scripts.run_in(turn, run).await.map(judge)
     }
 
-    /// Reports once, in the log and the audit log, why a sink does not deliver.
+    /// Reports in the log and in the audit log why a sink does not deliver. The same reason is
+    /// reported only once in a row.
     pub(super) async fn report_withheld(&self, sink: &SinkRow, why: &str) {
         if !self.withheld.is_new(sink.id, why) {
             return;

@@ -1,7 +1,8 @@
 //! Delivery to webhooks: one signed POST per attempt, to an address that the guard permits.
 //!
 //! Owns the request, its signatures and the address guard, and decides what counts as delivered.
-//! Never retries (the lane does), never follows a redirect, never logs bodies, headers or secrets.
+//! Never makes a second attempt (the delivery engine does), never follows a redirect, never logs
+//! bodies, headers or secrets.
 //!
 //! A lane keeps its connection for its next delivery. If the receiver closed the connection meanwhile,
 //! the request is sent once more on a new connection, as a part of the same attempt.
@@ -88,7 +89,7 @@ pub struct WebhookRequest<'a> {
     /// The body, already in `format`.
     pub body: String,
     pub event: &'a Event,
-    /// The decoded keys, the current one first.
+    /// The decrypted signing secrets, the current one first.
     pub secrets: &'a [Vec<u8>],
     pub now: Timestamp,
     /// The lane whose connection is used and kept. `None` for a test, whose connection is closed.
@@ -190,7 +191,8 @@ impl Webhook {
                     return Ok(());
                 }
                 Err(error) if error.is_answered => return Err(error.why),
-                // The receiver closed the kept connection before it answered: use a new connection.
+                // The receiver closed the kept connection, or refused the request, before it
+                // answered: use a new connection.
                 Err(_) => {}
             }
         }

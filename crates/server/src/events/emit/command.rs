@@ -52,8 +52,9 @@ impl IdempotencyKey {
         })
     }
 
-    /// The key of a delivery to a source. A repeated delivery has the same key, even if the sender
-    /// changed a header. The spaces distinguish it from the keys of users, which contain no space.
+    /// The key of a delivery to a source. A repeated delivery has the same key, even if its event
+    /// has another type or other data. This key contains spaces, so it differs from every key of a
+    /// user, which contains none.
     pub(super) fn of_delivery(source: SourceId, delivery: &Hash) -> Self {
         let delivery: String = delivery.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
@@ -75,7 +76,8 @@ pub struct ScheduledRun {
 /// The result of an emit.
 pub(super) enum EmitOutcome {
     New(Arc<Event>, DispatchResult),
-    /// The same request was made before, with the same idempotency key.
+    /// The same request was made before, with the same idempotency key, or the same delivery was
+    /// received before.
     Repeated(EmittedEvent),
     /// The run has its event already, or the schedule was changed.
     AlreadyRan,

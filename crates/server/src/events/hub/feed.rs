@@ -1,8 +1,8 @@
 //! [`Feed`]: a buffer of the newest events of one owner, or of all owners, for streams to read.
 //!
-//! Each owner has a separate feed, so that a user who emits many events does not wake the streams
-//! of other users or make them miss events. A slow reader holds a bounded number of events and
-//! bytes.
+//! Each owner has a separate feed. So a user who emits many events neither wakes the streams of the
+//! events of another user nor makes them miss events. A feed keeps a bounded number of events and
+//! bytes for slow readers.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -19,7 +19,8 @@ use super::{
 pub(super) struct ClaimedLanes {
     pub(super) grant: Grant,
     pub(super) progress: Vec<LaneProgress>,
-    /// How long until another lane of the owner is due; `None` if no lane has deliveries.
+    /// How long until another lane of the owner is due; `None` if no other lane that this server
+    /// may claim has deliveries.
     pub(super) next: Option<Duration>,
 }
 
@@ -57,7 +58,8 @@ fn claims(grants: &[Grant]) -> Vec<Claim<'_>> {
     claims.collect()
 }
 
-/// How long until a lane of each grant's owner is due; `None` if no lane has deliveries.
+/// How long until a lane of each grant's owner is due; `None` if no lane that this server may claim
+/// has deliveries.
 pub(super) fn times_until_due(
     tx: &mut Tx<'_>,
     server: ServerId,

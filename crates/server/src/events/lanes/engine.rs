@@ -99,7 +99,7 @@ impl<D: Deliver> Engine<D> {
         let pruning = retention::run(self.shared.store.clone(), policy.retention);
         let refilling = refill::run(self.shared.clone());
         let mut workers = JoinSet::new();
-        // Biased: otherwise the runs of a simulation would differ.
+        // Biased, so that two runs of a simulation with the same seed are equal.
         tokio::select! {
             biased;
             () = self.schedule(&mut workers) => {}
@@ -126,8 +126,8 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Releases the lanes that this server held when it was killed. No other process can hold them:
-    /// the server id belongs to the data folder, which only one server uses at a time.
+    /// Releases the lanes that this server held when it was killed. No other process can hold these
+    /// lanes: the server id belongs to the data folder, which only one server uses at a time.
     async fn release_earlier_run(&self) {
         let server = self.shared.server_id;
         loop {
@@ -212,7 +212,7 @@ impl<D: Deliver> Engine<D> {
     }
 
     /// Makes woken lanes due. If this server holds a lane, the wake-up is replayed when the lane is
-    /// released. If another server holds it, a scan finds the lane later.
+    /// released. If another server holds it, the wake-up has no effect.
     async fn make_due(&self, woken: Vec<LaneWakeUp>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());

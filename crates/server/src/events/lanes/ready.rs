@@ -60,7 +60,7 @@ impl ReadyJobs {
     }
 
     /// The earliest time when a delivery may be sent; `None` if one may be sent now or is in
-    /// progress.
+    /// progress, or if there is none.
     pub(super) fn blocked_until(&self, now: Timestamp) -> Option<Timestamp> {
         if !self.busy.is_empty() || self.next(now).is_some() {
             return None;

@@ -3,16 +3,16 @@
 //!
 //! With `overflow = "hold"`, a lane falls behind if an event does not fit into its queue, or if an
 //! event matches while the lane is inactive. A lane whose sink has a filter falls behind with every
-//! event, because filters are not evaluated in the transaction of an emit. The lane's row holds the
-//! number of the first event that the lane has not checked.
+//! event that its patterns match, because filters are not evaluated in the transaction of an emit.
+//! The lane's row holds the number of the first event that the lane has not checked.
 //!
-//! One step of a lane reads some events and evaluates the filter outside of any transaction. Then
-//! one transaction queues the matching events and moves the lane's number. If another server did
-//! the same meanwhile, the number has changed and the step is discarded. So a crash at any point
-//! neither loses nor repeats an event.
+//! One step of a lane first reads some events. Then it evaluates the filter, outside of any
+//! transaction. Then one transaction queues the matching events and moves the lane's number. If
+//! another server did the same meanwhile, the number has changed and the step is discarded. So no
+//! event is lost or queued twice, even if a server crashes.
 //!
-//! Invariants: a step reads a bounded number of events and bytes. An owner has at most one step in
-//! progress. Owners take turns, and so do the lanes of an owner.
+//! Invariants: a step reads a bounded number of events and bytes. On one server, an owner has at
+//! most one step in progress. Owners take turns, and the lanes of one owner take turns.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -34,7 +34,7 @@ mod step;
 
 pub(super) use self::step::RefillError;
 
-/// Limit of the steps in progress. Each step is for a different owner.
+/// Limit of the steps in progress.
 const STEPS_MAX: usize = 8;
 /// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE_FACTOR: u32 = 4;
@@ -88,8 +88,8 @@ impl<D: Deliver> Refiller<D> {
         sleep_until(earliest).await;
     }
 
-    /// Starts steps for lanes that are behind and have room, one per owner. Returns the earliest
-    /// time of the next scan.
+    /// Starts steps for lanes that are behind or have a feed, and have room: one step per owner.
+    /// Returns the earliest time of the next scan.
     async fn start_steps(&mut self) -> Instant {
         let began = Instant::now();
         self.resting.retain(|_, until| *until > began);
@@ -113,7 +113,8 @@ impl<D: Deliver> Refiller<D> {
             let shared = self.shared.clone();
             self.steps.spawn(async move {
                 let progress = match step::run(&shared, lane).await {
-                    // The lane is up to date, so its feed may continue.
+                    // The step changed nothing, usually because the lane is up to date. So its feed
+                    // may continue.
                     Ok(false) => feed::run(&shared, lane).await,
                     done => done,
                 };

@@ -30,7 +30,7 @@ const KEYS_PER_USER: NonZeroU32 = NonZeroU32::new(100_000).expect("not zero");
 pub struct Retention {
     /// How long events and finished deliveries are kept.
     pub keep: Duration,
-    /// Limit of the deliveries kept per lane.
+    /// Finished deliveries are removed if their lane has this many newer deliveries.
     pub per_lane: u32,
     /// Time between two runs.
     pub every: Duration,
@@ -66,7 +66,7 @@ async fn step<T: Send + 'static>(
     Ok(done)
 }
 
-/// Removes everything past its retention. Events that wait for delivery stay, whatever their age.
+/// Removes everything past its retention. Events that wait for delivery are kept at any age.
 pub async fn prune(
     store: &Store,
     retention: Retention,
@@ -127,8 +127,8 @@ async fn prune_events(
 }
 
 /// Removes the oldest idempotency keys of users with more than `keep` keys, even if these keys have
-/// not expired. A user who emits at the rate limit would create 86 million keys before the first
-/// one expires.
+/// not expired. A user who emits 1,000 events a second, the default rate limit, would create 86
+/// million keys before the first one expires.
 async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError> {
     let over = store
         .read(move |tx| idempotency::list_over(tx, keep))
@@ -157,7 +157,8 @@ async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
     beginning.await
 }
 
-/// Prunes every [`Retention::every`] until the store is closed.
+/// Prunes every [`Retention::every`], unless another server has begun to prune. Runs until the
+/// store is closed or the engine drops this future.
 pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;

@@ -1,5 +1,5 @@
-//! [`LaneRun`]: the deliveries that a worker makes from one lane, from its claim to its release. The
-//! rules are described in `worker`.
+//! [`LaneRun`]: the deliveries that a worker makes from one lane, between the claim and the release
+//! of the lane. The module `worker` describes the rules.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -98,7 +98,7 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     must_read_again: bool,
     /// Deliveries that may be in flight at the same time.
     in_flight_max: usize,
-    /// How many deliveries to read ahead; 0 in a lane that is ordered by a key.
+    /// How many deliveries may be read and not sent; 0 in a lane that is ordered by a key.
     window: usize,
 }
 
@@ -196,8 +196,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         if self.is_draining {
             return None;
         }
-        // This delivery is at the head of the lane. Its start is recorded, so the window does not
-        // limit it.
+        // No result is unrecorded, so the last transaction recorded the start of this delivery. The
+        // window does not limit it.
         if self.unrecorded == 0 {
             return Some((n, None));
         }
@@ -260,8 +260,9 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         }
     }
 
-    /// Starts to record results, if there are any. If nothing is in flight, also starts without
-    /// results, to release the lane or to read further deliveries.
+    /// Starts to record results, if there are any. Also starts without results if nothing is in
+    /// flight or if deliveries must be read again. The transaction then reads further deliveries,
+    /// or releases the lane.
     fn record_if_needed(&mut self) {
         let is_needed = !self.ended.is_empty() || self.sending.is_empty() || self.must_read_again;
         if self.recording.is_some() || !is_needed {

@@ -9,7 +9,7 @@
 //!
 //! An owner is in one of three states for each kind: *in line* (lanes may be due now), *timed* (no
 //! lane is due before a known time), or unknown to the schedule. An owner in line that may not take
-//! a slot costs nothing until one of its deliveries ends.
+//! a slot costs nothing until a slot is released.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -33,7 +33,7 @@ const PAUSE_SPACING: Duration = Duration::from_millis(10);
 /// The burst: as many retries as fit into this time may happen at once.
 const PAUSE_BURST: Duration = Duration::from_secs(1);
 
-/// Deliveries that run at the same time, for each kind.
+/// Limits of the deliveries that run at the same time, for each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slots {
     pub webhook: usize,

@@ -1,6 +1,7 @@
 //! The transactions of the workers that hold lanes. [`begin`] reads the first deliveries of claimed
 //! lanes. [`record`] writes how deliveries ended and reads further ones. Both take any number of
-//! lanes: they read all of them in one round trip to the database, and then write without waiting.
+//! lanes. They read all lanes in one round trip to the database. Then they write without waiting,
+//! and read more only for lanes that are ordered by a key or that need further deliveries.
 //!
 //! Only the delivery at the head has its start recorded before it is sent. The deliveries behind it
 //! are read ahead and may be sent before earlier results are recorded: see `worker`.
@@ -25,7 +26,7 @@ use svc_store::{
 use self::reading::{READ_STEP, Reading};
 use super::{AttemptDetail, Job};
 
-/// A delivery that was sent, and how it ended.
+/// A delivery and how its attempt ended.
 #[derive(Clone, Debug)]
 pub(super) struct EndedDelivery {
     pub(super) n: u64,
@@ -42,9 +43,9 @@ pub(super) enum DeliveryEnd {
     /// Failed, with a retry after this time.
     RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
-    /// Failed, and the sink is paused for this reason. The delivery stays at the head.
+    /// Failed, and the sink is paused for this reason. The delivery stays in the queue.
     Pause(String, AttemptDetail),
-    /// No attempt was made, so none is recorded.
+    /// No attempt was made, or the attempt was cut off, so no attempt is recorded.
     Unattempted {
         wait: Duration,
     },
@@ -75,7 +76,7 @@ pub(super) struct RunState {
     pub(super) last_read: u64,
     /// The sink as the worker last read it.
     pub(super) sink: Option<Arc<SinkRow>>,
-    /// How many deliveries the worker may have; 0 if it chooses them by their keys.
+    /// How many deliveries may be read and not sent; 0 in a lane that is ordered by a key.
     pub(super) window: usize,
     /// Whether further deliveries may begin.
     pub(super) may_continue: bool,
@@ -117,9 +118,9 @@ pub(super) struct LaneProgress {
     /// Whether a server crashed while the delivery at the head was in flight.
     pub(super) is_after_crash: bool,
     pub(super) dead: Vec<DeadDelivery>,
-    /// Events about the sink that this transaction created.
+    /// The `sink.*` events that this transaction created.
     pub(super) raised: Vec<Arc<Event>>,
-    /// Whether the lane has fallen behind and has room for stored events.
+    /// Whether the lane has fallen behind or has a feed, and has room for stored events.
     pub(super) can_refill: bool,
 }
 
@@ -127,13 +128,13 @@ pub(super) struct LaneProgress {
 pub(super) enum LaneNext {
     /// The lane was released.
     Released,
-    /// Further deliveries, in order. Empty if all are read and some are still in flight.
+    /// Further deliveries, in order. Empty if no further delivery can be read now.
     Jobs {
         jobs: Vec<Job>,
         /// Whether `jobs` replace the deliveries that the worker has read and not sent.
         replace: bool,
     },
-    /// Nothing further may be sent. The lane is released after the deliveries in flight.
+    /// Nothing further may be sent. The lane is released when the deliveries in flight have ended.
     Drain,
 }
 
@@ -288,7 +289,8 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         }
     }
 
-    /// Removes the ended deliveries from the head of the lane, and resets its counters.
+    /// Subtracts the ended deliveries from the depth of the lane, and resets the counters of its
+    /// head.
     fn apply_ended(&mut self) {
         if self.ended == 0 {
             return;
@@ -338,7 +340,8 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         Ok(self.progress)
     }
 
-    /// Begins the delivery at the head and reads ahead, or releases the lane if nothing may be sent.
+    /// Begins the delivery at the head and reads ahead. If nothing further may be sent, releases
+    /// the lane, or keeps it until the deliveries in flight have ended.
     fn advance_to_next(mut self, state: &RunState) -> Result<LaneProgress, StoreError> {
         let is_changed = !state.ready.is_empty() && self.sink != state.sink;
         let reading = match is_changed {

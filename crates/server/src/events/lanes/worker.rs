@@ -1,5 +1,6 @@
 //! A worker delivers from one claimed lane until the lane is empty, must wait, must release its
-//! slot or is lost. It must never record a result without the fence of its claim.
+//! slot or is lost, or until the server stops. It must never record a result without the fence of
+//! its claim.
 //!
 //! The delivery engine does not wait for the disk between two deliveries of a webhook: after a
 //! success the next delivery is sent while the result is being recorded. Results that arrive
@@ -98,8 +99,8 @@ impl<D: Deliver> Slot<D> {
         }
     }
 
-    /// Makes the deliveries that were read and those queued behind them. Returns the id of the lane,
-    /// which this worker no longer holds.
+    /// Makes the deliveries that were read and those queued behind them. Returns the id of the lane
+    /// when the worker has released or lost the lane.
     pub(super) async fn run(self, claimed: LaneProgress) -> LaneId {
         let held = claimed.held;
         LaneRun::new(&self, held).run(claimed).await;
@@ -208,7 +209,7 @@ impl<D: Deliver> EngineState<D> {
         match renewed.await {
             Ok(is_held) => is_held,
             Err(error) => {
-                // The lease is still valid; the next renewal tries again.
+                // The lease may still be valid; the next renewal tries again.
                 tracing::warn!(%error, "cannot renew the lease of a lane; retrying");
                 true
             }

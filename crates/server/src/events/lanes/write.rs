@@ -1,5 +1,5 @@
-//! What workers write: results and renewed leases. The writes of many workers that wait for the same
-//! commit run together.
+//! The writes of workers: results and renewed leases. Writes that wait for the same commit run
+//! together.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -27,7 +27,8 @@ impl Grouped for RecordCommand {
         let Some(lease) = commands.first().map(|command| command.lease) else {
             return Ok(Vec::new());
         };
-        // A second command for the same lane must read what the first one wrote.
+        // A second command for the same lane must read the changes of the first one, so it runs
+        // alone afterwards.
         let mut lanes = HashSet::new();
         let is_first: Vec<_> = commands
             .iter()

@@ -14,9 +14,9 @@ use crate::{events::deliver::Contexts, fair_pool::Cancelled, identity::Caller};
 
 /// How far a backtest reaches back if the request has no `since`.
 const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Limit of the events that one backtest looks at.
+/// Limit of the events that one backtest evaluates. The last batch may exceed it.
 const EVENTS_MAX: u32 = 10_000;
-/// Time limit of one backtest.
+/// Time limit of one backtest, checked before each batch.
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// Events that one query reads.
 const WINDOW: u32 = 500;
@@ -47,7 +47,7 @@ struct Compiled {
 enum Outcome {
     NotMatched,
     Body(String),
-    /// The filter fails, so the event counts as not matched.
+    /// The filter fails, so the event is not delivered.
     FilterFailed(String),
     TemplateFailed(String),
 }

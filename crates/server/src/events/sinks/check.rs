@@ -323,7 +323,8 @@ fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
     patch
 }
 
-/// Checks everything except the template, which takes long: see [`body_template`].
+/// Checks everything except the template. [`body_template`] checks the template separately, because
+/// that takes long.
 fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook {

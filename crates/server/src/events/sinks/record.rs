@@ -1,4 +1,5 @@
-//! Representations of a sink: for the API and for the audit log. Neither may contain a secret.
+//! Representations of a sink: for the API and for the audit log. Neither contains a signing secret,
+//! the value of a header or a client key. The audit log also does not contain the path of the URL.
 
 use serde_json::{Value, json};
 use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};

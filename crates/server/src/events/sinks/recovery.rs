@@ -77,8 +77,8 @@ impl SinksService {
         Ok(result)
     }
 
-    /// Queues past events that match the sink, oldest first. Stops when the queue is full; with a
-    /// feed, queues all of them.
+    /// Queues past events that match the sink, oldest first. Without a feed, stops when the queue
+    /// is full. With a feed, the refiller queues all of them step by step.
     pub async fn replay(
         &self,
         caller: &Caller,
@@ -102,8 +102,8 @@ impl SinksService {
         });
         let (lane, row) = found.await??;
         if row.policy.filter.is_some() {
-            // With a filter, a replay takes as long as a backtest, because the filter is evaluated
-            // for the whole history. So the same limit applies.
+            // With a filter, a replay may take as long as a backtest, because the filter is
+            // evaluated for every past event that matches. So the same limit applies.
             self.tests
                 .take(caller.user.id, Instant::now())
                 .map_err(SinkError::TooManyTests)?;

@@ -1,4 +1,5 @@
-//! Secrets of webhooks: rotation, and encryption of signing secrets and header values.
+//! Secrets of webhooks: rotation of signing secrets, and encryption of signing secrets, header
+//! values and client keys.
 
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ use crate::{
 const OVERLAP_HOURS: u32 = 24;
 
 impl SinksService {
-    /// Creates a new secret. The old one also signs until the overlap ends.
+    /// Creates a new secret. Until the overlap ends, `webhook-signature` also contains a signature
+    /// with the old secret.
     pub async fn rotate_secret(
         &self,
         caller: &Caller,
@@ -87,8 +89,8 @@ pub(super) fn seal_client_key(deliverers: &Deliverers, row: &mut SinkRow) -> Res
     })
 }
 
-/// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, because the
-/// key was lost.
+/// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, for example
+/// because the key was lost.
 pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
         SinkError::Conflict(format!("{error}; set the value of every header again"))

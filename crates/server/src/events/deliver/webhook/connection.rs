@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Whether an idle connection can be used for another request with these settings. False if the
-    /// receiver closed it or sent bytes without a request.
+    /// connection is too old, or if the receiver closed it or sent bytes without a request.
     pub(super) async fn can_send(&mut self, settings: &ConnectionSettings) -> bool {
         self.settings == *settings && self.is_young() && self.is_idle().await
     }

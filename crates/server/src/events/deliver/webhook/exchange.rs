@@ -1,5 +1,6 @@
-//! The record of an exchange: what was sent, with its secrets masked, the head of the answer, and how
-//! long each part took. All parts have a limit, because an owner may store many exchanges.
+//! The record of an exchange: the request, the head of the answer, and how long each part took.
+//! Signatures, the values of custom headers and cookies are masked. All parts have a limit, because
+//! an owner may store many exchanges.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -61,7 +62,7 @@ impl Trace {
     }
 }
 
-/// The request as it is sent, without the values that are secret.
+/// The request as it is sent, with masked signatures and masked values of custom headers.
 pub(super) fn describe(
     request: &WebhookRequest<'_>,
     location: &Location,

@@ -59,7 +59,8 @@ impl Webhook {
         }
     }
 
-    /// [`fetch`](Self::fetch) with a credential or a form.
+    /// Like [`fetch`](Self::fetch), with an optional credential and form. Returns an answer with
+    /// any status.
     pub async fn fetch_answer(&self, request: FetchRequest<'_>) -> Result<FetchedAnswer, String> {
         timeout(TIME_MAX, self.fetch_now(request))
             .await

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use thiserror::Error;
 
-/// Allowed by `svc up`: receivers on the developer's own machine.
+/// The networks of receivers on the developer's own machine. `svc up` allows the same networks.
 pub const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -96,7 +96,7 @@ const CLOSED_V4: [Ipv4Net; 15] = [
     v4(240, 0, 0, 4),
 ];
 
-/// Global unicast, the only part of IPv6 that IANA allocates.
+/// Global unicast: the only part of IPv6 in which IANA allocates public addresses.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 /// Networks in [`GLOBAL_V6`] that are not globally reachable.
 const CLOSED_V6: [Ipv6Net; 3] = [

@@ -15,7 +15,8 @@ use super::{WebhookRequest, format, signature, url::Location};
 const HEADERS_MAX: usize = 20;
 const NAME_BYTES_MAX: usize = 128;
 const VALUE_BYTES_MAX: usize = 4_096;
-/// Headers that the service sets, or that concern the connection and not the receiver.
+/// Headers that a sink may not set: the service sets them, or they describe the connection or the
+/// encoding of the body.
 const RESERVED: [&str; 13] = [
     "connection",
     "content-encoding",

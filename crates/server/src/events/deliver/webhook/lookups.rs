@@ -2,7 +2,7 @@
 //!
 //! A look-up blocks its thread until the name server answers, and a user may choose a name whose
 //! server never answers. So owners take turns, each owner has few look-ups at a time, and no other
-//! work uses these threads. Concurrent look-ups of one owner for the same name are shared.
+//! work uses these threads. Concurrent look-ups of one owner for the same name and port are shared.
 
 use std::{
     collections::HashMap,
@@ -79,8 +79,8 @@ impl Lookups {
         Ok(found.to_vec())
     }
 
-    /// The look-up in progress for this key, or a new one. A look-up is cancelled when no caller
-    /// waits for it.
+    /// The look-up in progress for this key, or a new one. A look-up that has not begun is
+    /// cancelled when no caller waits for it.
     fn find_or_start(&self, key: LookupKey) -> Shared<Lookup> {
         let mut in_progress = self.in_progress.lock();
         if let Some(lookup) = in_progress.get(&key).and_then(WeakShared::upgrade) {

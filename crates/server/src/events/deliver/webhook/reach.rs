@@ -1,5 +1,5 @@
-//! Opens connections to receivers: directly, or through the proxy. Every address that this server
-//! resolves is checked by the guard.
+//! Opens connections to receivers: directly, or through the proxy. If this server resolves the name
+//! of a receiver, the guard checks every address before it is used.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -148,7 +148,7 @@ impl Webhook {
         Err(self.explain(user, GuardedError::Blocked { host, address }, location))
     }
 
-    /// Logs an error and returns its text for the owner.
+    /// Logs an error that contains an address. Returns the text of the error for the owner.
     fn explain(&self, user: UserId, error: GuardedError, location: &Location) -> String {
         self.log_failure(user, &error);
         connect_reason(error, bare_host(&location.host), location.port)

@@ -162,7 +162,7 @@ fn whole(status: &str, body: &str) -> Behaviour {
     ))
 }
 
-/// HMAC-SHA-256 after RFC 2104, independent of the library that the product uses.
+/// HMAC-SHA-256 as RFC 2104 defines it, independent of the library that the product uses.
 fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);

@@ -29,7 +29,7 @@ const WINDOWS_MAX: usize = 10;
 struct PastEvent {
     id: EventId,
     r#type: String,
-    /// The delivery that sent the event before.
+    /// The number of the past delivery of the event; `None` in a replay.
     past: Option<u64>,
     /// The position of the feed after this event.
     position: String,
@@ -39,7 +39,7 @@ struct Plan {
     lane: RefillLane,
     feed: Feed,
     events: Vec<PastEvent>,
-    /// The same events with their data, if the lane has a filter.
+    /// The same events with their data, if the feed is a replay and the lane has a filter.
     to_filter: Vec<Event>,
     /// The position of the feed after this step; `None` if the feed has ended.
     next: Option<String>,

@@ -18,7 +18,7 @@ use crate::events::dispatch::{DroppedEvent, drop_event, is_about};
 const WINDOW: usize = 500;
 /// A step that finds no matching event ends after this many statements.
 const WINDOWS_MAX: usize = 10;
-/// Limit of the bytes of the events that one step filters. A single larger event is allowed.
+/// Limit of the bytes of the events that one step filters. One event may exceed the limit.
 pub(super) const FILTER_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Error)]
@@ -31,7 +31,8 @@ pub(in super::super) enum RefillError {
 }
 
 impl RefillError {
-    /// Whether the error is reported elsewhere.
+    /// Whether the error needs no log line here: the store is closed, or its outage is logged
+    /// elsewhere.
     pub(super) fn is_expected(&self) -> bool {
         match self {
             Self::Store(error) => *error == StoreError::Closed || error.is_outage(),
@@ -174,7 +175,7 @@ impl Plan {
 struct Outcome {
     moved: bool,
     queued: usize,
-    /// Events about the sink.
+    /// The `sink.*` events that were created.
     raised: Vec<Arc<Event>>,
 }
 
@@ -192,7 +193,7 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
     let room = QUEUE_CAPACITY.saturating_sub(lane.depth) as usize;
     let (fitting, rest) = plan.matching.split_at(room.min(plan.matching.len()));
     let next = match rest.first() {
-        // Another writer has filled the queue since the events were read.
+        // These events do not fit into the queue, so a later step checks them again.
         Some(first) if lane.holds => first.seq,
         _ => plan.next,
     };

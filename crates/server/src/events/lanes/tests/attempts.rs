@@ -117,7 +117,7 @@ async fn a_wake_up_ends_a_pause_but_not_a_back_off() {
     running.stop().await;
 }
 
-/// The wake-up arrives while an attempt is in flight that will pause.
+/// The wake-up arrives while an attempt is in flight. Then the attempt pauses the lane.
 #[tokio::test]
 async fn a_lane_woken_while_held_continues_when_it_is_released() {
     let fixture = Fixture::new();

@@ -27,7 +27,7 @@ impl Fixture {
         self.write(move |tx| sinks::get(tx, id)).await
     }
 
-    /// Waits until a delivery has this many attempts.
+    /// Waits until the first delivery of a lane has this many attempts.
     async fn until_attempts(&self, lane: LaneId, count: usize) {
         eventually("the attempts are made", async || {
             self.deliveries(lane).await[0].attempts.len() >= count

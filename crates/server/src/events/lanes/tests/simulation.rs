@@ -2,8 +2,9 @@
 //! them, while servers are killed, frozen and restarted, commits fail and receivers misbehave.
 //!
 //! The delivery engine, the store and its statements are those of the product. The clock is simulated,
-//! so that an hour passes in milliseconds, and one thread runs everything. `journal` notes what the
-//! receivers see and checks the promises meanwhile; `checks` compares the journal with the database.
+//! so that an hour passes in milliseconds, and one thread runs everything. `journal` records what
+//! the receivers see and checks some promises during the run; `checks` compares the journal with
+//! the database.
 
 mod checks;
 mod journal;

@@ -82,7 +82,7 @@ impl World {
             };
             sinks.push(fixture.add(row).await.0);
         }
-        // Sees the events about the other sinks.
+        // Receives the events about the other sinks.
         sinks.push(fixture.sink("watcher", "*").await.0);
         fixture.emit_many(EVENTS).await;
         let leases = fixture.claim(fixture.now().plus(LEASE)).await;

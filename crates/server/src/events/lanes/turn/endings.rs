@@ -32,7 +32,9 @@ impl Turn<'_, '_> {
                 self.apply_ended();
                 self.record_attempt(ended.n, detail)?;
                 self.note_failure(&ended.event_type, detail)?;
-                // The delivery gets all its attempts again when the sink is resumed.
+                // When the sink is resumed, the delivery gets all its attempts again. This is not
+                // so in a lane that is ordered by a key, where the row of the delivery counts its
+                // failures.
                 self.lane.failures = 0;
                 self.lane.starts = 0;
                 self.pause(reason)?;

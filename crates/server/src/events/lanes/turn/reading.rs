@@ -111,8 +111,8 @@ impl Turn<'_, '_> {
         lanes::turn::recount(self.tx, id)
     }
 
-    /// Reads further deliveries, as many as the lane's window and rate allow. Deliveries at the head
-    /// that cannot be sent end as dead.
+    /// Reads further deliveries, as many as the lane's window, its rate and [`READ_AHEAD_BYTES`]
+    /// allow. Deliveries at the head that cannot be sent end as dead.
     pub(super) fn read_jobs(
         &mut self,
         reading: &Reading<'_>,
@@ -121,7 +121,8 @@ impl Turn<'_, '_> {
         let is_keyed = self.is_keyed();
         let window = match self.progress.is_after_crash {
             true => 1,
-            // Reads the whole queue, because the first deliveries may all wait for their keys.
+            // Reads the whole queue, because all of the first deliveries may have to wait for an
+            // earlier delivery with the same key.
             false if is_keyed => QUEUE_CAPACITY as usize,
             false => window_of(self.sink.as_deref()),
         };

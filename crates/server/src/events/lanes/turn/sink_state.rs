@@ -1,6 +1,6 @@
 //! The state of a sink: failing, recovered, paused. If a sink has `notify`, a change of its state
-//! creates an event. The owner's other sinks and global sinks receive this event, the sink itself
-//! does not.
+//! creates an event. The owner's other lanes and the global lanes receive this event if their
+//! patterns match. The sink itself does not receive it.
 
 use std::{sync::Arc, time::Duration};
 

@@ -14,15 +14,17 @@ use super::world::World;
 
 /// After the disturbances, everything is delivered within this time.
 const DRAIN_MAX: Duration = Duration::from_secs(3_600);
-/// An event that finds idle servers and healthy receivers is delivered within this time.
+/// If all servers are idle and all receivers are healthy, a new event is delivered within this
+/// time.
 const PROMPT: Duration = Duration::from_secs(2);
-/// How often idle servers get events.
+/// The number of rounds in which idle servers emit events.
 const PROMPT_ROUNDS: u64 = 6;
-/// Attempts of a delivery.
+/// Limit of the failed attempts of a delivery.
 const ATTEMPTS: usize = 3;
 
 impl World {
-    /// The queue of a lane has a limit, and its counter is the number of waiting deliveries.
+    /// Checks that no queue exceeds its limit, and that the counter of each lane is the number of
+    /// its waiting deliveries.
     pub async fn check_lanes(&self) {
         let first = self.servers.iter().flatten().next();
         if !first.is_some_and(|server| server.run.frozen_for().is_zero()) {
@@ -49,7 +51,8 @@ impl World {
         sinks.zip(lanes.iter().copied()).collect()
     }
 
-    /// Waits until no delivery waits. False if that takes too long.
+    /// Waits until no event is queued or held. Returns false if that takes longer than
+    /// [`DRAIN_MAX`].
     pub async fn drain(&self) -> bool {
         let deadline = Instant::now() + DRAIN_MAX;
         while !self.is_drained().await {
@@ -90,8 +93,9 @@ impl World {
         }
     }
 
-    /// Every acknowledged event was delivered or given up in each of its lanes, in the order of the
-    /// emits, and no delivery was invented.
+    /// Checks that every acknowledged event was delivered or given up in each of its lanes, and
+    /// that the events of one emitter are in the order of its emits. A delivery may be recorded as
+    /// delivered only if a receiver accepted it.
     pub async fn check_end(&self) {
         let journal = self.journal();
         let mut stored: HashMap<_, Vec<(usize, u64)>> = HashMap::new();
@@ -146,10 +150,11 @@ impl World {
         }
     }
 
-    /// Idle servers deliver new events at once, without waiting for a scan, and each event once.
+    /// Checks that idle servers deliver new events at once, without waiting for a scan, and that
+    /// they send each event only once to each lane.
     pub async fn check_prompt(&mut self) {
         let known = self.journal().acknowledged().len();
-        // After a failed commit, an engine waits for this time before it tries again.
+        // After a failed commit, an engine waits for `poll` before it tries again.
         sleep(self.zone.policy.poll * 2).await;
         for _ in 0..PROMPT_ROUNDS {
             for _ in 0..3 {

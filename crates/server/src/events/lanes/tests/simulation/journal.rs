@@ -1,5 +1,6 @@
-//! What happens in a simulation, as the receivers and the emitters see it, and the promises that can be
-//! checked meanwhile: order, nothing skipped, one delivery of a lane in flight.
+//! Records what the receivers and the emitters of a simulation see. Also checks the promises that
+//! can be checked during the simulation: the order of deliveries, no skipped delivery, one delivery
+//! of a lane in flight.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,7 +22,7 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Acknowledged {
     pub event: EventId,
-    /// How many lanes must deliver the event.
+    /// How many lanes queued or held the event.
     pub lanes: usize,
     /// Events of one emitter are emitted one after the other.
     pub emitter: u64,
@@ -47,7 +48,7 @@ struct Entries {
     next_flight: u64,
     /// The highest number that arrived in each lane.
     highest: HashMap<usize, u64>,
-    /// Requests of each event.
+    /// The number of requests with each event.
     arrivals: HashMap<EventId, usize>,
     /// Deliveries that a receiver has accepted, by lane and number.
     accepted: HashSet<(usize, u64)>,
@@ -101,8 +102,8 @@ impl Journal {
         id
     }
 
-    /// Deliveries of a lane that are in flight although `by` sends another one now. A server that was
-    /// frozen notices only afterwards that its lease has ended, so its deliveries until then do not
+    /// Deliveries of a lane that are still in flight when `by` sends another one. A server that was
+    /// frozen notices only afterwards that its lease has ended. Its deliveries until then do not
     /// count.
     fn overlaps(&self, lane: usize, by: &Arc<ServerRun>) -> Vec<String> {
         let is_excused = |run: &ServerRun, began: Instant| {

@@ -24,7 +24,7 @@ pub enum Mood {
     Down,
     /// Deliveries take up to 40 seconds.
     Slow,
-    /// The receiver is not there. No attempt is spent.
+    /// The receiver is not available. No attempt is spent.
     Away,
 }
 
@@ -47,7 +47,7 @@ pub struct Receivers {
     pub lanes: Arc<Mutex<Vec<LaneId>>>,
 }
 
-/// One for each start of a server.
+/// The receivers as one start of a server uses them.
 pub struct SimulatedReceiver {
     pub shared: Receivers,
     pub by: Arc<ServerRun>,

@@ -41,7 +41,7 @@ pub enum Fault {
     LostWakeUp,
 }
 
-/// Time between two scans of the engine. Long, so that a lost wake-up shows.
+/// Time between two scans of the engine. Long, so that a lost wake-up delays a delivery visibly.
 const POLL: Duration = Duration::from_secs(60);
 const STEPS: u64 = 40;
 const FAILING_COMMITS_PERCENT: u64 = 2;
@@ -178,8 +178,8 @@ impl World {
         self.zone.receivers.lanes.lock().push(lane);
     }
 
-    /// Webhooks are sent before the last result is recorded; scripts are not. Some sinks drop events
-    /// when their queue is full, others hold them.
+    /// A webhook gets its next event before the result of the last one is recorded; a script does
+    /// not. Some sinks drop events when their queue is full, others hold them.
     fn sink_row(&mut self, number: usize) -> SinkRow {
         let is_webhook = self.random.is_chance(60);
         let patterns = ["custom.*", "custom.a", "custom.b"][self.random.index(3)];
@@ -271,7 +271,8 @@ impl World {
         }
     }
 
-    /// Changes how receivers behave. Servers may learn that a receiver is there again.
+    /// Changes how receivers behave. Sometimes also wakes all lanes, as if the receivers were
+    /// available again.
     fn change_mood(&mut self) {
         let mood = Mood::ALL[self.random.index(Mood::ALL.len())];
         self.journal().note(&format!("receivers are {mood:?}"));
@@ -285,7 +286,7 @@ impl World {
         }
     }
 
-    /// Lets a server emit events, unless it is frozen.
+    /// Lets a server emit events, unless it is frozen or does not run.
     pub fn emit(&mut self, server: usize, count: u64) {
         let is_idle = |server: &SimulatedServer| server.run.frozen_for().is_zero();
         if !self.servers[server].as_ref().is_some_and(is_idle) {
