@@ -188,6 +188,14 @@ pub fn postpone(
     )
 }
 
+/// Gives a delivery of a lane that is ordered by a key all its attempts again.
+pub fn reset_failures(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE deliveries SET failures = 0 WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n],
+    )
+}
+
 /// Records a further attempt of a delivery.
 pub fn insert_attempt(
     tx: &mut Tx<'_>,

@@ -134,7 +134,8 @@ impl SinksService {
         let began = Instant::now();
         let mut result = BacktestResult::default();
         let mut position = EventId::NIL;
-        loop {
+        // Checked also between the windows: perhaps no event of a long history matches.
+        while began.elapsed() <= TIME_MAX {
             let (reading, filter) = (position, filter.clone());
             let window = self
                 .store
@@ -168,6 +169,7 @@ impl SinksService {
                 }
             }
         }
+        Ok(result)
     }
 }
 

@@ -148,7 +148,7 @@ impl SinksService {
                     result.queued = queue_until_full(tx, lane, &matching)?;
                     result.dropped = matching.count - result.queued;
                 }
-                if only_undelivered {
+                if only_undelivered && result.dropped == 0 {
                     lanes::set_recovered(tx, lane)?;
                 }
                 let mut detail = json!({

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::delivery_policy::{DeliveryPolicy, OnExhausted, Retry};
+use svc_core::delivery_policy::{DeliveryPolicy, OnExhausted, Ordering, Retry};
 use svc_protocol::api::DeliveryState;
 use svc_store::sinks::{self, SinkRow};
 use tokio::time::sleep;
@@ -101,6 +101,38 @@ async fn an_exhausted_delivery_pauses_its_sink_and_stays_at_the_head() {
         (DeliveryState::Delivered, 2)
     );
     running.stop().await;
+}
+
+#[tokio::test]
+async fn after_a_pause_a_delivery_gets_all_its_attempts_again() {
+    for ordering in [Ordering::Strict, Ordering::Key] {
+        let fixture = Fixture::new();
+        let policy = DeliveryPolicy {
+            attempts: 2,
+            retry: Some(Retry::Waits(vec![1])),
+            on_exhausted: OnExhausted::Pause,
+            key: (ordering == Ordering::Key).then(|| "event.type".to_owned()),
+            ordering,
+            ..DeliveryPolicy::default()
+        };
+        let (sink, lane) = fixture.sink_with("s", "*", policy).await;
+        let receiver = Receiver::new(Reply::Fail);
+        let running = fixture.start(&receiver);
+        fixture.emit("custom.x").await;
+        for attempts in [1, 3] {
+            fixture.until_attempts(lane, attempts).await;
+            let mut stored = fixture.stored(&sink).await;
+            assert!(stored.active, "{ordering:?}: paused after {attempts}");
+            fixture.advance(Duration::from_secs(1));
+            fixture.until_attempts(lane, attempts + 1).await;
+            stored.paused = fixture.stored(&sink).await.paused;
+            assert!(stored.paused.is_some(), "{ordering:?}: not paused");
+            stored.paused = None;
+            fixture.write(move |tx| sinks::update(tx, &stored)).await;
+            fixture.hub.sinks_changed();
+        }
+        running.stop().await;
+    }
 }
 
 #[tokio::test]

@@ -32,11 +32,12 @@ impl Turn<'_, '_> {
                 self.apply_ended();
                 self.record_attempt(ended.n, detail)?;
                 self.note_failure(&ended.event_type, detail)?;
-                // When the sink is resumed, the delivery gets all its attempts again. This is not
-                // so in a lane that is ordered by a key, where the row of the delivery counts its
-                // failures.
+                // When the sink is resumed, the delivery gets all its attempts again.
                 self.lane.failures = 0;
                 self.lane.starts = 0;
+                if self.is_keyed() {
+                    deliveries::reset_failures(self.tx, self.lane.held.lane, ended.n)?;
+                }
                 self.pause(reason)?;
             }
             DeliveryEnd::Unattempted { wait } => self.rest(ended.n, 0, *wait)?,
