@@ -88,7 +88,7 @@ impl CallOutcome {
         })
     }
 
-    /// Whether a call that ended so has an answer, so that its time is a latency.
+    /// Whether a call with this outcome has an answer, so that its time is a latency.
     pub fn is_answer(self) -> bool {
         !matches!(
             self,

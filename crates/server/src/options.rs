@@ -197,7 +197,8 @@ fn default_compute_threads() -> usize {
 pub struct Policy {
     pub links: LinkPolicy,
     pub identity: identity::Policy,
-    /// How long the server still runs after it was asked to stop. It reports that it is not ready.
+    /// How long the server still serves requests after it was asked to stop. In this time it
+    /// reports that it is not ready.
     pub shutdown_delay: Duration,
 }
 

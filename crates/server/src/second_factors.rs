@@ -39,7 +39,7 @@ use crate::{
 const PENDING_LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// The maximum time between the creation of an app's secret and the first code of the app.
 const ENROLMENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Codes that may be tried for one password.
+/// Attempts at the second factor after one correct password.
 const TRIES_MAX: u32 = 5;
 /// Logins of a user that wait for a second factor. A new login replaces the oldest one.
 const PENDING_PER_USER: u32 = 20;
@@ -143,7 +143,8 @@ fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
     sessions::delete_enrolling(tx, user)
 }
 
-/// Removes the recovery codes if the last factor was removed. Fails if a role requires a factor.
+/// Ends pending logins after a factor was removed. If no factor is left, removes the recovery codes,
+/// or fails if a role requires a factor.
 fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> {
     rows::pending::delete_of_user(tx, user)?;
     if rows::exists(tx, user)? {

@@ -43,7 +43,7 @@ use crate::{
 
 /// Interval of storing the times of last use.
 const LAST_USED_EVERY: Duration = Duration::from_secs(60);
-/// Interval of removing expired sessions and old audit entries.
+/// Interval of removing old and expired records, such as sessions and audit entries.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 /// How long a stopping server keeps its links for calls of the last requests.
 const LAST_CALLS: Duration = Duration::from_secs(1);
@@ -104,7 +104,7 @@ impl Server {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }
 
-    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own clock.
+    /// [`Self::start`] with another clock for credentials, sources and schedules. For tests.
     pub async fn start_with_clock(
         options: Options,
         clock: Clock,

@@ -180,8 +180,8 @@ impl ScriptRunner {
         waiting.await.map_err(|_| Unavailable::Busy)?
     }
 
-    /// Returns a slot for a delivery of a lane, without waiting. `Busy` means that the lane is
-    /// queued and will be woken.
+    /// Returns a slot for a delivery of a lane, without waiting for one. `Busy` means that the lane
+    /// is queued and will be woken.
     pub async fn enter(
         &self,
         user: UserId,
