@@ -143,8 +143,8 @@ fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
     sessions::delete_enrolling(tx, user)
 }
 
-/// Ends pending logins after a factor was removed. If no factor is left, removes the recovery codes,
-/// or fails if a role requires a factor.
+/// Ends pending logins after a factor was removed. If no factor is left, removes the recovery
+/// codes, or fails if a role requires a factor.
 fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> {
     rows::pending::delete_of_user(tx, user)?;
     if rows::exists(tx, user)? {
