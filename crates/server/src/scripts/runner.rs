@@ -150,8 +150,8 @@ impl ScriptRunner {
             .map_err(Unavailable::SandboxFailed)
     }
 
-    /// Waits for a slot and runs a script. A failed script is an `Ok` outcome; an error means that
-    /// the script was not run.
+    /// Waits for a slot and runs a script. A failed script is an `Ok` outcome. An error means that
+    /// the script was not run, or was interrupted because the server stops.
     pub async fn run(&self, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
         match self.wait(run.user).await {
