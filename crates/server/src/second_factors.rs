@@ -43,8 +43,8 @@ const ENROLMENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
 const TRIES_MAX: u32 = 5;
 /// Logins of a user that wait for a second factor. A new login replaces the oldest one.
 const PENDING_PER_USER: u32 = 20;
-/// After this many wrong codes in a row, codes of the app are rejected. Only a client that knows
-/// the password can try codes.
+/// After this many wrong codes since the last correct code of the app, codes of the app are
+/// rejected. Only a client that knows the password can try codes.
 const WRONG_CODES_MAX: u32 = 100;
 const RECOVERY_CODES: usize = 10;
 const PASSKEYS_MAX: usize = 10;

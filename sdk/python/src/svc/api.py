@@ -6,7 +6,7 @@
     [method["name"] for method in api.list_methods(q="notes")]
 
 Inside a space, requests go through the agent as the space's owner. In a script on the server, they
-run as the script's user. Neither needs an address or a token. Elsewhere, set `SVC_URL` and
+run as the script's user. Both work without an address and a token. Elsewhere, set `SVC_URL` and
 `SVC_TOKEN`. A request that fails raises `RuntimeError`.
 """
 
