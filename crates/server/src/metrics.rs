@@ -34,7 +34,7 @@ pub use sources::SourceMetrics;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallOutcome {
     Ok,
-    /// The method server returned an error.
+    /// The method server returned an error, or an answer that was rejected.
     MethodError,
     NotFound,
     Unavailable,
@@ -117,7 +117,7 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// The series of the metrics.
+/// Which series the metrics have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MetricsOptions {
     /// Methods that have series of their own.

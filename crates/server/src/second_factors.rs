@@ -8,9 +8,9 @@
 //!
 //! Invariants: `identity::open_session` decides whether a session may be opened with the password
 //! alone, in the transaction that opens it. Attempts and used codes are counted in the database, so
-//! the limits apply to all servers of a zone. The transaction that uses up a code opens the
-//! session, so a crash leaves either both or none. A pending login is not a credential. Tokens need
-//! no second factor.
+//! the limits apply to all servers of a zone. One transaction uses up a code and opens the session,
+//! so a crash cannot separate the two. A pending login is not a credential. Tokens need no second
+//! factor.
 
 mod login;
 mod passkey_login;
@@ -54,7 +54,7 @@ const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 const CHALLENGES_PER_USER: u32 = 20;
 /// Challenges for logins without a password. A new challenge replaces the oldest one.
 const CHALLENGES_MAX: u32 = 10_000;
-/// Requests for challenges and answers to them, from one address without a credential.
+/// Requests for challenges, and logins with a passkey alone, from one address within a minute.
 const PASSKEY_ATTEMPTS_PER_MINUTE: u32 = 120;
 
 /// The service behind `/api/auth/login`, `/api/auth/second-factor`, `/api/auth/totp`,

@@ -283,8 +283,8 @@ fn sweep(app: &App, connections: Connections) -> impl Future<Output = ()> + use<
     }
 }
 
-/// Creates the first administrator with the password of the options, or returns a one-time setup
-/// link. There is no default password.
+/// On a server without users, creates the first administrator with the password of the options, or
+/// returns a one-time setup link. There is no default password.
 async fn first_start(
     app: &App,
     options: &Options,

@@ -46,7 +46,7 @@ pub struct Filter {
 pub struct TooManyWords(usize);
 
 impl Filter {
-    /// `text` contains the words to search for, in any case.
+    /// `text` contains the words to search for, in upper or lower case.
     pub fn new(name: Option<String>, text: Option<&str>) -> Result<Self, TooManyWords> {
         let words = text.unwrap_or_default().split_whitespace();
         match words.clone().count() {

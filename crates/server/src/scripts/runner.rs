@@ -60,7 +60,7 @@ pub enum Libraries {
     Global,
 }
 
-/// Why a script was not run.
+/// Why a script was not run, or was not run to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Unavailable {
     /// The sandbox failed its self-test on this machine.

@@ -58,7 +58,7 @@ impl MethodStatistics {
         }
     }
 
-    /// Writes the calls since the last minute.
+    /// Writes the calls that are not written yet.
     pub async fn flush(&self) {
         self.write(start_of(svc_clock::now(), PERIOD)).await;
     }

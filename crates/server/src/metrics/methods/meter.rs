@@ -23,7 +23,7 @@ pub struct MethodMeter {
     outcomes: [AtomicU64; OUTCOMES],
     micros: AtomicU64,
     steps: [AtomicU64; STEPS],
-    /// The counters of running calls, one for each space that offers the method.
+    /// The counters of running calls, one for each space that shares this meter.
     in_flight: Mutex<Vec<Weak<AtomicU32>>>,
 }
 
