@@ -1,5 +1,5 @@
-//! Every method of every space that is linked to this server, or that lost its link and may come
-//! back (spec 4.1, D3).
+//! Every method of every space that is linked to this server, or that lost its link and is within
+//! the grace period (spec 4.1, D3).
 //!
 //! Look-ups are by hash and never scan. A registration touches only its own methods. The lock must
 //! never be held across an await.

@@ -52,7 +52,8 @@ pub struct MethodMetrics {
 
 #[derive(Debug)]
 struct State {
-    /// Called methods that still have a provider, and others whose last calls are not collected.
+    /// Called methods that have a provider, and methods without one until their last calls are
+    /// collected.
     meters: HashMap<MeterKey, CollectedMeter>,
     series: FairPlaces<UserId, MethodLabel, Series>,
     /// Calls that are not in the stored statistics yet.
