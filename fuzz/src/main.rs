@@ -1,4 +1,4 @@
-//! Fuzz targets for every parser of bytes from outside. `fuzz/run` builds and starts them; the
+//! Fuzz targets for the parsers of bytes from outside. `fuzz/run` builds and starts them; the
 //! environment variable `SVC_FUZZ_TARGET` chooses the target. All targets are in one program,
 //! because building a program takes most of the time of a short run.
 

@@ -51,7 +51,7 @@ def c_libraries(linked: Iterable[crates.Crate]) -> list[Library]:
 
 
 def _mimalloc(folder: Path) -> Library:
-    # The crate has two versions of the C library. Without its feature `v2` it compiles the third.
+    # The crate contains the versions 2 and 3 of the C library. Without its feature `v2` it compiles version 3.
     source = folder / "c_src/mimalloc/v3"
     number = _search(source / "include/mimalloc.h", r"MI_MALLOC_VERSION\s+(\d+)")
     # 30302 is 3.3.2.

@@ -34,7 +34,7 @@ pub use sources::SourceMetrics;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallOutcome {
     Ok,
-    /// The method server returned an error.
+    /// The method server returned an error, or an answer that was rejected.
     MethodError,
     NotFound,
     Unavailable,
@@ -88,7 +88,7 @@ impl CallOutcome {
         })
     }
 
-    /// Whether a call that ended so has an answer, so that its time is a latency.
+    /// Whether a call with this outcome has an answer, so that its time is a latency.
     pub fn is_answer(self) -> bool {
         !matches!(
             self,
@@ -117,7 +117,7 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// The series of the metrics.
+/// Which series the metrics have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MetricsOptions {
     /// Methods that have series of their own.

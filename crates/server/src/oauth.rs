@@ -8,7 +8,7 @@
 //!
 //! Invariants: a token of an app always has scopes. Every secret is stored as a hash. A code or a
 //! refresh token is checked completely before it is used up. One transaction uses up a code and
-//! inserts its tokens, so a crash leaves either both or none. Grants and access tokens are records
+//! inserts its tokens, so a crash cannot separate the two. Grants and access tokens are records
 //! of the directory: a revocation takes effect with its commit, on every server of a zone.
 
 mod clients;
@@ -53,11 +53,11 @@ use crate::{
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Authorization requests of apps from one address within a minute.
+/// Authorization requests of apps, and new logins of devices, from one address within a minute.
 const QUESTIONS_PER_MINUTE: u32 = 60;
 /// Apps that register themselves from one address within an hour.
 const REGISTRATIONS_PER_HOUR: u32 = 20;
-/// Requests for tokens from one address within a minute. Renewals of apps count too.
+/// Requests to `/token` and `/revoke` from one address within a minute.
 const TOKENS_PER_MINUTE: u32 = 600;
 /// Documents of apps that are read within a minute because of requests from one address.
 const DOCUMENTS_PER_MINUTE: u32 = 30;
@@ -65,7 +65,8 @@ const DOCUMENTS_PER_MINUTE: u32 = 30;
 const DOCUMENTS_AT_ONCE: usize = 8;
 /// Codes of devices that one user may try within a minute.
 const USER_CODES_PER_MINUTE: usize = 10;
-/// An app that registered itself is deleted after this time if no user connects it.
+/// An app that no administrator added and no user has connected is deleted this long after its last
+/// request.
 const UNUSED_APP_KEPT: Duration = DAY.saturating_mul(30);
 
 /// The settings of administrators.
@@ -77,6 +78,7 @@ pub struct OAuthPolicy {
     pub registration: bool,
     /// Hosts whose apps may be connected, with their subdomains; empty for all. If the list is not
     /// empty, apps that registered themselves are rejected, because they have no verified host.
+    /// Apps that administrators added, and the command line, are always accepted.
     pub client_hosts: Vec<String>,
     pub access_lifetime: Duration,
     /// Lifetime of the API tokens that `svc login` gets.

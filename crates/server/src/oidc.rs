@@ -1,5 +1,5 @@
-//! Sign-in with OpenID Connect providers. This server is a client of the provider. It neither
-//! passes on nor stores a token of the provider.
+//! Sign-in with OpenID Connect providers. This server is a client of the provider. It stores no
+//! token of the provider, and sends none to other services.
 //!
 //! Parts: `providers` manages providers, `endpoints` reads their addresses and keys, `jose`
 //! verifies signatures. `start` sends a browser to the provider, `finish` handles the answer of the

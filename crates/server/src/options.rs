@@ -33,7 +33,7 @@ pub struct Options {
     /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// Host names that a loopback listener accepts in addition to those of this machine and the
-    /// host of `public_url`; `*` accepts any.
+    /// hosts of `public_url` and `advertise_url`; `*` accepts any.
     pub allowed_hosts: Vec<String>,
     /// Whether the server may run agents itself, which means running users' code on the server.
     pub allow_local_spaces: bool,
@@ -87,7 +87,8 @@ pub struct EventOptions {
     pub webhook_lookups: usize,
     /// Events a user may emit per second.
     pub emits_per_second: u32,
-    /// How long events and finished deliveries are kept.
+    /// How long events and finished deliveries are kept. Events that still wait for a delivery are
+    /// kept longer.
     pub retention: Duration,
     /// The key of stored secrets. Required in a zone. A server without a zone creates a key in its
     /// data folder if none is set.
@@ -197,7 +198,8 @@ fn default_compute_threads() -> usize {
 pub struct Policy {
     pub links: LinkPolicy,
     pub identity: identity::Policy,
-    /// How long the server still runs after it was asked to stop. It reports that it is not ready.
+    /// How long the server still serves requests after it was asked to stop. In this time it
+    /// reports that it is not ready.
     pub shutdown_delay: Duration,
 }
 

@@ -5,8 +5,8 @@
 //! Invariants: each run of a schedule has at most one event, in the whole zone and after crashes.
 //! The transaction that writes the event also moves the schedule to the next run, and fails if the
 //! schedule is no longer at this run. A run at or before the last one never happens again, even if
-//! the clock is set back. The owner's permission to emit is checked at each run. While there are no
-//! schedules, no timer runs.
+//! the clock is set back, unless a user changes the schedule afterwards. The owner's permission to
+//! emit is checked at each run. While no schedule is active, no timer runs.
 
 mod error;
 mod runs;
@@ -38,7 +38,7 @@ pub struct Schedules {
 }
 
 impl Schedules {
-    /// Makes [`Self::run`] read the schedules again, after another server of the zone changed one.
+    /// Makes [`Self::run`] read the schedules again, after a user changed one on any server.
     pub fn wake(&self) {
         self.changed.notify_one();
     }

@@ -8,9 +8,9 @@
 //!
 //! Invariants: `identity::open_session` decides whether a session may be opened with the password
 //! alone, in the transaction that opens it. Attempts and used codes are counted in the database, so
-//! the limits apply to all servers of a zone. The transaction that uses up a code opens the
-//! session, so a crash leaves either both or none. A pending login is not a credential. Tokens need
-//! no second factor.
+//! the limits apply to all servers of a zone. One transaction uses up a code and opens the session,
+//! so a crash cannot separate the two. A pending login is not a credential. Tokens need no second
+//! factor.
 
 mod login;
 mod passkey_login;
@@ -39,12 +39,12 @@ use crate::{
 const PENDING_LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// The maximum time between the creation of an app's secret and the first code of the app.
 const ENROLMENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Codes that may be tried for one password.
+/// Attempts at the second factor after one correct password.
 const TRIES_MAX: u32 = 5;
 /// Logins of a user that wait for a second factor. A new login replaces the oldest one.
 const PENDING_PER_USER: u32 = 20;
-/// After this many wrong codes in a row, codes of the app are rejected. Only a client that knows
-/// the password can try codes.
+/// After this many wrong codes since the last correct code of the app, codes of the app are
+/// rejected. Only a client that knows the password can try codes.
 const WRONG_CODES_MAX: u32 = 100;
 const RECOVERY_CODES: usize = 10;
 const PASSKEYS_MAX: usize = 10;
@@ -54,7 +54,7 @@ const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 const CHALLENGES_PER_USER: u32 = 20;
 /// Challenges for logins without a password. A new challenge replaces the oldest one.
 const CHALLENGES_MAX: u32 = 10_000;
-/// Requests for challenges and answers to them, from one address without a credential.
+/// Requests for challenges, and logins with a passkey alone, from one address within a minute.
 const PASSKEY_ATTEMPTS_PER_MINUTE: u32 = 120;
 
 /// The service behind `/api/auth/login`, `/api/auth/second-factor`, `/api/auth/totp`,
@@ -143,7 +143,8 @@ fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
     sessions::delete_enrolling(tx, user)
 }
 
-/// Removes the recovery codes if the last factor was removed. Fails if a role requires a factor.
+/// Ends pending logins after a factor was removed. If no factor is left, removes the recovery
+/// codes, or fails if a role requires a factor.
 fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> {
     rows::pending::delete_of_user(tx, user)?;
     if rows::exists(tx, user)? {

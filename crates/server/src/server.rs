@@ -102,7 +102,7 @@ impl Server {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }
 
-    /// [`Self::start`] with a clock for the expiry of credentials; tests pass their own clock.
+    /// [`Self::start`] with another clock for credentials, sources and schedules. For tests.
     pub async fn start_with_clock(
         options: Options,
         clock: Clock,
@@ -281,8 +281,8 @@ fn sweep(app: &App, connections: Connections) -> impl Future<Output = ()> + use<
     }
 }
 
-/// Creates the first administrator with the password of the options, or returns a one-time setup
-/// link. There is no default password.
+/// On a server without users, creates the first administrator with the password of the options, or
+/// returns a one-time setup link. There is no default password.
 async fn first_start(
     app: &App,
     options: &Options,

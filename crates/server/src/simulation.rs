@@ -1,5 +1,5 @@
-//! Tools for simulations: a simulated time, random numbers of a seed, the trace of a run, and the search
-//! for seeds that break a promise. A run depends on its seed only.
+//! Tools for simulations: a simulated time, random numbers of a seed, the trace of a run, and the
+//! search for seeds that break a promise. A run depends on its seed only.
 //!
 //! - `SVC_SIMULATION_SEEDS=100000 cargo verify simulation_keeps` runs more seeds.
 //! - `SVC_SIMULATION_SEED=17 cargo verify simulation_keeps -- --nocapture` runs one seed again and
@@ -18,9 +18,9 @@ use std::{
 
 pub use self::{random::Random, trace::Trace};
 
-/// Seeds of a test run without the variable.
+/// Seeds that a test runs if `SVC_SIMULATION_SEEDS` is not set.
 const SEEDS: u64 = 1_000;
-/// Seeds in which a planted fault must be found.
+/// A planted fault must be found within this many seeds.
 const SEEDS_FOR_FAULT: u64 = 10_000;
 
 /// The run of one seed.
@@ -33,7 +33,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Runs a simulation on this thread, in a time of its own.
+    /// Runs a simulation on this thread, in a simulated time of its own.
     pub fn of(seed: u64, simulation: impl Future<Output = Arc<Trace>>) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

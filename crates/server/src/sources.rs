@@ -7,8 +7,8 @@
 //!
 //! Invariants: a request that is not verified never becomes an event and writes nothing to the
 //! database. Secrets are encrypted at rest and never logged. Only a hash of the URL's secret is
-//! stored. The owner's permission to emit is checked at each request. The resources that a sender
-//! can use are limited for each source, and count only for the owner of the source.
+//! stored. The owner's permission to emit is checked at each request. The resources that senders
+//! can use are limited for each source, and are charged to its owner only.
 
 mod activity;
 mod error;

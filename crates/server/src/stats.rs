@@ -142,7 +142,7 @@ fn sink_counts(
     }
     let own = vec![sinks::owner_key(caller.user.id)];
     let counts = sinks::counts(tx, (!is_server).then_some(&own))?;
-    // Failing global sinks too: the caller can repair them.
+    // Includes failing global sinks if the caller manages global sinks.
     let failing = if manages {
         sinks::list_failing(tx, &owner_keys(caller))?
     } else {

@@ -61,8 +61,8 @@ impl Streams {
         })
     }
 
-    /// The open streams of each user at this server. Users with a single stream are not reported,
-    /// because most users have one.
+    /// The users with the most open streams at this server. Users with a single stream are left
+    /// out to keep the report small: most users have one.
     pub fn report(&self) -> Vec<CountUse> {
         let open = self.0.open.lock();
         let counts = open.iter().map(|(user, count)| (*user, *count as usize));

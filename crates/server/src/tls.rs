@@ -66,7 +66,7 @@ pub fn acceptor(files: &TlsFiles) -> Result<(TlsAcceptor, Reloader), TlsError> {
     Ok((TlsAcceptor::from(Arc::new(config)), reloader))
 }
 
-/// Reads a certificate chain and its private key, which must belong to it.
+/// Reads a certificate chain and a private key. The key must belong to the certificate.
 fn read(files: &TlsFiles) -> Result<Arc<CertifiedKey>, TlsError> {
     let TlsFiles { cert, key } = files;
     let chain = CertificateDer::pem_file_iter(cert)

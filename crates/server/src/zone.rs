@@ -46,8 +46,8 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 const DEAD_AFTER: Duration = Duration::from_secs(10);
 /// Minimum time that a dead server stays in the list.
 const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long changes are kept for a server that was suspended or disconnected. A server that missed
-/// older changes reads all records again.
+/// Changes are kept for at least this time, for a server that was suspended or disconnected. A
+/// server that missed older changes reads all records again.
 const CHANGES_KEPT: Duration = Duration::from_secs(60 * 60);
 
 /// The id, URL and start time of this server in its zone.
@@ -107,10 +107,10 @@ enum Beat {
 }
 
 impl Zone {
-    /// Chooses a later start time for this id; the first heartbeat claims the id with this time. A
-    /// server that runs with the same id, from a copy of the data folder, notices at its next
-    /// heartbeat and stops: two servers with one id would deliver from the same lanes
-    /// and break their order.
+    /// Chooses a start time that is later than the recorded one of this id; the first heartbeat
+    /// claims the id with this time. A server that runs with the same id, from a copy of the data
+    /// folder, notices at its next heartbeat and stops: two servers with one id would deliver from
+    /// the same lanes and break their order.
     pub async fn next(
         store: &Store,
         id: ServerId,

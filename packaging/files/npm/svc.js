@@ -21,7 +21,8 @@ try {
 
 const values = process.argv.slice(2);
 if (typeof process.execve === "function") {
-  // Recent versions of Node can replace this process by the program. Hides Node's warning about this new function.
+  // Recent versions of Node can replace this process by the program. Without listeners, Node prints no warning about
+  // this new function.
   process.removeAllListeners("warning");
   process.execve(program, [program, ...values], process.env);
 }

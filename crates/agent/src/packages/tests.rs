@@ -1,4 +1,4 @@
-//! The files are private, exist while they are needed, and come last on `PYTHONPATH`.
+//! The files of packages are private, exist while they are needed, and come last on `PYTHONPATH`.
 
 use std::{ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path};
 

@@ -237,7 +237,8 @@ impl FakeLink {
         }
     }
 
-    /// Reads until a log line contains `text`. Fails if another kind of frame comes first.
+    /// Reads until a log line contains `text`. Collects refused registrations, and fails on any
+    /// other frame.
     pub async fn log_line(&mut self, text: &str) -> (LogSource, String) {
         let deadline = tokio::time::Instant::now() + LIMIT;
         loop {

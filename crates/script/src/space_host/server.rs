@@ -14,8 +14,8 @@ use crate::{Exception, Raise};
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Requests to this path have a longer timeout, because a call may take as long as its method.
 const CALL_PATH: &str = "/api/methods/call";
-/// An endless response, which a script cannot read.
-const STREAM_PATH: &str = "/api/events/stream";
+/// Paths of endless responses, which a script cannot read, without `/stream`.
+const STREAMED_PATHS: [&str; 2] = ["/api/events", "/api/calls"];
 
 pub(super) struct Servers {
     agent: Option<Agent>,
@@ -122,7 +122,7 @@ fn body_of(bytes: &[u8]) -> Result<Box<RawValue>, Raise> {
         .map_err(|error| Raise::runtime(format!("the answer is not text: {error}")))
 }
 
-/// Rejects paths outside the API and the endless event stream.
+/// Rejects paths outside the API and endless streams.
 fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
     let refuse = |text: String| Err(Raise::new(Exception::ValueError, text));
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#' && byte != b'\\';
@@ -131,8 +131,11 @@ fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
             "`{path}` is not a path of the API: it begins with `/api/`"
         ));
     }
-    if path.split('?').next() == Some(STREAM_PATH) {
-        return refuse(format!("`{STREAM_PATH}` never ends: ask `/api/events`"));
+    let (route, _) = path.split_once('?').unwrap_or((path, ""));
+    if let Some(list) = route.strip_suffix("/stream")
+        && STREAMED_PATHS.contains(&list)
+    {
+        return refuse(format!("`{route}` never ends: ask `{list}`"));
     }
     match method.to_ascii_uppercase().as_str() {
         "GET" => Ok(Method::GET),

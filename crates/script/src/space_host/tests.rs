@@ -299,6 +299,7 @@ fn only_paths_of_the_api_are_requested() {
         "http://h/api/",
         "/api/events/stream",
         "/api/events/stream?pattern=*",
+        "/api/calls/stream",
     ] {
         let argument = json!({"method": "GET", "path": path}).to_string();
         let raised = host.call("api", &argument).expect_err(path);

@@ -65,7 +65,7 @@ struct BodyState {
     arrived: Instant,
     /// For the call journal.
     via: CallVia,
-    /// Bytes of answers so far.
+    /// Bytes of all replies so far, including rejected ones.
     answered: AtomicUsize,
     /// The answer to `rpc.discover`, built at most once per body. Boxed to keep the future of
     /// ordinary calls small.
@@ -222,9 +222,10 @@ impl Calls {
         Some(out)
     }
 
-    /// Counts a call for its method, and writes it into the journal of the method's owner. If no
-    /// provider got the call and the method is not known to exist, writes the call into the caller's
-    /// own journal: a caller must not fill the journal of another user with names that do not exist.
+    /// Counts a call for its method, and writes it into the journal of the method's owner. A call
+    /// that no provider got is written into the caller's own journal, unless it ended as
+    /// `Unavailable`, which means that the method exists: a caller must not fill the journal of
+    /// another user with names that do not exist.
     fn record(
         &self,
         call: &CallFacts<'_>,
@@ -255,7 +256,7 @@ impl Calls {
         .record(&self.metrics, &self.journal);
     }
 
-    /// Counts a call of a method none of whose providers can take calls now.
+    /// Counts a call of a method whose providers cannot take calls now.
     fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
         let Some((owner, name)) = self.resolve(caller, method) else {
             return;
@@ -283,7 +284,7 @@ impl Calls {
     ) -> impl Future<Output = Routed> + 'a {
         let pick = move |tried: &[Arc<Provider>]| {
             let provider = self.pick(call.caller, call.method, tried)?;
-            // Opens the counters, so that the metrics have the running call.
+            // Opens the counters, so that the metrics include the running call.
             provider.meter(&self.metrics);
             Ok(provider)
         };
@@ -352,7 +353,8 @@ pub fn outcome_of(reply: &Result<Reply, RpcError>) -> CallOutcome {
     }
 }
 
-/// Rejects a reply that would make the answers to one body exceed [`ANSWER_BYTES_MAX`].
+/// Rejects a reply that would make the answers to one body exceed [`ANSWER_BYTES_MAX`]. The first
+/// reply is always accepted.
 fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
     let bytes = match &reply {
         Reply::Result(bytes) | Reply::Error(bytes) => bytes.len(),

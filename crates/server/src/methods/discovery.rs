@@ -37,7 +37,7 @@ pub struct Discovery {
 pub struct Filter {
     /// The visible name must be equal to this.
     name: Option<String>,
-    /// Each word must occur in the name, the description or a keyword; in lower case.
+    /// Words in lower case. Each must occur in the name, the description or a keyword.
     words: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Filter {
 pub struct TooManyWords(usize);
 
 impl Filter {
-    /// `text` contains the words to search for, in any case.
+    /// `text` contains the words to search for, in upper or lower case.
     pub fn new(name: Option<String>, text: Option<&str>) -> Result<Self, TooManyWords> {
         let words = text.unwrap_or_default().split_whitespace();
         match words.clone().count() {
@@ -80,8 +80,9 @@ impl Discovery {
             .await
     }
 
-    /// Runs small work at once, and larger work on the compute pool, as a job of the user
-    /// `account`. The number of methods that `viewer` sees determines the size of the work.
+    /// Runs small work on the current thread, and larger work on the compute pool, as a job of the
+    /// user `account`. The work counts as small if `is_small` is set, or if `viewer` sees only few
+    /// methods with short definitions.
     pub async fn run_by_size<T: Send + 'static>(
         &self,
         account: UserId,
@@ -145,9 +146,9 @@ impl Discovery {
         Some((owner, entry))
     }
 
-    /// Lists the methods of other owners that a user sees, sorted, and counts the user's own
-    /// methods. A method that is shared through groups is listed only if the caller is a member of
-    /// one of these groups or holds `manage_groups`.
+    /// Lists the methods of other active owners that a user sees, sorted, and counts the user's own
+    /// methods. A method that the user sees through groups is listed only if the caller is a member
+    /// of one of these groups or holds `manage_groups`.
     pub fn shared_with(&self, user: &User, caller: &Caller) -> (Vec<AccessibleMethod>, usize) {
         let all_groups = caller.may(Permission::ManageGroups);
         let visible = self.registry.list_visible(user.viewer());
@@ -185,7 +186,7 @@ impl Discovery {
         (methods, own.len())
     }
 
-    /// Returns `None` if the owner has just been deactivated or deleted.
+    /// Returns `None` if the owner is inactive or deleted.
     fn describe(&self, caller: &Caller, owner: UserId, entry: &Entry) -> Option<Method> {
         let definition = &entry.definition;
         let owner = self

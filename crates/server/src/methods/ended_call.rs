@@ -132,7 +132,7 @@ fn saturate(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// The code of a method's error; 0 if it has no valid one.
+/// The code of a method's error; 0 if the error has no valid code or is too long.
 fn code_of(error: &[u8]) -> i32 {
     #[derive(Deserialize)]
     struct Code {

@@ -126,7 +126,7 @@ impl Components {
         reference
     }
 
-    /// The schema itself, or a reference if the schema has references.
+    /// Returns the schema itself. If it has references, stores it and returns a reference to it.
     fn embed(&mut self, method: &Method, part: &str, schema: &Value) -> Value {
         let schema = self.relocate(method, part, schema);
         match schema.has_references {

@@ -65,7 +65,8 @@ impl Provider {
         }
     }
 
-    /// The counters of the method. Other spaces of the owner that offer the method share them.
+    /// The counters of the method. Other spaces of the owner that offer the method share them,
+    /// unless the metrics have the label `space`.
     pub fn meter(&self, metrics: &Metrics) -> &MethodMeter {
         self.meter.get_or_init(|| {
             let space = &self.space;

@@ -1,4 +1,5 @@
-//! Every method of every space that is linked to this server (spec 4.1, D3).
+//! Every method of every space that is linked to this server, or that lost its link and is within
+//! the grace period (spec 4.1, D3).
 //!
 //! Look-ups are by hash and never scan. A registration touches only its own methods. The lock must
 //! never be held across an await.
@@ -34,8 +35,8 @@ pub use tool_versions::ToolsVersion;
 use super::provider::Provider;
 use crate::live::{Availability, LiveSpace};
 
-/// Largest list that is built at once, by number of methods and bytes of definitions. Larger lists
-/// are built on the compute pool.
+/// Largest list that is built on the current thread, by number of methods and bytes of definitions.
+/// Larger lists are built on the compute pool.
 const SMALL_METHODS: usize = 32;
 const SMALL_BYTES: usize = 64 * 1024;
 
@@ -231,7 +232,8 @@ impl Registry {
         found
     }
 
-    /// Whether the viewer sees so few methods that a list takes at most about a millisecond.
+    /// Whether the viewer sees so few methods, with so short definitions, that a list takes at most
+    /// about a millisecond.
     pub fn is_small_for(&self, viewer: Viewer<'_>) -> bool {
         let state = self.state.read();
         if state.visible_max(viewer) > SMALL_METHODS {

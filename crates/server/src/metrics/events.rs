@@ -19,7 +19,7 @@ use super::{add, receivers::ReceiverMetrics};
 #[derive(Debug, Default)]
 pub struct EventCounters {
     pub emitted: AtomicU64,
-    /// Deliveries whose attempts all failed.
+    /// Deliveries that were given up.
     pub dead: AtomicU64,
 }
 

@@ -5,9 +5,9 @@ use std::fmt;
 use prometheus_client::encoding::{MetricEncoder, NoLabelSet};
 use svc_core::latency::{STEPS, StepCounts, begin_seconds};
 
-/// The first bound of the buckets is the begin of this step: 256 µs.
+/// The first bound of the buckets is the lower bound of this step: 256 µs.
 const FIRST_BOUND: usize = 4;
-/// A bucket has two steps, so that its bounds are powers of two.
+/// Steps between two bounds: two, so that all bounds in microseconds are powers of two.
 const STEPS_OF_BUCKET: usize = 2;
 
 #[derive(Clone, PartialEq, Eq, Debug)]

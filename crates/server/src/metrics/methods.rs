@@ -1,6 +1,6 @@
-//! Metrics of each method. A call adds to the counters of its method and takes no lock. What was
-//! added since the last time is collected when the metrics are requested, and each minute for the
-//! stored statistics.
+//! Metrics of each method. A call adds to the counters of its method; only the first call of a
+//! provider takes a lock. New counts are collected when metrics or statistics are requested, and
+//! each minute for the stored statistics.
 
 mod meter;
 
@@ -52,7 +52,8 @@ pub struct MethodMetrics {
 
 #[derive(Debug)]
 struct State {
-    /// Methods that were called and still have a provider, and new calls of others.
+    /// Called methods that have a provider, and methods without one until their last calls are
+    /// collected.
     meters: HashMap<MeterKey, CollectedMeter>,
     series: FairPlaces<UserId, MethodLabel, Series>,
     /// Calls that are not in the stored statistics yet.
@@ -63,14 +64,14 @@ struct State {
 struct MeterKey {
     owner: UserId,
     name: Arc<str>,
-    /// `None` unless the series have a label for it.
+    /// `None` if the series have no label `space`.
     space: Option<SpaceId>,
 }
 
 #[derive(Debug)]
 struct CollectedMeter {
     meter: Arc<MethodMeter>,
-    /// What was collected before.
+    /// The values of the counters at the last collection.
     collected: Sample,
 }
 
@@ -100,7 +101,8 @@ impl MethodMetrics {
         }
     }
 
-    /// The counters of a method, which a provider holds. `in_flight` counts its running calls.
+    /// Returns the counters of a method, for one of its providers. `in_flight` counts the running
+    /// calls of this provider.
     pub fn open(
         &self,
         owner: UserId,
@@ -122,14 +124,14 @@ impl MethodMetrics {
         Arc::clone(&collected.meter)
     }
 
-    /// Takes the calls since the last time, by the owners of the methods.
+    /// Takes the calls that are not in the stored statistics yet, by the owners of the methods.
     pub fn take_unwritten(&self) -> HashMap<UserId, MethodCounts> {
         let mut state = self.state.lock();
         self.collect(&mut state);
         std::mem::take(&mut state.unwritten)
     }
 
-    /// Returns calls that could not be written.
+    /// Adds taken calls again, because they could not be written.
     pub fn put_back(&self, counts: &HashMap<UserId, MethodCounts>) {
         let mut state = self.state.lock();
         for (owner, counts) in counts {
@@ -144,7 +146,7 @@ impl MethodMetrics {
         state.unwritten.get(&owner)?.find(method).cloned()
     }
 
-    /// Adds what was counted since the last time to the series and to the unwritten statistics.
+    /// Adds the new counts of all methods to the series and to the unwritten statistics.
     fn collect(&self, state: &mut State) {
         let minute = minute_of(svc_clock::now());
         let State {
@@ -157,7 +159,7 @@ impl MethodMetrics {
             let new = collected.meter.take_new(&mut collected.collected);
             let in_flight = collected.meter.in_flight();
             if new.is_none() && in_flight == 0 {
-                // Without a provider, nothing can be added.
+                // If no provider holds the counters, no call can be added.
                 return Arc::strong_count(&collected.meter) > 1;
             }
             let series = match &*key.name {

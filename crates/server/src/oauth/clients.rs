@@ -33,7 +33,7 @@ pub const UNUSED_MAX: u32 = 1_000;
 #[derive(Clone, Default)]
 pub struct Presented {
     pub client_id: String,
-    /// `None` for apps that no administrator added.
+    /// `None` if the request has no secret. Only apps that administrators added may have one.
     pub secret: Option<String>,
 }
 
@@ -260,8 +260,8 @@ impl OAuth {
         Ok(shown(client))
     }
 
-    /// Deletes an app with its grants. A blocked app cannot be deleted: the block is part of the
-    /// record, so the app could be connected again.
+    /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:
+    /// the block is part of the record, so the app could be connected again.
     pub async fn delete_client(
         &self,
         caller: &Caller,
@@ -310,7 +310,7 @@ pub fn new_client(client_id: &str, kind: ClientKind, now: Timestamp) -> ClientRo
     }
 }
 
-/// The record of a known app. Its document is read again at the next use.
+/// The record of a known app. If it has a document, the document is read at the next use.
 fn from_known(app: &KnownApp, now: Timestamp) -> ClientRow {
     ClientRow {
         name: app.name.to_owned(),

@@ -163,8 +163,8 @@ impl OAuth {
         Ok(id)
     }
 
-    /// The authorization request for the consent page. Only the first session that reads it may
-    /// answer.
+    /// The authorization request for the consent page. Only one session may read and answer it: the
+    /// session that sent the request or, without one, the first session that reads it.
     pub async fn find_consent(
         &self,
         caller: &Caller,

@@ -148,7 +148,7 @@ impl OAuth {
         })
     }
 
-    /// The login that shows this code.
+    /// The open login whose machine shows this code.
     pub async fn find_device(
         &self,
         caller: &Caller,

@@ -151,8 +151,8 @@ impl OAuth {
         Ok(grant)
     }
 
-    /// The code was used twice, so it was copied: ends the grant or the token that was issued for
-    /// it.
+    /// Ends the grant or the token that was issued for a code that was used twice: the code may
+    /// have been copied.
     fn end_reused(&self, tx: &mut Tx<'_>, code: &CodeRow) -> Result<AffectedRecords, OAuthError> {
         let ended_grant = match code.grant_id {
             Some(grant) if rows::grants::delete(tx, grant)? => Some(("oauth_grant", grant.0)),
@@ -173,8 +173,8 @@ impl OAuth {
     }
 
     /// Issues an API token for `svc login` on a machine, for the code or the device with this hash.
-    /// If the user signed in with a provider, the token expires no later than that sign-in
-    /// (`fresh_login`).
+    /// If a provider opened the user's session, the token expires at the latest `fresh_login` after
+    /// the user's last sign-in with the provider.
     pub(super) fn issue_login_token(
         &self,
         tx: &mut Tx<'_>,

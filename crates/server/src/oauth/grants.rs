@@ -11,7 +11,7 @@ use super::{OAuth, clients::summary};
 use crate::identity::{Actor, AffectedRecords, Caller, IdentityError};
 
 impl OAuth {
-    /// The grants of the caller or, for administrators of users, of anyone.
+    /// The grants of the caller or, with the permission `manage_users`, of any user.
     pub async fn list_grants(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
 //! Renews the tokens of a grant. Each refresh token is used once. If it is used again after
-//! [`GRACE`], the grant ends, because the token was copied.
+//! [`GRACE`], the grant ends, because the token may have been copied.
 
 use std::{sync::Arc, time::Duration};
 

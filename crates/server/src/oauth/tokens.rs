@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{DAY, OAuth};
 use crate::identity::{IdentityError, Secret};
 
-/// A grant that is not used ends after this time.
+/// A grant whose tokens are not renewed ends after this time.
 const IDLE_LIFETIME: Duration = DAY.saturating_mul(30);
 /// Every grant ends after this time.
 const GRANT_LIFETIME: Duration = DAY.saturating_mul(180);
@@ -55,7 +55,7 @@ impl NewPair {
     }
 }
 
-/// When a grant ends if it is not used again.
+/// When a grant ends if its tokens are not renewed again.
 pub(super) fn grant_expiry(created_at: Timestamp, now: Timestamp) -> Timestamp {
     now.plus(IDLE_LIFETIME).min(created_at.plus(GRANT_LIFETIME))
 }

@@ -47,7 +47,7 @@ struct TokenFailure {
 }
 
 impl Oidc {
-    /// Completes a sign-in. If the sign-in began as a link, links the account.
+    /// Completes a sign-in. If a user began it in order to link an account, links the account.
     pub async fn finish(
         &self,
         name: &str,

@@ -180,7 +180,7 @@ impl Keys {
             return Err(JoseError::Algorithm(alg.chars().take(40).collect()));
         }
         let usable = self.0.iter().filter(|key| key.permits(&alg));
-        // Without a key id, any key of the set may be the right one; there are few.
+        // Without a key id, any key of the set may be the right one; the set is small.
         let named: Vec<_> = usable
             .filter(|key| kid.is_none() || key.kid == kid)
             .collect();

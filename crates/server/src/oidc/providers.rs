@@ -20,7 +20,7 @@ const SCOPES_MAX: usize = 20;
 const MAPPINGS_MAX: usize = 200;
 /// The maximum number of required claims, and of accepted values for each claim.
 const REQUIRED_MAX: usize = 20;
-/// Bytes of the name, path or value of a claim.
+/// Bytes of a scope, and of the name, path or value of a claim.
 const CLAIM_MAX: usize = 255;
 
 impl Oidc {
@@ -67,7 +67,7 @@ impl Oidc {
         caller: &Caller,
         new: api::NewOidcProvider,
     ) -> Result<api::OidcProvider, IdentityError> {
-        // The rule of user names: the name is a part of addresses.
+        // The rule for user names applies, because the name is a part of addresses.
         let name = UserName::parse(&new.name).map_err(|error| {
             let message = error.to_string().replace("user name", "provider name");
             IdentityError::invalid("invalid_name", message)

@@ -1,4 +1,5 @@
-//! Requests to providers: https, bounded, and only to addresses that the guard permits.
+//! Requests to providers: with https except on this machine, bounded, and only to addresses that
+//! the guard permits.
 
 use std::time::Duration;
 

@@ -69,7 +69,7 @@ impl Oidc {
         self.begin((name, origin), return_to, browser, None).await
     }
 
-    /// Begins to link an account with the user of a session. The user has entered the password
+    /// Begins to link an account with the user of a session. The user must enter the password
     /// again.
     pub async fn start_linking(
         &self,

@@ -24,7 +24,7 @@ use crate::events::emit::{Emission, EmitServiceError, Origin, ScheduledRun, Serv
 const BATCH: u32 = 200;
 /// Runs that are written at the same time. Writes that wait together share a commit.
 const AT_ONCE: usize = 32;
-/// The longest wait while there are schedules. A change of the clock is noticed within this time.
+/// The longest wait while a schedule is active. A change of the clock is noticed within this time.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// The wait if the database did not answer.
 const RETRY: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ impl Schedules {
                 wait = self.run_due() => wait,
                 () = shutdown.cancelled() => return,
             };
-            // No timer runs while there are no schedules.
+            // No timer runs while no schedule is active.
             let sleep = async {
                 match wait {
                     Some(wait) => tokio::time::sleep(wait).await,
@@ -189,7 +189,7 @@ fn advance(row: &ScheduleRow, due: Timestamp, next: Option<Timestamp>) -> Advanc
     }
 }
 
-/// The type and the data of the event of a run; `None` for a run that a user started.
+/// The type and the data of the event of a run. `scheduled_at` is `None` if a user started the run.
 pub(super) fn run_event(
     row: &ScheduleRow,
     scheduled_at: Option<Timestamp>,

@@ -3,7 +3,7 @@
 //!
 //! When the server starts, it gives its router to [`InternalApi::open`]. This module owns the user
 //! of a request ([`ActingUser`], created only here) and the size limit of answers. Requests from
-//! outside must never go through it.
+//! outside must never go through this module.
 
 use axum::{Router, body::Body};
 use bytes::Bytes;

@@ -60,7 +60,7 @@ pub enum Libraries {
     Global,
 }
 
-/// Why a script was not run.
+/// Why a script was not run, or was not run to its end.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Unavailable {
     /// The sandbox failed its self-test on this machine.
@@ -150,8 +150,8 @@ impl ScriptRunner {
             .map_err(Unavailable::SandboxFailed)
     }
 
-    /// Waits for a slot and runs a script. A failed script is an `Ok` outcome; an error means that
-    /// the script was not run.
+    /// Waits for a slot and runs a script. A failed script is an `Ok` outcome. An error means that
+    /// the script was not run, or was interrupted because the server stops.
     pub async fn run(&self, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
         match self.wait(run.user).await {
@@ -180,8 +180,8 @@ impl ScriptRunner {
         waiting.await.map_err(|_| Unavailable::Busy)?
     }
 
-    /// Returns a slot for a delivery of a lane, without waiting. `Busy` means that the lane is
-    /// queued and will be woken.
+    /// Returns a slot for a delivery of a lane, without waiting for one. `Busy` means that the lane
+    /// is queued and will be woken.
     pub async fn enter(
         &self,
         user: UserId,

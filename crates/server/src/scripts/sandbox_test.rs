@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-/// How long a failure is cached. A test is slow, and requests must not wait for several of them.
+/// How long a failure is cached. A test is slow, and a request must not wait for several tests.
 const FAILURE_CACHED_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Default)]

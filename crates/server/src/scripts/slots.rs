@@ -24,8 +24,8 @@ use tokio::{
 /// lane was deleted or no delivery slot is free.
 const RESERVED_FOR: Duration = Duration::from_secs(1);
 
-/// The slots of scripts that run at the same time. No owner may occupy every slot, and waiting
-/// owners take turns, so that an owner waits for at most a few runs of others.
+/// The slots of scripts that run at the same time. No owner may occupy every slot, unless there is
+/// only one. Waiting owners take turns, so that an owner waits for at most a few runs of others.
 pub struct ScriptSlots(Arc<Shared>);
 
 /// One slot; released when dropped.

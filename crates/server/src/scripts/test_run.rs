@@ -40,8 +40,8 @@ impl Scripts {
         let taken = self.runs.take(caller.user.id, Instant::now());
         taken.map_err(ScriptsError::TooManyRuns)?;
         if let Some(draft) = draft {
-            // The same rules as for saving the draft: the caller's permissions, and the checks of
-            // the text.
+            // A draft needs the permission to save such a script, and passes the same check of
+            // the source.
             check_may_own(caller.user.permissions, script.owner)?;
             script.source = draft;
             self.check_source(caller, &script).await?;

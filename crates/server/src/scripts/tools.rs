@@ -46,7 +46,7 @@ pub struct ScriptTool {
 pub struct StoredTools {
     store: Store,
     runner: Arc<ScriptRunner>,
-    /// Held while one owner's scripts are read, so that an older result never replaces a newer one.
+    /// Held while scripts are read, so that an older result never replaces a newer one.
     reading: Mutex<()>,
     /// By owner; `None` for global scripts.
     known: RwLock<HashMap<Option<UserId>, OwnerTools>>,
@@ -157,7 +157,7 @@ impl StoredTools {
         visible.flat_map(|found| found.tools.clone()).collect()
     }
 
-    /// Reports every change.
+    /// Notifies about changed lists. Changes that come together may cause one notification.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }

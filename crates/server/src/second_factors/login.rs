@@ -39,7 +39,7 @@ enum Factor {
 enum Try {
     Right(Factor),
     Wrong,
-    /// Too many wrong codes in a row.
+    /// Too many wrong codes since the last correct code.
     Locked,
     /// The secret was encrypted with another key.
     Unreadable,

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::identity::{ClientDetails, IdentityError, NewSession, Proof, hash_secret};
 
-/// An answer with a valid signature. Neither the challenge nor the pending login is used up yet.
+/// An answer with a valid signature. The challenge and the pending login are not used up yet.
 struct VerifiedAnswer {
     client: ClientData,
     passkey: PasskeyRow,
@@ -136,7 +136,7 @@ impl SecondFactors {
         Ok(session)
     }
 
-    /// Makes all checks that need no transaction.
+    /// Makes all checks that write nothing to the database.
     async fn verify_answer(
         &self,
         login: api::PasskeyLogin,

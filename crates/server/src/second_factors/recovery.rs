@@ -101,8 +101,8 @@ impl SecondFactors {
     }
 }
 
-/// Removes the second factors of a user without a running server. For the case that the last
-/// administrator has lost the device. Returns whether the user exists.
+/// Removes the second factors of a user directly in the database, without a request to a server.
+/// For the case that the last administrator has lost the device. Returns whether the user exists.
 pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreError> {
     let username = username.to_owned();
     let at = svc_clock::now();

@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpSocket};
 use super::StartError;
 
 /// Connections that may wait to be accepted. The system limits them too (`net.core.somaxconn`).
-/// After a restart all agents reconnect at the same time, and an agent whose connection is rejected
-/// retries only after a second.
+/// After a restart all agents reconnect at the same time. If the queue is full, a connection
+/// attempt is dropped, and TCP repeats it only after a second.
 const WAITING_MAX: u32 = 16 * 1024;
 
 /// Listens on an address. Returns the actual address, because port 0 becomes a free port.

@@ -12,7 +12,7 @@ use crate::{
 
 /// Interval of storing the times of last use.
 const LAST_USED_EVERY: Duration = Duration::from_secs(60);
-/// Interval of removing expired sessions and old audit entries.
+/// Interval of removing old and expired records, such as sessions and audit entries.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Starts the tasks.

@@ -17,10 +17,10 @@ use crate::limits::AddressLimit;
 /// Requests of a source that are kept.
 const REQUESTS_KEPT: usize = 50;
 /// Rejected requests of one network within a minute. Further requests of this network are rejected
-/// before their body is read. Other networks are not affected, so a stranger who knows the URL
-/// cannot block the real sender.
+/// before their body is read. Other networks with their own counter are not affected, so a stranger
+/// who knows the URL cannot block the real sender from a few networks.
 const REJECTED_PER_MINUTE: u32 = 60;
-/// Networks of one source that have their own counter.
+/// Networks of one source that have their own counter. Further networks share one counter.
 const NETWORKS_MAX: usize = 256;
 /// Complete requests of a source that are handled at the same time.
 const IN_FLIGHT_MAX: usize = 64;

@@ -130,7 +130,7 @@ impl Sources {
         handled.map(|(received, _)| received)
     }
 
-    /// The second part of the result is whether the event is new.
+    /// The second part of the result is true if the event is new.
     async fn handle(
         &self,
         source: &Arc<KnownSource>,

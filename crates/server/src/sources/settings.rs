@@ -56,7 +56,7 @@ pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRo
     Ok(after)
 }
 
-/// Applies a merge patch whose members replace members; `null` removes one.
+/// Applies a merge patch: each member replaces the member of the same name, and `null` removes it.
 fn merged<T: Serialize + DeserializeOwned>(
     name: &str,
     before: &T,

@@ -1,4 +1,5 @@
-//! Tests a source: signs a request as the sender would, and handles it like any other request.
+//! Tests a source: signs a request as the sender would, verifies it and emits its event. The source
+//! may be inactive, and its activity does not change.
 
 use std::{net::IpAddr, net::Ipv4Addr};
 

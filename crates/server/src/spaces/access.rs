@@ -11,8 +11,8 @@ use svc_store::{
 use super::SpaceError;
 use crate::identity::{Actor, Caller, Credential, power::check_saved};
 
-/// Returns a space that the caller may act on: the caller's own space, or, with `manage_spaces`,
-/// the space of a user who has no permission that the caller lacks.
+/// Returns a space that the caller may act on: the caller's own space, or, with `manage_spaces`, a
+/// space whose owner has only permissions that the caller holds too.
 pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {
     let row = spaces::get(tx, id)?;
     let actor = Actor::read(tx, caller)?;

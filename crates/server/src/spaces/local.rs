@@ -43,7 +43,7 @@ pub struct LocalRuntime {
     /// The `svc` program.
     pub program: PathBuf,
     pub data_dir: PathBuf,
-    /// The URL of this server for agents; set once it listens.
+    /// The URL at which local agents reach this server; set when the server starts.
     pub server_url: OnceLock<String>,
     running: Mutex<HashMap<SpaceId, LocalAgent>>,
 }

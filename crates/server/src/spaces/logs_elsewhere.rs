@@ -73,7 +73,7 @@ async fn exchange(
         .write(move |tx| log_requests::add(tx, &request))
         .await?;
     let lines = wait_for_answer(&store, &id, deadline).await;
-    // If the removal fails, the request is removed later.
+    // If the removal fails, a later request removes this one.
     store.write(move |tx| log_requests::remove(tx, &id)).await?;
     let lines = lines?.map(|lines| serde_json::from_str(&lines));
     // Lines that cannot be parsed come from another version of svc.

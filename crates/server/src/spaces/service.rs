@@ -277,7 +277,7 @@ impl Spaces {
         }
     }
 
-    /// Converts a record for the API. A space whose owner was just deleted does not exist.
+    /// Converts a record for the API. If the owner was just deleted, the error is "not found".
     fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
         let owner = self
             .directory

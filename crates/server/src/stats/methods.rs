@@ -1,8 +1,8 @@
-//! Statistics of methods (`GET /api/methods/{name}/stats`): writes what the metrics counted once per
-//! minute, merges old blocks, and reads the points of a chart.
+//! Statistics of methods (`GET /api/methods/{name}/stats`): once per minute, writes the counts of
+//! the metrics and merges old blocks; reads the points of a chart.
 //!
-//! Who sees them: the owner of the method, and users with `view_audit`. A caller sees only their own
-//! calls, which the statistics do not tell apart.
+//! Only the owner of the method and users with `view_audit` see its statistics. Other callers may
+//! see only their own calls, and the statistics do not distinguish callers.
 
 use std::{
     sync::Arc,
@@ -58,7 +58,7 @@ impl MethodStatistics {
         }
     }
 
-    /// Writes the calls since the last minute.
+    /// Writes the calls that are not written yet.
     pub async fn flush(&self) {
         self.write(start_of(svc_clock::now(), PERIOD)).await;
     }

@@ -1,6 +1,7 @@
-//! The escalation test: random users with random permissions send random requests to every route
-//! of the real router. After each answer, an oracle that uses no code of the server checks that no
-//! user obtained a credential, code execution or a view beyond their permissions.
+//! The escalation test: random users with random permissions send random requests to the routes of
+//! the real router. After each answer, an oracle that uses no code of the server checks that no
+//! user obtained a credential, code execution or a view beyond their permissions. The routes that
+//! are not tested are in [`EXCLUDED_CHANGES`] and [`EXCLUDED_READS`].
 //!
 //! - `SVC_ESCALATION_SEQUENCES=20000`: the number of sequences (default [`SEQUENCES`]).
 //! - `SVC_ESCALATION_SEED=7`: only this sequence; a failure prints the seed.

@@ -207,7 +207,7 @@ pub struct Model {
     pub grants: Vec<Grant>,
     pub devices: Vec<Device>,
     pub controls: BTreeSet<Control>,
-    /// The owner of each marker.
+    /// The owner of each marker. `views` explains markers.
     pub owners: BTreeMap<String, UserIx>,
 }
 

@@ -80,7 +80,7 @@ fn agent_may(model: &Model, space: usize, method: &str, path: &str) -> bool {
     is_for_agents(method, path) && (!manages || is_own)
 }
 
-/// Routes that need no credential, because they check a secret in the body.
+/// Routes that need no credential. All except `/device_authorization` check a secret in the body.
 const OPEN: [&str; 6] = [
     "/api/auth/login",
     "/api/auth/setup",

@@ -74,7 +74,7 @@ impl<'a> Sequence<'a> {
             self.step(step).await?;
         }
         self.check_credentials().await?;
-        // After this time, every expiring token has expired.
+        // After this time, every token of `POST /api/tokens` with an expiry has expired.
         self.pass_days(25);
         self.check_credentials().await
     }

@@ -1,4 +1,4 @@
-//! Generates requests to every route whose method is not `GET`, from the state of the model.
+//! Generates requests to routes whose method is not `GET`, from the state of the model.
 
 mod act;
 pub mod apps;
@@ -36,7 +36,7 @@ pub struct Draft<'a> {
 
 type Generator = fn(&mut Draft<'_>) -> Option<Plan>;
 
-/// Every route whose method is not `GET`, with its weight in the random choice.
+/// Every tested route whose method is not `GET`, with its weight in the random choice.
 #[rustfmt::skip]
 pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/auth/setup", 1, identity::setup),

@@ -16,7 +16,7 @@ use crate::{
 
 type ReadGenerator = fn(&mut Draft<'_>) -> Option<String>;
 
-/// Every reading route that requires a credential.
+/// Every tested reading route. Each requires a credential.
 #[rustfmt::skip]
 pub const READS: &[(&str, ReadGenerator)] = &[
     ("/metrics", |_| fixed("/metrics")),
@@ -58,8 +58,8 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/oauth/requests/{id}", question),
 ];
 
-/// Reading routes without records of users (pages, health, documents), and streams, which have
-/// their own tests.
+/// Reading routes that are not tested here: routes without records of users (pages, health,
+/// documents), streams, which have their own tests, and routes with a reason below.
 pub const EXCLUDED_READS: &[&str] = &[
     "/healthz",
     "/readyz",

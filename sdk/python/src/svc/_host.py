@@ -241,7 +241,7 @@ def _find_agent_socket() -> Optional[str]:
 
 
 def _is_safe(descriptor: int, name: str) -> bool:
-    """Whether file and folder belong to this user or root, and no other user can write them.
+    """Whether file and folder belong to this user or root, and no other user can change the file.
 
     A parent folder can belong to another user, who must not receive requests for the agent.
     """
@@ -272,7 +272,7 @@ def _server(module: str) -> _Peer:
             f"{module} has no server to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
             " no server is known; run inside a space, or set SVC_URL and SVC_TOKEN"
         )
-    # The variable may name several servers, as for an agent.
+    # The variable may name several servers, as for an agent. Only the first is used.
     url = url.split(",")[0].strip()
     parts = urlsplit(url)
     host, port = parts.hostname, parts.port

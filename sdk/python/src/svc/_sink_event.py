@@ -46,7 +46,7 @@ def space() -> Any:
 
 
 def actor() -> Any:
-    """The user who caused the event: `{"id", "username", "kind"}`."""
+    """The user, agent or system that caused the event: `{"id", "username", "kind"}`."""
     return _event()["actor"]
 
 

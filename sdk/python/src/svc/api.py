@@ -6,7 +6,7 @@
     [method["name"] for method in api.list_methods(q="notes")]
 
 Inside a space, requests go through the agent as the space's owner. In a script on the server, they
-run as the script's user. Neither needs an address or a token. Elsewhere, set `SVC_URL` and
+run as the script's user. Both work without an address and a token. Elsewhere, set `SVC_URL` and
 `SVC_TOKEN`. A request that fails raises `RuntimeError`.
 """
 
@@ -17,8 +17,8 @@ from typing import Any, Dict, List, Optional, Union
 from svc import _host
 
 _VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
-# The path of an endless response, which this module cannot read.
-_STREAM = "/api/events/stream"
+# Endless responses, which this module cannot read, and the paths to ask instead.
+_STREAMS = {"/api/events/stream": "/api/events", "/api/calls/stream": "/api/calls"}
 # Characters that need no escape in a path or a query (RFC 3986).
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
@@ -105,8 +105,8 @@ def _checked(method: Any, path: Any) -> str:
     plain = all("!" <= letter <= "~" and letter not in "#\\" for letter in path)
     if not route.startswith("/api/") or dots or not plain:
         raise ValueError(f"request() path `{path}` must be `/api/...`, escaped as in a URL")
-    if route == _STREAM:
-        raise ValueError(f"request() path `{_STREAM}` never ends: ask `/api/events`")
+    if route in _STREAMS:
+        raise ValueError(f"request() path `{route}` never ends: ask `{_STREAMS[route]}`")
     verb = str(method).upper()
     if verb not in _VERBS:
         raise ValueError(f"request() method `{method}` must be one of {', '.join(_VERBS)}")

@@ -6,7 +6,7 @@ A setup script routes each local name to a handler:
 
     jsonrpc.method("search", "notes.search")     # `search` in notes.py, in the same folder
 
-A handler takes the params as a dict and returns a JSON value:
+A handler takes the params, a dict or a list, and returns a JSON value:
 
     def search(params):
         if not params.get("query"):

@@ -7,6 +7,7 @@ from svc import api
 ATTEMPTS = [
     ("stream", "GET", "/api/events/stream"),
     ("stream with a query", "GET", "/api/events/stream?pattern=*"),
+    ("stream of calls", "GET", "/api/calls/stream"),
     ("another verb", "BREW", "/api/events"),
     ("a verb with a line end", "GET /x\r\n", "/api/events"),
     ("no verb", "", "/api/events"),

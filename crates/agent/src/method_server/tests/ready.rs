@@ -1,4 +1,4 @@
-//! `$/ready`: a method server that sends it ends the check for an early exit.
+//! `$/ready`: this notification of a method server ends the check for an early exit.
 
 use super::*;
 

@@ -29,7 +29,7 @@ fn table(title: &str) -> Vec<Vec<String>> {
     .collect()
 }
 
-/// The code between the first and the last backtick of a cell. `⏎` means a line break.
+/// The code between the first two backticks, if the cell starts with one. `⏎` means a line break.
 fn code(cell: &str) -> Option<String> {
     let cell = cell.strip_prefix('`')?;
     Some(cell.split('`').next()?.replace(" ⏎ ", "\n"))

@@ -1,4 +1,4 @@
-//! Programs of a script: their streams, their environment, their limits.
+//! Processes that a script starts: their streams, their environment, their limits.
 
 use super::*;
 

@@ -18,13 +18,13 @@ pub(super) const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
 /// The outcome of a routed call.
 pub(super) struct Routed {
     pub reply: Result<Reply, RpcError>,
-    /// The provider that was tried last.
+    /// The provider that was picked last; `None` if the last pick found no provider.
     pub provider: Option<Arc<Provider>>,
     pub times: Option<CallTimes>,
 }
 
 impl Routed {
-    /// No provider was found.
+    /// The outcome of a call that no provider took.
     pub(super) fn unsent(reply: Result<Reply, RpcError>) -> Self {
         Self {
             reply,
@@ -46,7 +46,8 @@ impl Routed {
     }
 }
 
-/// A caller that waits for a space. If this is dropped before the answer, the caller has left.
+/// A caller that waits for a space. If this value is dropped before the answer, the caller has
+/// left.
 struct WaitingCaller<'a, F: Fn(&Provider)> {
     left: &'a F,
     provider: &'a Provider,
@@ -64,8 +65,8 @@ impl<F: Fn(&Provider)> Drop for WaitingCaller<'_, F> {
     }
 }
 
-/// Tries providers until one has sent the call to its method server. `left` is called if the caller
-/// leaves before the answer.
+/// Tries one provider after another, as long as nothing was sent to a method server. `left` is
+/// called if the caller leaves before the answer.
 pub(super) async fn try_providers(
     pick: impl Fn(&[Arc<Provider>]) -> Result<Arc<Provider>, PickError>,
     left: impl Fn(&Provider),

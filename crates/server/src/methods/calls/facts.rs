@@ -10,11 +10,11 @@ use crate::identity::Caller;
 pub struct CallFacts<'a> {
     pub caller: &'a Caller,
     pub arrived: Instant,
-    /// As the caller sees it.
+    /// The name of the method, as the caller sees it.
     pub method: &'a str,
     pub params: Option<&'a str>,
     pub via: CallVia,
-    /// The trace id. Not a number, because the future of a call must stay small.
+    /// The trace id. By reference, because the future of a call must stay small.
     pub trace: Option<&'a u128>,
 }
 

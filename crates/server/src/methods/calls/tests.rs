@@ -1,9 +1,9 @@
-//! A simulation of calls: agents lose their links and come back, refuse calls, are slow or die, while
-//! callers call, time out and give up.
+//! A simulation of calls: agents lose their links and come back, refuse calls, answer late or
+//! report interrupted calls, while callers call, time out and give up.
 //!
 //! The registry, the links with their queues and tables, and the routing are those of the product.
 //! Agents and their method servers are simulated. The promises: a call is sent to at most one method
-//! server and at most once; a caller that is told that nothing was sent can rely on it; every call ends
+//! server and at most once; if an error says that nothing was sent, this is true; every call ends
 //! in time; no registration and no slot is lost.
 
 mod agent;
@@ -45,7 +45,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const STEPS: u64 = 60;
 const OWNER: UserId = UserId(Uuid::from_u128(7));
 
-/// What the simulated method servers have got, by the number of the call.
+/// How often method servers executed each call, by the number of the call.
 #[derive(Default)]
 struct Executions(Mutex<HashMap<u64, u32>>);
 

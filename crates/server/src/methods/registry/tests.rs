@@ -368,7 +368,7 @@ fn the_definitions_of_an_owner_have_a_limit_in_bytes() {
     );
     assert!(refused.to_string().contains("quotas.methods"), "{refused}");
     assert_eq!(megabytes(&two, "b", 1), Ok(()));
-    // Of a larger definition of the same method, only the additional bytes are counted.
+    // If the definition of a method grows, only the additional bytes are counted.
     assert!(megabytes(&two, "b", 2).is_err());
     assert_eq!(megabytes(&one, "a", 2), Ok(()));
     assert_eq!(megabytes(&two, "b", 2), Ok(()));

@@ -20,7 +20,7 @@ use super::MINUTE_MS;
 
 pub const MINUTES: usize = 60;
 
-/// Sixty minutes; a minute without calls uses no memory.
+/// Sixty minutes. The memory of an entry is allocated by its first call.
 pub struct Ring {
     minutes: [OnceLock<Box<Minute>>; MINUTES],
     last: AtomicI64,

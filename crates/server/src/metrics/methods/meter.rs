@@ -1,4 +1,4 @@
-//! The counters of one method. Recording a call takes three atomic additions.
+//! The counters of one method. Recording a call takes at most three atomic additions.
 
 use std::{
     sync::{
@@ -23,7 +23,7 @@ pub struct MethodMeter {
     outcomes: [AtomicU64; OUTCOMES],
     micros: AtomicU64,
     steps: [AtomicU64; STEPS],
-    /// The counters of running calls, one for each space that offers the method.
+    /// The counters of running calls, one for each space that shares this meter.
     in_flight: Mutex<Vec<Weak<AtomicU32>>>,
 }
 
@@ -72,7 +72,8 @@ impl MethodMeter {
         running.map(|count| u64::from(count.load(Relaxed))).sum()
     }
 
-    /// What was added since `collected`, which becomes the current values. `None` if it is nothing.
+    /// Returns the growth since `collected`, and sets `collected` to the current values. Returns
+    /// `None` if nothing was added.
     pub(super) fn take_new(&self, collected: &mut Sample) -> Option<Sample> {
         let now = Sample {
             outcomes: std::array::from_fn(|outcome| self.outcomes[outcome].load(Relaxed)),
@@ -98,8 +99,9 @@ impl Sample {
         self.latency.add(&other.latency);
     }
 
-    /// The answered calls, for the stored statistics. Each counter is exact by itself, so errors are
-    /// counted and not computed from the calls.
+    /// The answered calls, for the stored statistics. The counters are not read at the same
+    /// instant, so the errors are the sum of their own counters, and not the calls minus the
+    /// successes.
     pub(super) fn answered(&self) -> MethodCount {
         let errors = CallOutcome::ALL
             .iter()

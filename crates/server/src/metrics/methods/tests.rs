@@ -25,7 +25,7 @@ fn open(metrics: &Metrics, owner: UserId, name: &str) -> Arc<MethodMeter> {
     metrics.methods.open(owner, &name, space, &Arc::default())
 }
 
-/// The values of the series whose lines begin so.
+/// The values in the lines that start with `begin`.
 fn values(metrics: &Metrics, begin: &str) -> Vec<f64> {
     let text = metrics.encode(0);
     let lines = text.lines().filter(|line| line.starts_with(begin));

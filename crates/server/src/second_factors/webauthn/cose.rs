@@ -9,7 +9,7 @@ use ring::signature::{
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
 const RS256: i64 = -257;
-/// The accepted algorithms, the preferred one first. Every authenticator has one of them.
+/// The accepted algorithms, the preferred one first. Every authenticator supports one of them.
 pub const ALGORITHMS: [i64; 3] = [ES256, EDDSA, RS256];
 
 /// The maximum number of entries in a key. A valid key has at most five.

@@ -19,7 +19,7 @@ fn client_data(kind: &str, origin: &str, cross_origin: bool) -> String {
     encode(json.to_string().as_bytes())
 }
 
-/// The key of RFC 9052, appendix C.7.1, reduced to the entries that an authenticator sends.
+/// A key in the form of RFC 9052, appendix C.7.1, with the entries that an authenticator sends.
 fn p256_key() -> Vec<u8> {
     let point = |head: &[u8]| [head, &[7; 32]].concat();
     [

@@ -35,7 +35,7 @@ pub struct Device {
     /// The user of the machine.
     pub holder: UserIx,
     pub approved_by: Option<UserIx>,
-    /// Approved, declined, or already exchanged for a token.
+    /// Declined, or already exchanged for a token.
     pub ended: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct SimulatedAgent {
     pub trace: Arc<Trace>,
     pub executions: Arc<Executions>,
     pub random: Mutex<Random>,
-    /// A fault: the agent says that a call was not sent, after it was executed.
+    /// A fault: the agent reports that a call was not sent, although it was executed.
     pub lies: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct SimulatedAgent {
 #[derive(Clone)]
 struct LinkEnd {
     link: Arc<Link>,
-    /// Ids of the calls that were received and not sent to the method server.
+    /// Ids of the calls that were received and not yet sent to the method server.
     waiting: Arc<Mutex<HashSet<u64>>>,
 }
 
@@ -64,7 +64,7 @@ impl SimulatedAgent {
         tokio::spawn(Arc::clone(self).serve(end, outgoing));
     }
 
-    /// The connection breaks. The server notices at once, the agent goes on with its calls.
+    /// Breaks the connection. The server notices at once; the agent continues its calls.
     pub fn lose_link(&self) {
         if let Some(link) = self.live.link() {
             self.trace
