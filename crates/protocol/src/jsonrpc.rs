@@ -47,7 +47,7 @@ pub enum RpcError {
     MethodNotFound,
     /// The params nest more than [`PARAMS_DEPTH_MAX`] levels.
     TooDeep,
-    /// No provider is linked, or its method server is down.
+    /// No provider is linked, or its method server is down, or its queue is full.
     Unavailable,
     /// `sent`: whether the method server may have started the call.
     TimedOut {

@@ -63,7 +63,6 @@ impl Flow {
         }
     }
 
-    /// The address of a server may change when it starts again.
     fn http(&self) -> Http {
         self.user.http()
     }

@@ -11,7 +11,7 @@ use svc_testkit::{
 use super::{at_each, reaching_tests};
 use crate::SOON;
 
-/// How long a server may hold a lane without a heartbeat.
+/// How long a server may hold a lane without renewing its lease.
 const LEASE: Duration = Duration::from_secs(2);
 
 fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {

@@ -101,7 +101,7 @@ async fn the_quota_of_methods_holds_for_spaces_with_homes_at_different_servers()
         refused.stderr
     );
     refused.expect(6);
-    // A method of another space counts once.
+    // `echo` counts once, although both spaces publish it.
     let shared = fixture().plain("echo").plain("line");
     agent.register(shared).await.expect(0);
     wait_until_answered(&at, "line").await;
