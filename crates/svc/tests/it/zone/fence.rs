@@ -88,7 +88,7 @@ impl TakenOver {
         self.postgres.sql(&self.zone.database().name, &sql)
     }
 
-    /// Resumes the frozen server until it has noticed the lost lease.
+    /// Resumes the frozen server, and waits until it has noticed the lost lease.
     async fn thaw(&mut self) {
         self.zone.thaw(self.frozen);
         let process = self.zone.server_mut(self.frozen).process();

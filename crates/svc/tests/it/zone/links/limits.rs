@@ -39,7 +39,7 @@ async fn s4_1_serial_and_max_in_flight_hold_over_the_links_of_three_servers() {
     }
 }
 
-/// Calls of one user that wait at the method server.
+/// Calls of one user that wait for the method server.
 const WAITING: usize = 20;
 
 #[tokio::test]
