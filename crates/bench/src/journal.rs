@@ -1,5 +1,5 @@
-//! The call journal with many rows, on both databases: the time of a page with filters, the size of a
-//! row, and the time of other writes while old rows are removed. The rows are real calls, of names
+//! The call journal with many rows, on both databases: the time of a page with filters, the size of
+//! a row, and the time of other writes while old rows are removed. The rows are real calls, of names
 //! that do not exist, so that no agent is needed.
 
 use std::{
