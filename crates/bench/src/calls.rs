@@ -1,10 +1,10 @@
 //! The cost of a call: `svc` compared with references, in one run on one machine.
 //!
-//! All programs run at the same time: the real server, a real agent, an echo method server, and the
-//! references. The references show the limits of the machine: **B** is a bare axum echo, **C** is
-//! HTTP to a stdio program without an agent, and **A** is a parent and a child over stdio. Slices
-//! of 250 ms are measured in shuffled order, so that other work on the machine disturbs all of them
-//! alike. Every answer is compared with the expected bytes.
+//! The references show the limits of the machine: **B** is a bare axum echo, **C** is HTTP to a
+//! stdio program without an agent, and **A** is a parent and a child over stdio. The real server, a
+//! real agent, an echo method server, B and C run at the same time. Slices of 250 ms are measured
+//! in shuffled order, so that other work on the machine disturbs all of them alike. A is measured
+//! after them. Every answer is compared with the expected bytes.
 
 mod cases;
 pub mod compare;

@@ -127,7 +127,7 @@ pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> 
     })
 }
 
-/// Fills the lane of every receiver, and measures the time of the deliveries.
+/// Emits as many events for each receiver as its lane can hold, and measures the deliveries.
 pub async fn deliveries(
     users: &[TestUser],
     clients: usize,

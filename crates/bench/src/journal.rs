@@ -1,5 +1,5 @@
-//! The call journal with many rows, on both databases: the time of a page with filters, the size of a
-//! row, and the time of other writes while old rows are removed. The rows are real calls, of names
+//! The call journal with many rows, on both databases: the time of a page with filters, the size of
+//! a row, and the time of other writes while old rows are removed. The rows are real calls, of names
 //! that do not exist, so that no agent is needed.
 
 use std::{
@@ -14,12 +14,13 @@ use svc_testkit::{TestPostgres, TestServer, TestServerBuilder, TestUser, TestZon
 
 pub const USAGE: &str = "journal [ROWS]";
 
-/// Owners of the rows. Each has the same number.
+/// Owners of the rows. Each owner has the same number of rows.
 const OWNERS: usize = 10;
 const METHODS: usize = 97;
 /// Requests in a batch.
 const BATCH: usize = 50;
-/// Batches of all owners between two waits for the writer, so that no row is dropped.
+/// Batches of all owners together. The next batches are sent after all answers to these batches
+/// have arrived, so that no row is dropped.
 const BATCHES_AT_ONCE: usize = 40;
 /// Requests for each row of the report.
 const REQUESTS: usize = 50;
@@ -71,7 +72,7 @@ async fn measure(
 
     let quiet = write_times(admin, Duration::from_secs(5)).await;
     report(engine, "an emit, journal at rest", &quiet);
-    // Every new row removes an old one now.
+    // The journal is full now: for new rows, the server removes old ones.
     let mut busy = Vec::new();
     let flood = fill(admin, &owners, rows_of_owner / BATCH / 4);
     let mut flood = std::pin::pin!(flood);

@@ -18,7 +18,7 @@ pub struct Links {
     pub memory: u64,
     pub memory_before: u64,
     pub linking: Duration,
-    /// From the start of the restarted server until every link is back.
+    /// From the moment when the restarted server is ready until every link is back.
     pub storm: Duration,
 }
 
@@ -57,7 +57,7 @@ pub async fn run(count: usize, methods: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Links agents that publish `methods` each, then kills the server and waits until they are back.
+/// Links agents that publish `methods` each, kills and restarts the server, and links them again.
 pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
     ensure!(
         count > 0 && methods > 0,

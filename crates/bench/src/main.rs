@@ -1,5 +1,5 @@
-//! Benchmarks of the product, as commands. Each starts the real `svc` program and prints the results.
-//! Only `cost` is used by a test: it counts system calls and measures no time.
+//! Benchmarks of the product, as commands. Each starts the real `svc` program and prints the
+//! results. Only `cost` is used by a test: it counts system calls and measures no time.
 //!
 //! ```sh
 //! cargo build --profile dist --ignore-rust-version -p svc -p svc-bench --bins --examples

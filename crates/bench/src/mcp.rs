@@ -228,7 +228,7 @@ impl Drop for BareRoute {
     }
 }
 
-/// `svc-bench bare-route`: serves the bytes from stdin as the answer to every request.
+/// `svc-bench bare-route`: answers every `POST /mcp` with the bytes from stdin.
 pub async fn bare_route() -> anyhow::Result<()> {
     let mut answer = Vec::new();
     std::io::Read::read_to_end(&mut std::io::stdin(), &mut answer)?;

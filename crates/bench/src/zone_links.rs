@@ -1,5 +1,5 @@
-//! The links of a zone in which every agent links to every server: memory of the servers, and the time
-//! until a server that joins has its links.
+//! The links of a zone in which every agent links to every server: memory of the servers, and the
+//! time until a server that joins has its links.
 
 use std::{
     net::SocketAddr,

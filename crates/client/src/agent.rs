@@ -16,7 +16,8 @@ use crate::{
     transport::Policy,
 };
 
-/// The time for a registration, which includes the start of a process and the server's answer.
+/// The timeout of every request. A registration includes the start of a process and the server's
+/// answer.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `wait=<seconds>`: how long the answer may take (RFC 7240).

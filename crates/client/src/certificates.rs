@@ -1,9 +1,9 @@
 //! Decides which certificates of servers are trusted, and explains why a certificate is not
 //! trusted.
 //!
-//! A certificate made by `openssl req -x509` is its own authority. The verifier of rustls never accepts
-//! an authority as the certificate of a server. A server may use such a certificate if the CA file
-//! contains exactly this certificate. Its dates and names are checked too.
+//! A certificate made by `openssl req -x509` is its own authority. The verifier of rustls never
+//! accepts an authority as the certificate of a server. A server may use such a certificate if the
+//! CA file contains exactly this certificate. Its dates and names are checked too.
 
 use std::{error::Error, fmt, io, net::IpAddr, sync::Arc};
 

@@ -33,7 +33,7 @@ pub enum Credential {
     None,
     /// An API token or an agent token.
     Token(String),
-    /// The value of the session cookie.
+    /// The session cookie, as `name=value`.
     Session(String),
 }
 

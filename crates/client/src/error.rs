@@ -18,7 +18,7 @@ pub enum Error {
     },
     #[error("`{target}` did not answer within {:.1} s", after.as_secs_f64())]
     Timeout { target: String, after: Duration },
-    /// The server rejected the request.
+    /// The server rejected the request, or this client did not find the named record.
     #[error("{problem}")]
     Problem {
         status: StatusCode,
@@ -30,7 +30,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The code of the problem, if the server sent one.
+    /// The code of the problem, if this error is a problem.
     pub fn problem_code(&self) -> Option<&str> {
         match self {
             Self::Problem { problem, .. } => Some(&problem.code),

@@ -1,7 +1,7 @@
 //! Sends a request over HTTP/1.1 and reads the answer, with limits for time and size.
 //!
-//! Open connections are kept and used again. A request is sent again only if the first connection
-//! was closed before any byte of the request was sent.
+//! Open connections are kept and used again. A request is sent on another connection only if the
+//! kept connection was closed before any byte of the request was sent.
 
 use std::{io, sync::Arc, time::Duration};
 

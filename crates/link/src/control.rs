@@ -1,4 +1,4 @@
-//! Control messages: everything on a link that is not a call.
+//! Control messages: everything on a link other than calls, their answers and heartbeats.
 
 use std::collections::BTreeMap;
 

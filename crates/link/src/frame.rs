@@ -31,9 +31,9 @@ pub enum FrameKind {
     Interrupted = 7,
     /// Agent to server: the call was cancelled before it was sent to the method server.
     CancelledUnsent = 8,
-    /// Agent to server: the call was cancelled after it was sent to the method server. In serial
-    /// mode the call still counts as in flight until its `Result`, `Error` or `Interrupted`
-    /// follows.
+    /// Agent to server: the call was cancelled after it was sent to the method server. If calls in
+    /// flight are limited (serial mode, `max_in_flight`), the call still counts as in flight until
+    /// its `Result`, `Error` or `Interrupted` follows.
     CancelledSent = 9,
     /// Both directions: a [`crate::Control`] message in JSON.
     Control = 10,
@@ -44,8 +44,9 @@ pub enum FrameKind {
     /// [`crate::PROGRESS_BYTES_MAX`].
     Progress = 13,
     /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. Like `Call`, with a
-    /// `u32` after the generation: a number that identifies the calling user on this link, so that
-    /// users can take turns. The number is not the user's id, and has no meaning on another link.
+    /// `u32` after the generation: a number that identifies the calling user on all links of this
+    /// space, so that users can take turns. The number is not the user's id, and means nothing in
+    /// another space.
     UserCall = 14,
     /// Like `Notify`, with the number of the user as in `UserCall`.
     UserNotify = 15,

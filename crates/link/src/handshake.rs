@@ -127,7 +127,7 @@ fn request(url: &str, agent_token: &str) -> Result<Request, OpenError> {
     Ok(request)
 }
 
-/// Reads the hello of an agent, and checks that this server supports the agent's version.
+/// Reads the hello of an agent, and checks its version and its instance.
 pub async fn read_hello<S>(source: &mut FrameSource<S>) -> Result<Hello, Refusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,

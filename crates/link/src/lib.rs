@@ -62,12 +62,12 @@ pub const FEATURE_USERS: &str = "users";
 /// Feature of an agent that keeps links to several servers: its home server sends it the announced
 /// servers of the zone.
 pub const FEATURE_LINKS: &str = "links";
-/// Feature of an agent that can make another server its home while its home link is up. After that it
-/// replaces the old home link by a side link.
+/// Feature of an agent that can make another server its home while its home link is up. After that
+/// it replaces the old home link by a side link.
 pub const FEATURE_MOVES: &str = "moves";
 
-/// Feature of a server that accepts `Times` frames. An agent sends none to a server that does not name
-/// the feature in its welcome.
+/// Feature of a server that accepts `Times` frames. An agent sends none to a server that does not
+/// name the feature in its welcome.
 pub const FEATURE_TIMES: &str = "times";
 
 /// The maximum number of announced servers in a message.

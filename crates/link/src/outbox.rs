@@ -1,5 +1,6 @@
 //! The queue of frames to be written: any number of senders, one writer. Users take turns, so that
-//! one user's large calls do not delay another user's calls. An idle link keeps no memory for frames.
+//! one user's large calls do not delay another user's calls. An idle link keeps little memory for
+//! frames.
 
 use std::{
     collections::VecDeque,

@@ -1,5 +1,5 @@
 //! Reads many bytes at a time into a buffer that all links of a thread share, so that an idle link
-//! needs no buffer.
+//! needs no large buffer of its own.
 
 use std::{
     cell::RefCell,

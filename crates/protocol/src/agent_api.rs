@@ -85,7 +85,8 @@ pub struct Status {
     pub method_server: Option<MethodServerStatus>,
     /// Canonical names.
     pub methods: Vec<String>,
-    /// Why the last re-registration was refused; `None` if it was accepted.
+    /// Why the methods file was refused at the agent's start, or the registration after a lost link;
+    /// `None` if neither was refused.
     pub registration_error: Option<String>,
     /// Whether the agent has finished the registration of its own methods file. Before that, the
     /// agent may replace a registration of another program with this file.
@@ -103,8 +104,8 @@ fn yes() -> bool {
 pub struct LinkRecord {
     pub server_id: ServerId,
     pub url: String,
-    /// Whether this is the home link, which decides about the state of the space. Every other link
-    /// carries calls only.
+    /// Whether this is the home link, which decides about the state of the space. A side link
+    /// carries only calls and the accepted registration.
     pub is_home: bool,
     pub since: Timestamp,
 }

@@ -47,7 +47,7 @@ pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
     })
 }
 
-/// Reads JSON in which every number must stay exact, such as a schema.
+/// Reads JSON in which every whole number must stay exact, such as a schema.
 pub fn read_exact_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
     let read = read_json(text)?;
     exact::check_numbers(text)?;

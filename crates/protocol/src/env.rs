@@ -14,13 +14,14 @@ pub const AGENT_TOKEN: &str = "SVC_AGENT_TOKEN";
 pub const AGENT_TOKEN_FILE: &str = "SVC_AGENT_TOKEN_FILE";
 /// Address of the agent's loopback TCP listener.
 pub const AGENT_LISTEN: &str = "SVC_AGENT_LISTEN";
-/// Base URL of the agent's loopback listener; set for method servers, read by the CLI.
+/// Base URL of the agent's loopback listener; set for the programs that the agent starts.
 pub const AGENT_URL: &str = "SVC_AGENT_URL";
-/// Path of the agent's Unix socket; set for method servers, read by the CLI and the agent.
+/// Path of the agent's Unix socket; set for the programs that the agent starts, read by the CLI and
+/// the agent.
 pub const AGENT_SOCKET: &str = "SVC_AGENT_SOCKET";
 /// Registration file the agent registers once at startup (spec 4.3).
 pub const METHODS_FILE: &str = "SVC_METHODS_FILE";
-/// Id and name of the space; set for method servers.
+/// Id and name of the space; set for the programs that the agent starts.
 pub const SPACE_ID: &str = "SVC_SPACE_ID";
 pub const SPACE_NAME: &str = "SVC_SPACE_NAME";
 /// Password of the user `admin`, who is created if the server has no users yet.

@@ -4,7 +4,8 @@
 /// The last bytes that were read before the current ones.
 pub type Tail = [u8; 3];
 
-/// The quick check that nearly all requests pass; it has no branch per byte.
+/// Whether the bytes contain a bare LF, in a head or in a body. This quick check has no branch per
+/// byte.
 pub fn has_bare_lf(before: u8, bytes: &[u8]) -> bool {
     let Some(&first) = bytes.first() else {
         return false;

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0. Params, results and the ids of callers are never serialised again: they keep their
-//! bytes, so that key order, big integers and `null` do not change.
+//! JSON-RPC 2.0. Params, results and the ids of callers are never serialised again, so that key
+//! order, big integers and `null` do not change. Only line breaks between tokens become spaces.
 
 mod depth;
 mod progress;
@@ -25,8 +25,8 @@ use serde_json::{Value, json, value::RawValue};
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The maximum number of items in a batch.
 pub const BATCH_MAX: usize = 1_000;
-/// The maximum nesting of params: `{}` has one level. JSON readers of many languages recurse once per
-/// level, and a method server whose stack overflows fails all its calls.
+/// The maximum nesting of params: `{}` has one level. JSON readers of many languages recurse once
+/// per level, and a method server whose stack overflows fails all its calls.
 pub const PARAMS_DEPTH_MAX: usize = 128;
 
 /// Whether JSON text is an object.
@@ -47,7 +47,7 @@ pub enum RpcError {
     MethodNotFound,
     /// The params nest more than [`PARAMS_DEPTH_MAX`] levels.
     TooDeep,
-    /// No provider is linked, or its method server is down.
+    /// No provider is linked, or its method server is down, or its queue is full.
     Unavailable,
     /// `sent`: whether the method server may have started the call.
     TimedOut {

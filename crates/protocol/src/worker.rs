@@ -1,4 +1,5 @@
-//! The frames between a script worker and its parent: a length of 4 bytes (little endian), then JSON.
+//! The frames between a script worker and its parent: a length of 4 bytes (little endian), then
+//! JSON.
 //!
 //! The parent sends work and the worker answers with `Done`. Before that, the worker may send
 //! requests to the host. Each side rejects a length over the limit.

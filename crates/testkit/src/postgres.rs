@@ -1,5 +1,6 @@
 //! A private PostgreSQL for tests, from the programs installed on this machine. It runs in a
-//! temporary folder on its own port, and is removed when the test process ends.
+//! temporary folder on its own port, and is removed when its value is dropped or the test process
+//! ends.
 
 mod install;
 mod keeper;

@@ -1,4 +1,4 @@
-//! A child process whose output is kept and which never outlives its test.
+//! A child process whose output is kept. The process is killed when its value is dropped.
 
 use std::{
     io::{BufRead, BufReader, Read},

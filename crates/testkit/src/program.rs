@@ -46,7 +46,7 @@ fn built(name: &str) -> PathBuf {
     path
 }
 
-/// `svc` without the environment of this machine's user.
+/// `svc` without the variables `SVC_*`, `XDG_*` and `*_PROXY` of this machine's user.
 pub(crate) fn bare_command(home: &Path) -> Command {
     bare(svc_program(), home)
 }
@@ -110,7 +110,7 @@ impl Cli {
         }
     }
 
-    /// Another program instead of `svc`, without the environment of this machine's user.
+    /// Another program instead of `svc`, with the same environment.
     pub fn of(program: &str, home: &Path) -> Self {
         Self {
             command: bare(program, home),

@@ -38,7 +38,8 @@ impl Drop for TestProxy {
 }
 
 impl TestProxy {
-    /// Resolves names itself and permits every target. With `refuses`, it answers 403.
+    /// Starts a proxy that resolves names itself and permits every target. With `refuses`, it
+    /// answers every request with 403.
     pub async fn start(refuses: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("an address");

@@ -1,4 +1,4 @@
-//! One link, frame by frame, for tests of agents that misbehave.
+//! One link, frame by frame, for simulated agents and for agents that misbehave.
 
 use std::{net::SocketAddr, time::Duration};
 

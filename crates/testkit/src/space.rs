@@ -19,7 +19,7 @@ use crate::{
 
 const LINK_LIMIT: Duration = Duration::from_secs(20);
 
-/// A space without an agent, and the folder its agent works in.
+/// A space, and the folder for its agent.
 pub struct TestSpace {
     pub id: String,
     pub name: String,

@@ -83,8 +83,8 @@ impl Cores {
         Ok(awake)
     }
 
-    /// The command prefix that pins each spinning process to its core. Without the prefix, a child
-    /// inherits the core of its parent.
+    /// The command prefix of each spinning process. It pins the process to its core, because a
+    /// child inherits the core of its parent. It is empty if the cores are not assigned.
     fn spinners(&self) -> Vec<Vec<String>> {
         match &self.pinned {
             Some(PinnedCores {

@@ -40,7 +40,7 @@ pub struct Exchange {
     pub calls: usize,
 }
 
-/// The JSON body of a request, with params of at least `size` bytes.
+/// The JSON body of a request, with params of about `size` bytes.
 pub fn body(method: &str, size: usize, batch: usize) -> String {
     let padding = "x".repeat(size.saturating_sub(36));
     let one = |id: usize| {

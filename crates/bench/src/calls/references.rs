@@ -1,4 +1,4 @@
-//! The references that `svc` is compared with, each a separate process with one thread.
+//! The HTTP references that `svc` is compared with, each a separate process with one thread.
 //!
 //! **B** is the minimum that an HTTP server in Rust does. **C** passes calls to a stdio program
 //! without agents, names and access control.

@@ -1,5 +1,5 @@
-//! The attacker: a separate process, so that its own CPU time is not counted as an effect of
-//! the attack.
+//! The attacker: a separate process, so that its CPU time can be measured and the control can use
+//! the same amount.
 
 use std::{
     io::BufRead,

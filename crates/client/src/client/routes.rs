@@ -1,4 +1,5 @@
-//! One function for each route, and generic functions for the operations of all resources.
+//! Functions for the routes without a module of their own, and generic functions for the operations
+//! of all resources.
 
 use std::time::Duration;
 

@@ -319,8 +319,8 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Whether a name is probably a misspelling of another: they differ in one letter, in case or in
-/// `-`.
+/// Whether a name is probably a misspelling of another: they differ in one letter, in case, in `-`
+/// or in `_`.
 fn is_similar(name: &str, found: &str) -> bool {
     let simple = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let (name, found) = (simple(name), simple(found));

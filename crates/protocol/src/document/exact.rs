@@ -1,4 +1,4 @@
-//! Numbers that a JSON value cannot hold exactly.
+//! Whole numbers that a JSON value cannot hold exactly.
 
 use svc_core::json_text::string_end;
 

@@ -17,7 +17,8 @@ pub(super) enum Node {
     Bool(bool),
     Number(Number),
     Text(String),
-    /// A value of a query: text that can also be read as a number or a boolean.
+    /// A value of a query or an environment variable: text that can also be read as a number or a
+    /// boolean.
     Word(String),
     /// A date or a time of TOML, as RFC 3339 text.
     Date(String),

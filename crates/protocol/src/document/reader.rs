@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         Err(Fault::invalid_type(self.unexpected(), visitor))
     }
 
-    /// Reads the text of a query as a number or a boolean.
+    /// Reads the text of a [`Node::Word`] as a number or a boolean.
     fn word<T: FromStr>(&self) -> Option<T> {
         match self.0 {
             Node::Word(word) => word.parse().ok(),

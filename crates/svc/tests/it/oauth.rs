@@ -63,7 +63,6 @@ impl Flow {
         }
     }
 
-    /// The address of a server may change when it starts again.
     fn http(&self) -> Http {
         self.user.http()
     }
@@ -162,13 +161,13 @@ impl Flow {
         token(&self.http(), &good, fields).await
     }
 
-    /// Whether `/mcp` accepts a token.
+    /// Sends a ping to `/mcp` with this token.
     async fn ping(&self, access_token: &str) -> Answer {
         ping(&self.http(), access_token).await
     }
 }
 
-/// Changes the database while the server is stopped.
+/// Stops the server, changes its database, and starts the server again.
 async fn edit(server: &mut TestServer, sql: &str) {
     server.edit_database(sql).await;
     server.start_again().await;

@@ -46,7 +46,7 @@ impl Protected {
         code_of(&self.secret, self.step + 1)
     }
 
-    /// A code of a long past step. It has the right form and is never accepted.
+    /// A code of a past step. It has the right form and is never accepted.
     fn wrong_code(&self) -> String {
         let used = [self.next_code(), code_of(&self.secret, self.step)];
         let wrong = (2..).map(|ago| code_of(&self.secret, self.step - ago));

@@ -54,7 +54,7 @@ impl Sender {
         self.user.http()
     }
 
-    /// A signed request.
+    /// Sends a signed request.
     async fn send(&self, id: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         self.send_at(id, svc_clock::now(), headers, body).await
     }
@@ -93,7 +93,7 @@ impl Sender {
         listed["requests"].as_array().unwrap().clone()
     }
 
-    /// The reason of the last request.
+    /// Why the last request was rejected.
     async fn reason(&self) -> String {
         self.requests().await[0]["reason"]
             .as_str()

@@ -1,4 +1,5 @@
-//! Simulated agents of a zone: each has a home link, and a side link to every other announced server.
+//! Simulated agents of a zone: each has a home link, and a side link to every other announced
+//! server.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,7 +24,7 @@ pub struct SimulatedZoneAgents {
     sides: Arc<SideCounts>,
 }
 
-/// The number of side links whose registration was taken over, by server.
+/// For each server, the number of side links on which it has accepted the registration.
 #[derive(Default)]
 struct SideCounts(Mutex<HashMap<ServerId, usize>>);
 
@@ -96,7 +97,7 @@ impl SimulatedZoneAgents {
         }
     }
 
-    /// The number of side links to a server on which the server has taken over the registration.
+    /// The number of side links on which this server has accepted the registration.
     pub fn sides_of(&self, server: ServerId) -> usize {
         let counts = self.sides.counts();
         counts.get(&server).copied().unwrap_or_default()

@@ -142,7 +142,8 @@ impl Report {
         ]
     }
 
-    /// Large calls, batches, and other forms of the method's name, all at 64 connections.
+    /// Large calls, batches, many methods, and other forms of the method's name, all at 64
+    /// connections.
     fn other_calls(&self) -> [Option<Figure>; 4] {
         [
             self.ratio(

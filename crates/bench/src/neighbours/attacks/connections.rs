@@ -24,7 +24,7 @@ const HALF: (usize, u32) = (500, 100);
 const LOGINS: (usize, u32) = (10, 2);
 /// Logins on each connection.
 const LOGIN_STREAMS: usize = 400;
-/// Bytes of a login that never ends.
+/// The body of a login stays below this number of bytes, and never ends.
 const LOGIN_BYTES: usize = 1024 * 1024;
 const STREAMS_PER_SECOND: u32 = 20;
 const STREAM_PATTERNS: usize = 100;

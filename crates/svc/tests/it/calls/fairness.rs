@@ -128,7 +128,7 @@ async fn a_user_who_fills_the_queue_leaves_slots_for_others() {
     // The method server reads nothing, so the first response is a refusal: ben's share is used up.
     let refused = calls.join_next().await.unwrap().unwrap();
     assert_eq!(error_code(&refused), -32000);
-    // The owner's call still gets a slot: it waits until its timeout.
+    // The owner's call is still queued: it waits until its timeout.
     let own = ann.call("echo", json!({"a": "y".repeat(1 << 20)})).await;
     assert_eq!(error_code(&own), -32001, "{own}");
 }

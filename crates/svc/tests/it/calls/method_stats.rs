@@ -82,7 +82,7 @@ async fn only_the_owner_and_auditors_see_statistics() {
     assert_eq!(sums(&stats(&ann, "echo/stats").await), (1, 0));
     assert_eq!(sums(&stats(&ann, "idle/stats").await), (0, 0));
     assert_eq!(sums(&stats(&admin, "user.ann.echo/stats").await), (1, 0));
-    // A method that Bob may call, one that he does not see, and one that does not exist.
+    // A method that Bob may call, one that he does not see, and three that do not exist.
     for name in [
         "user.ann.echo",
         "user.ann.idle",

@@ -87,7 +87,7 @@ async fn s1_s2_1_a_method_server_receives_the_local_name_an_integer_id_and_one_l
         seen.get("params").is_none(),
         "null counts as absent: {seen}"
     );
-    // The method server gets one line: line breaks between tokens are removed. Inside strings, a
+    // The method server gets one line: line breaks between tokens become spaces. Inside strings, a
     // line break is always an escape.
     let seen = line("\"params\": {\r\n \"a\":\n 1, \"b\": \"x\\ny\"},").await;
     let seen: Value = serde_json::from_str(&seen).unwrap();

@@ -5,7 +5,7 @@ use svc_testkit::{RegistrationToml, TestServer, error_code, result};
 
 use crate::SOON;
 
-/// Sends the response that the params contain; `ID` is replaced by the id.
+/// A word in the params selects the response, which is invalid or unusual.
 const SCRIPTED: &str = r#"
 while read -r line; do
   id=${line##*\"id\":}; id=${id%\}}

@@ -190,7 +190,7 @@ async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() 
         let eve = eve.clone();
         asking.spawn(async move { eve.get("/api/methods").await });
     }
-    // The victim does not see Eve's methods, and the two have separate queues.
+    // The victim has a separate queue, so the victim's request is not refused.
     let preview = json!({"body_template": "[${{ event.type }}]"});
     let previewed = victim.post("/api/event-sinks/preview", preview).await;
     previewed.expect(200);

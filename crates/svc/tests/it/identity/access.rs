@@ -39,7 +39,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/docs",                     "oooo 33 oo o o"),
     ("GET",    "/web/{*path}",                  "oooo 33 oo o o"),
     ("GET",    "/{*path}",                      "oooo 33 oo o o"),
-    // The endpoints of OAuth ignore credentials.
+    // The endpoints of OAuth ignore credentials, except `/authorize`, which is a page.
     ("GET",    "/authorize",                    "oooo 33 oo o o"),
     ("GET",    "/.well-known/oauth-protected-resource", "oooo oo oo o o"),
     ("GET",    "/.well-known/oauth-protected-resource/mcp", "oooo oo oo o o"),

@@ -238,7 +238,7 @@ async fn using_a_group_needs_manage_groups_or_membership() {
         "manage_groups",
     );
     done(&kim.post("/api/users", new(&[])).await);
-    // Kim may add and remove Kim's own groups; other groups stay unchanged.
+    // Kim may add and remove only groups that Kim is in.
     admin.patch(&ben, with(&["ops"])).await.expect(200);
     done(&kim.patch(&ben, with(&["ops", "own"])).await);
     refused(&kim.patch(&ben, with(&["own"])).await, "manage_groups");

@@ -291,7 +291,7 @@ async fn a_registration_beyond_the_quota_of_methods_is_refused() {
     set_quota(&server.admin().await, &ann, "methods", json!(4)).await;
     in_attic.register(with(&["a", "d"])).await.expect(0);
     set_quota(&server.admin().await, &ann, "methods", json!(1)).await;
-    // Published methods stay, and a registration that adds none is accepted.
+    // Published methods stay, and a registration that does not raise their number is accepted.
     assert_eq!(ann.method_names().await, ["a", "b", "c", "d"]);
     in_attic.register(with(&["a", "e"])).await.expect(0);
     in_attic.register(with(&["a", "e", "f"])).await.expect(6);

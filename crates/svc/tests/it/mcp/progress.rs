@@ -324,7 +324,7 @@ async fn script_reports(command: &Path, args: &[&str]) {
     assert_eq!(reported, [1.0, 2.0, 3.0]);
     assert_eq!(text(result(&response)), "indexed");
 
-    // A script may report as often as it wants.
+    // A script may report as often as it wants. Not all reports are sent.
     call.params["arguments"] = json!({"count": 20_000});
     let (reported, response) = split(call.collect(&ann).await);
     assert_eq!(text(result(&response)), "indexed");

@@ -9,7 +9,7 @@ use super::{CALLBACK, Flow, edit};
 struct Site {
     receiver: TlsReceiver,
     server: TestServer,
-    /// Holds the certificate authority.
+    /// Has the file of the certificate authority.
     _folder: tempfile::TempDir,
 }
 

@@ -9,7 +9,7 @@ use super::{CALLBACK, Flow, field, text};
 async fn an_app_connects_by_address_renews_its_token_and_is_disconnected() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
-    // The first refusal names the documents that name the endpoints.
+    // The refusal names the document from which the app finds the endpoints.
     let refused = flow
         .http()
         .request("POST", "/mcp", &[], "{}")

@@ -59,7 +59,7 @@ async fn tokens_of_apps_are_not_valid_after_a_restored_backup() {
     let restore = ["backup", "restore", file, "--data-dir", data, "--force"];
     server.anonymous_cli().run(&restore).await.expect(0);
     server.start_again().await;
-    // API tokens are in the backup; tokens of apps are not.
+    // API tokens are valid after the restore; tokens of apps are not.
     flow.user.get("/api/methods").await.expect(200);
     flow.ping(text(&tokens, "access_token")).await.expect(401);
     flow.refresh(refresh_token, &[]).await.expect(400);

@@ -202,7 +202,7 @@ async fn backups_are_made_online_verified_and_restored() {
         .expect(0);
     svc().run(&["backup", "verify", file_name]).await.expect(0);
     ann.space("made-after-the-backup").await;
-    // A restore never replaces a running server or an existing database.
+    // A restore is refused while a server uses the data folder.
     let refused = svc()
         .run(&["backup", "restore", file_name, "--data-dir", data])
         .await;

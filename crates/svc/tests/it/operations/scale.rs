@@ -53,8 +53,8 @@ async fn two_thousand_links_with_twenty_thousand_methods_still_answer() {
     assert_eq!(agents.ended(), Vec::<String>::new());
 }
 
-/// After a restart all agents connect at the same moment. An agent that finds the queue full
-/// retries only a second later.
+/// After a restart all agents connect at the same moment. If the listen queue is full, the kernel
+/// of the agent repeats the attempt only a second later.
 #[tokio::test]
 async fn a_thousand_connections_wait_for_a_busy_server() {
     raise_open_files_limit();

@@ -147,7 +147,7 @@ async fn s6_6_a_user_who_lost_manage_global_sinks_reads_no_events_of_others() {
         only_delivery(&sink, &admin).await["state"] == "delivered"
     })
     .await;
-    // Inactive sinks match nothing: no event is queued for their scripts.
+    // The sink of a deactivated user matches no event, so no event is queued for its script.
     set(json!({"active": false})).await;
     ben.emit("y", json!({})).await;
     only_delivery(&sink, &admin).await;

@@ -53,7 +53,7 @@ fn python(archives: &[&Path], code: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Saves an archive under a unique name.
+/// Saves an archive in a file with this name.
 fn save(folder: &Path, name: &str, archive: &Answer) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, &archive.body).unwrap();

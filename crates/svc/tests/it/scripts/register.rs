@@ -16,7 +16,7 @@ pub fn beginning() -> String {
     )
 }
 
-/// The line after [`beginning`].
+/// The number of the first line after [`beginning`].
 const FIRST_LINE: usize = 4;
 
 pub fn publishing(names: &[&str]) -> String {
@@ -144,7 +144,7 @@ async fn s2_1_register_replaces_and_unregister_removes() {
     assert!(lab.names().await.is_empty());
     Process::wait_until_gone(server, SOON).await;
 
-    // If a script registers several times, its last call takes effect.
+    // A script may unregister a method after it has registered: the last call takes effect.
     let again = format!("{}server.unregister('pid')\n", publishing(&["echo", "pid"]));
     lab.svc(&["run-script"], &again).await.expect(0);
     assert_eq!(lab.names().await, ["echo"]);

@@ -73,7 +73,7 @@ async fn s2_1_a_script_that_fails_after_its_registration_reports_that_the_regist
         assert_eq!(failed.stdout, "");
         assert_eq!(lab.names().await, ["echo", "pid"], "after {rest}");
     }
-    // No method is left, so nothing is reported.
+    // No method is left, so no registered methods are reported.
     let script = publishing(&["echo"]) + "server.unregister()\n1 / 0\n";
     let failed = lab.register(&script).await.expect(6);
     assert!(

@@ -32,7 +32,7 @@ impl Lab {
         self.space.write("handlers.py", handlers);
     }
 
-    /// The result of a call without params.
+    /// The result of a call with empty params.
     pub async fn call(&self, name: &str) -> Value {
         result(&self.ann.call(name, json!({})).await).clone()
     }

@@ -59,7 +59,7 @@ def answers_too_much(params):
     return "x" * (17 * 1024 * 1024)
 "#;
 
-/// The number of the line that contains a text.
+/// The number of the line with this text.
 fn line_of(handlers: &str, text: &str) -> usize {
     let found = handlers.lines().position(|line| line.trim() == text);
     found.unwrap_or_else(|| panic!("`{text}`")) + 1

@@ -45,7 +45,7 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
         .await;
     let pid = lab.agent.method_server_pid().await;
     let becomes = async |expected: Value| {
-        // No call fails until then.
+        // Every call until then must succeed.
         eventually(&format!("{expected} is served"), SOON, || async {
             lab.call("version").await == expected
         })

@@ -91,7 +91,7 @@ async fn s6_3_a_sink_script_reads_the_space_of_its_event() {
     );
 }
 
-/// A sink script that emits would create events without end.
+/// If a sink script could emit, its own events could run it again without end.
 #[tokio::test]
 async fn s6_3_a_sink_script_cannot_emit() {
     let server = patient().await;

@@ -79,7 +79,7 @@ async fn s4_3_a_startup_script_sets_up_its_space() {
         .iter()
         .find(|one| one["event_type"] == "custom.set.up");
     assert_eq!(custom.unwrap()["space_id"], space.id);
-    // The script leaves no files, and its registration belongs to the agent.
+    // The agent leaves no copy of the script.
     assert!(!space.folder().join(".svc/startup.py").exists());
     agent.stop().await;
 }

@@ -68,7 +68,7 @@ def main(params):
     }
 }
 
-/// A draft runs as its author, and the stored script stays as it is. Only a user who may change the
+/// A draft runs as the caller, and the stored script stays as it is. Only a user who may change the
 /// script may run a draft of it.
 #[tokio::test]
 async fn a_draft_runs_instead_of_the_stored_source() {
@@ -244,7 +244,7 @@ def main(params):
     assert!(error.contains("403 permission_denied"), "{error}");
 }
 
-/// This is true for scripts of administrators too.
+/// Not even a script of an administrator reaches them.
 #[tokio::test]
 async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;

@@ -123,7 +123,7 @@ async fn forged_and_stale_requests_are_counted_with_their_reason_and_never_store
             .unwrap()
             .contains("secret")
     );
-    // Neither the URL nor the secret is in the log.
+    // The secret part of the URL is not in the log.
     let token = stripe.path.trim_start_matches("/in/");
     assert!(!server.log().contains(token));
 }

@@ -93,7 +93,7 @@ async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter(
     assert_eq!(first, replayed);
     assert_eq!(github.events().await.len(), 1);
 
-    // Without a signature there is nothing to replay: equal bodies are different deliveries.
+    // Requests without a signature: equal bodies are different deliveries.
     let open = Sender::of_type(&ann, VerifyType::None).await;
     for _ in 0..2 {
         open.send("", &[], "{}").await.expect(202);
@@ -216,7 +216,7 @@ async fn an_accepted_request_survives_a_kill() {
         ..github
     };
     assert_eq!(sender.events().await.len(), 20);
-    // The sender repeats requests that were not answered. No request becomes two events.
+    // The sender repeats all requests. No request becomes two events.
     for n in 0..20 {
         sender
             .send("", &[], &json!({ "n": n }).to_string())

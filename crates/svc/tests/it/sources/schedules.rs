@@ -1,4 +1,5 @@
-//! Schedules over HTTP. `crates/server/src/schedules/tests.rs` has runs with a clock that the test sets.
+//! Schedules over HTTP. `crates/server/src/schedules/tests.rs` has runs with a clock that the test
+//! sets.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, eventually};

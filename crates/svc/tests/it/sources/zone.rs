@@ -65,7 +65,7 @@ async fn each_run_has_one_event_although_servers_are_killed() {
     for round in 0..ROUNDS {
         let due = svc_clock::now().0 + 700;
         let database = zone.database().name.clone();
-        // The servers look at the schedules again because of the change.
+        // The new schedule makes the servers read all schedules again.
         postgres.sql(&database, &format!("UPDATE schedules SET next_at = {due}"));
         let trigger = json!({"name": format!("t{round}"), "cron": "0 0 1 1 *"});
         ann.at(zone.server(0))

@@ -83,7 +83,7 @@ async fn s3_the_space_of_a_deactivated_owner_stops_even_across_a_restart() {
         (state().await == "stopped").then_some(())
     })
     .await;
-    // After the owner is active again, the owner may start the space.
+    // After the owner is active again, an agent may link.
     let active = json!({"active": true});
     admin.patch(&path, active).await.expect(200);
     let _agent = space.publish(fixture().plain("echo")).await;

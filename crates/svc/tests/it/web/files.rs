@@ -132,7 +132,7 @@ async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_js
     ] {
         let answer = get(&server, path, &[BROWSER]).await.expect(200);
         assert_eq!(answer.text(), page, "{path}");
-        // The page is served even with an ended session or an unknown token.
+        // The page is served even with an unknown session.
         let headers = [BROWSER, ("cookie", "svc_session=svc_ses_0123")];
         get(&server, path, &headers).await.expect(200);
         let problem = get(&server, path, &[("accept", "*/*")]).await.expect(404);

@@ -19,7 +19,7 @@ const SERVERS: usize = 3;
 pub(super) struct Callers {
     stop: AtomicBool,
     made: AtomicUsize,
-    /// The server that callers do not use, plus one.
+    /// The server that callers do not use, plus one; 0 if they use all servers.
     avoided: AtomicUsize,
     /// Calls that have begun and not ended, by server.
     under_way: [AtomicUsize; SERVERS],

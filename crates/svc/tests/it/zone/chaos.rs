@@ -1,7 +1,7 @@
 //! Servers of a zone are killed and frozen at random, and the database crashes and fails over,
 //! while events are emitted and methods are called at all servers. No acknowledged event is lost
-//! or duplicated, order holds, and no call is made twice. `SVC_ZONE_ROUNDS` sets the number of
-//! rounds. With the same `SVC_ZONE_SEED`, a run chooses the same servers again.
+//! or stored twice, first arrivals are in order, and no call is made twice. `SVC_ZONE_ROUNDS` sets
+//! the number of rounds. With the same `SVC_ZONE_SEED`, a run chooses the same servers again.
 
 mod calls;
 
@@ -16,7 +16,7 @@ use super::{
 };
 
 const SERVERS: usize = 3;
-/// How long a server may hold a lane without a heartbeat.
+/// How long a server may hold a lane without renewing its lease.
 const LEASE: Duration = Duration::from_secs(2);
 /// How long a server stays frozen: longer than its lease and its renewal.
 const FROZEN: Duration = Duration::from_millis(2_800);

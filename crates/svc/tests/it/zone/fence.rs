@@ -11,7 +11,7 @@ use svc_testkit::{
 use super::{at_each, reaching_tests};
 use crate::SOON;
 
-/// How long a server may hold a lane without a heartbeat.
+/// How long a server may hold a lane without renewing its lease.
 const LEASE: Duration = Duration::from_secs(2);
 
 fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
@@ -88,7 +88,7 @@ impl TakenOver {
         self.postgres.sql(&self.zone.database().name, &sql)
     }
 
-    /// Resumes the frozen server until it has noticed the lost lease.
+    /// Resumes the frozen server, and waits until it has noticed the lost lease.
     async fn thaw(&mut self) {
         self.zone.thaw(self.frozen);
         let process = self.zone.server_mut(self.frozen).process();

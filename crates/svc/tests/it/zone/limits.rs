@@ -70,7 +70,7 @@ async fn s5_failed_logins_count_at_all_servers() {
         }
         answer.expect(401);
         failures += 1;
-        // Each server alone would allow four. On a slow machine, the first delays may have ended.
+        // Each server alone would allow four failures. On a slow machine, the first waits may end.
         assert!(failures < 7, "{failures} attempts without a wait");
     };
     assert!(failures >= 4, "{failures}");

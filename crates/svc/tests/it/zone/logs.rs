@@ -40,7 +40,7 @@ async fn permitted_users_can_read_the_log_of_a_space_at_any_server() {
     let left = "SELECT COUNT(*) FROM log_requests";
     assert_eq!(postgres.sql(&zone.database().name, left), "0");
 
-    // The error names the server that does not answer.
+    // The request is refused if the server with the link does not answer.
     zone.freeze(1);
     let refused = at[0].get(&path).await.expect(409);
     assert_eq!(refused.code(), "linked_elsewhere");

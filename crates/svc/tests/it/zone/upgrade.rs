@@ -1,9 +1,9 @@
 //! Servers of a zone that are upgraded one after the other, under load.
 //!
 //! The database gets the schema of a next version while servers of this version run.
-//! `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc` for the first servers. Then the new
-//! servers migrate the database themselves, and calls begin after the upgrade, because agents may
-//! have no side links before.
+//! If `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc`, the zone starts with that build
+//! instead. The upgraded servers then migrate the database themselves, and calls begin after the
+//! upgrade, because agents may have no side links before.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -68,7 +68,8 @@ fn migrate_to_next_version(postgres: &TestPostgres, database: &str) {
     add_step(postgres, database, "MAX(version) FROM schema_migrations");
 }
 
-/// Spaces with one method each. The home of space `n` is server `n % SERVERS`.
+/// Spaces with two methods each. Without a previous program, the home of space `n` is the server
+/// `n % SERVERS`.
 struct Spaces {
     agents: Vec<TestAgent>,
     spaces: Vec<TestSpace>,

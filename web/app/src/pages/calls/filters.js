@@ -22,7 +22,7 @@ export function CallFilters() {
   `;
 }
 
-/** What the address asks for: the queries of the list and of the stream, and what is wrong with a filter. */
+/** The filters in the address: the queries of the list and of the stream, and the problem of an invalid filter. */
 export function useCallFilters() {
   const { all } = useQuery();
   const { method, outcome, caller, owner, space, via, slower, range, since, until } = all;

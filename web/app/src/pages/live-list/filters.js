@@ -55,7 +55,7 @@ function Moment({ name, label }) {
 }
 
 /**
- * A word that is compared by the server; it is passed on when typing pauses.
+ * A field for a word that the server compares. The word is passed on when typing pauses.
  * @param {{name: string, label: string, words?: string[], onPause?: (text: string) => void, [attribute: string]:
  *   any}} props `words`: suggestions; `onPause`: instead of a change of the query
  */
@@ -74,7 +74,7 @@ export function Word({ name, label, words, onPause, ...rest }) {
 }
 
 /**
- * One of a few words; a word of the address that is not among them is kept.
+ * A choice of a few words. If the address has another word, this word is added to the choice.
  * @param {{name: string, label: string, options: (string | {value: string, label: string})[]}} props
  */
 export function Choice({ name, label, options }) {

@@ -31,7 +31,7 @@ const SHOWN = 20;
 const EVERY_MS = 15_000;
 /** Bars of the chart of outcomes. */
 const BARS = 42;
-/** Ranges of the chart of outcomes: the shortest one that has all calls. */
+/** Ranges of the chart of outcomes. The chart uses the shortest range that contains all calls. */
 const RANGES = /** @type {[number, string][]} */ ([
   [3_600_000, '60 min ago'],
   [86_400_000, '24 h ago'],

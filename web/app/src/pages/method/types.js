@@ -25,7 +25,7 @@
  * @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider
  */
 
-/** Calls in flight; null if the caller is not the owner. @param {Method} method */
+/** Calls in flight; null if the user is not the owner, or no space offers the method. @param {Method} method */
 export function inFlight(method) {
   if (!method.providers?.length) return null;
   return method.providers.reduce((sum, provider) => sum + provider.in_flight, 0);

@@ -12,7 +12,7 @@ import { can, me } from '../../lib/me.js';
  * @property {string} go
  * @property {string[]} [needs]
  */
-/** Data beyond the counts: which items belong to the user. */
+/** The records of the user. `Stats` has only counts. */
 /**
  * @typedef {{calls: number, spaces: {state: string, registration: {methods?: number}}[], sinks: any[],
  *   tokens: {scopes: string[]}[], apps: any[], custom: any[]}} Rest

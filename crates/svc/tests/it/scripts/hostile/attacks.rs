@@ -5,9 +5,9 @@
 pub enum Ends {
     /// Runs without end.
     OutOfTime,
-    /// Exceeds its memory; on a busy machine the timeout comes first.
+    /// Exceeds its memory; on a busy machine the timeout may come first.
     OutOfMemory,
-    /// Makes requests without end; on a busy machine the timeout comes first.
+    /// Makes requests without end; on a busy machine the timeout may come first.
     AsksTooMuch,
     /// Refused, with an exception that gives the reason.
     Fails,
@@ -252,7 +252,7 @@ pub const REACHES: &[&str] = &[
     "help('x')",
 ];
 
-/// Modules that do not exist.
+/// Modules that scripts on the server do not have.
 pub const MODULES: &[&str] = &[
     "subprocess",
     "socket",

@@ -80,7 +80,7 @@ async fn a_challenge_of_another_user_or_purpose_is_refused() {
     let http = server.http();
     let token = super::super::pending(&ann.user).await;
     let options = ask(&http, json!({"token": token})).await.expect(200).json();
-    // Ben's passkey at Ann's login, with her challenge and with his.
+    // At Ann's login: Ben's passkey with Ann's challenge, and Ann's passkey with Ben's challenge.
     let refused = send(&http, with_token(ben.key.get(&options), &token)).await;
     assert_eq!(refused.expect(403).code(), "unknown_passkey");
     let of_ben = super::super::pending(&ben.user).await;
@@ -96,7 +96,7 @@ async fn a_challenge_of_another_user_or_purpose_is_refused() {
     let alone = ask(&http, json!({})).await.expect(200).json();
     let refused = send(&http, with_token(ann.key.get(&alone), &token)).await;
     assert_eq!(refused.expect(409).code(), "challenge_ended");
-    // The challenge of Ann's setup is not for Ben's passkey.
+    // Ben cannot use the challenge of Ann's setup.
     let setup = begin(&ann.user).await.expect(200).json();
     let stolen = Authenticator::new().create(&setup, "x");
     let stolen = ben.user.post("/api/auth/passkeys", stolen).await;

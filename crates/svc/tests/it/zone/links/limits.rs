@@ -39,7 +39,7 @@ async fn s4_1_serial_and_max_in_flight_hold_over_the_links_of_three_servers() {
     }
 }
 
-/// Calls of one user that wait at the method server.
+/// Calls of one user that wait for the method server.
 const WAITING: usize = 20;
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn the_quota_of_methods_holds_for_spaces_with_homes_at_different_servers()
         refused.stderr
     );
     refused.expect(6);
-    // A method of another space counts once.
+    // `echo` counts once, although both spaces publish it.
     let shared = fixture().plain("echo").plain("line");
     agent.register(shared).await.expect(0);
     wait_until_answered(&at, "line").await;

@@ -27,7 +27,7 @@ async fn s6_4_the_next_home_server_continues_the_queue_of_a_subscribed_method() 
         let pushed = pushed["result"].as_array().cloned().unwrap_or_default();
         let payloads = pushed.iter().map(|event| event["data"]["n"].clone());
         let mut payloads: Vec<_> = payloads.collect();
-        // A killed server may not have recorded its last delivery.
+        // A killed server may not have recorded its last delivery, which is then repeated.
         payloads.dedup();
         payloads
     };
@@ -44,7 +44,7 @@ async fn s6_4_the_next_home_server_continues_the_queue_of_a_subscribed_method() 
         arrived().await == [0]
     })
     .await;
-    // The agent makes the server with its side link the home.
+    // The agent makes the server of its side link the home.
     zone.kill(0);
     for n in 1..4 {
         emit(n).await;
