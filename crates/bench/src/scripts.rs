@@ -1,7 +1,8 @@
 //! The cost of a script method server. The same handler runs in the embedded engine (a new
 //! evaluator per request) and in CPython. Both are compared with an echo in Rust, in one run.
 //!
-//! Short slices of the cases alternate, so that other work on the machine disturbs all of them alike.
+//! Short slices of the cases alternate, so that other work on the machine disturbs all of them
+//! alike.
 
 use std::{
     sync::Arc,

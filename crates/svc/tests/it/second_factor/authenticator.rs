@@ -1,5 +1,5 @@
-//! An authenticator in software, written from the standard (W3C Web Authentication) and independent of
-//! the server. A test changes its fields to get wrong answers.
+//! An authenticator in software, written from the standard (W3C Web Authentication) and independent
+//! of the server. A test changes its fields to get wrong answers.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::{
