@@ -26,9 +26,11 @@ pub struct CallStream {
     history: Arc<CallHistory>,
     caller: Caller,
     query: CallQuery,
-    opened: Timestamp,
-    /// Ids of the calls of the last seconds that were already sent.
-    sent: HashSet<Id>,
+    /// Calls that ended long before the stream was opened are not new.
+    first: Timestamp,
+    /// Ids of the calls of the last seconds that were already sent, or that were in the journal when
+    /// the stream was opened.
+    known: HashSet<Id>,
     items: VecDeque<CallStreamItem>,
     recheck: Interval,
     _open: OpenStream,
@@ -42,23 +44,28 @@ pub enum CallStreamItem {
 }
 
 impl CallHistory {
-    /// Streams new calls that match the query. `since` and `until` of the query have no effect.
-    pub fn stream(
+    /// Streams new calls that match the query. `since` and `until` of the query have no effect. A
+    /// call is new if the journal does not have it yet: a reader that opens a stream and then reads
+    /// the list misses no call.
+    pub async fn stream(
         self: &Arc<Self>,
         caller: Caller,
         query: CallQuery,
     ) -> Result<CallStream, CallHistoryError> {
         let open = self.streams.open(&caller.user)?;
-        Ok(CallStream {
+        let mut stream = CallStream {
             history: Arc::clone(self),
             caller,
             query,
-            opened: svc_clock::now(),
-            sent: HashSet::new(),
+            first: svc_clock::now().minus(LATE),
+            known: HashSet::new(),
             items: VecDeque::new(),
             recheck: recheck_interval(),
             _open: open,
-        })
+        };
+        stream.read().await?;
+        stream.items.clear();
+        Ok(stream)
     }
 }
 
@@ -76,40 +83,38 @@ impl CallStream {
             }
             let directory = &self.history.directory;
             self.caller = directory.readmit(&self.caller, svc_clock::now()).ok()?;
-            self.read().await;
+            // If the database cannot be reached, a later read finds the calls.
+            let _ = self.read().await;
         }
     }
 
     /// Reads the calls of the last seconds, and queues those that are new.
-    async fn read(&mut self) {
-        let since = svc_clock::now().minus(LATE).max(self.opened);
+    async fn read(&mut self) -> Result<(), CallHistoryError> {
+        let since = svc_clock::now().minus(LATE).max(self.first);
         let query = CallQuery {
             since: Some(since),
             until: None,
             ..self.query.clone()
         };
         let Some(filter) = self.history.filter(&self.caller, query) else {
-            return;
+            return Ok(());
         };
         let page = PageRequest::parse(None, Some(PAGE_MAX)).expect("the largest page is valid");
-        // If the database cannot be reached, a later read finds the calls.
-        let Ok(found) = self.history.read(&self.caller, filter, page).await else {
-            return;
-        };
         let FoundPage {
             calls, next_cursor, ..
-        } = found;
-        self.sent.retain(|id| time_of(*id) >= since);
-        let oldest_sent = calls
+        } = self.history.read(&self.caller, filter, page).await?;
+        self.known.retain(|id| time_of(*id) >= since);
+        let is_oldest_known = calls
             .last()
-            .is_some_and(|call| self.sent.contains(&call.id));
-        let new = calls.into_iter().filter(|call| self.sent.insert(call.id));
+            .is_some_and(|call| self.known.contains(&call.id));
+        let new = calls.into_iter().filter(|call| self.known.insert(call.id));
         let new: Vec<_> = new.collect();
-        if next_cursor.is_some() && !oldest_sent {
+        if next_cursor.is_some() && !is_oldest_known {
             self.items.push_back(CallStreamItem::Lagged);
         }
         let items = new.into_iter().rev();
         self.items
             .extend(items.map(|call| CallStreamItem::Call(Box::new(call))));
+        Ok(())
     }
 }

@@ -31,7 +31,7 @@ pub async fn stream(
     caller: Caller,
     Query(query): Query<CallQuery>,
 ) -> ApiResult<EventStream> {
-    let calls = app.call_history.stream(caller, query)?;
+    let calls = app.call_history.stream(caller, query).await?;
     let lines = stream::unfold(calls, async |mut calls| {
         let item = calls.next().await?;
         Some((line(&item), calls))

@@ -343,6 +343,28 @@ async fn new_calls_are_streamed_and_the_command_line_shows_them() {
 }
 
 #[tokio::test]
+async fn a_reader_that_opens_the_stream_and_then_reads_the_list_misses_no_call() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    for made in 1..=5 {
+        // Written to the journal up to a second after its end.
+        ann.call("echo", json!({})).await;
+        let request = ann
+            .request("GET", "/api/calls/stream")
+            .body(String::new().into());
+        let mut stream = SseStream::open(&ann.http(), request.unwrap()).await;
+        if calls(&ann, "").await.len() < made {
+            let message = stream.next(SOON).await.expect("the call");
+            let call: Value = serde_json::from_str(&message.data).expect("JSON");
+            assert_eq!(call["method"], "echo");
+            assert_eq!(calls(&ann, "").await.len(), made);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_journal_that_is_off_records_nothing() {
     let server = TestServer::builder()
         .env("SVC_JOURNAL", "false")
