@@ -27,7 +27,7 @@ use tokio::{task::yield_now, time::Instant};
 pub use attempt::await_answer;
 pub use facts::CallFacts;
 
-use self::attempt::{Routed, try_providers};
+use self::attempt::{Route, Routed, try_providers};
 use super::{
     ended_call::{CallTarget, EndedCall, Ending},
     openrpc,
@@ -282,14 +282,7 @@ impl Calls {
         call: &'a CallFacts<'a>,
         reports: Option<&'a Reports>,
     ) -> impl Future<Output = Routed> + 'a {
-        let pick = move |tried: &[Arc<Provider>]| {
-            let provider = self.pick(call.caller, call.method, tried)?;
-            // Opens the counters, so that the metrics include the running call.
-            provider.meter(&self.metrics);
-            Ok(provider)
-        };
-        let left = move |provider: &Provider| self.record_left(call, provider);
-        try_providers(pick, left, call, reports)
+        try_providers(CallRoute { calls: self, call }, reports)
     }
 
     /// Records that the caller left while a space worked on the call.
@@ -335,6 +328,30 @@ impl Calls {
     fn resolve<'a>(&self, caller: &Caller, method: &'a str) -> Option<(UserId, &'a str)> {
         let find_owner = |name: &str| self.directory.find_active_user(name);
         resolve(caller.user.id, method, find_owner)
+    }
+}
+
+/// A call whose providers are in the registry.
+struct CallRoute<'a> {
+    calls: &'a Calls,
+    call: &'a CallFacts<'a>,
+}
+
+impl Route for CallRoute<'_> {
+    fn call(&self) -> &CallFacts<'_> {
+        self.call
+    }
+
+    fn pick(&self, tried: &[Arc<Provider>]) -> Result<Arc<Provider>, PickError> {
+        let call = self.call;
+        let provider = self.calls.pick(call.caller, call.method, tried)?;
+        // Opens the counters, so that the metrics include the running call.
+        provider.meter(&self.calls.metrics);
+        Ok(provider)
+    }
+
+    fn left(&self, provider: &Provider) {
+        self.calls.record_left(self.call, provider);
     }
 }
 

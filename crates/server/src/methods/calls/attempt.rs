@@ -46,55 +46,60 @@ impl Routed {
     }
 }
 
+/// A call and its possible providers.
+pub(super) trait Route {
+    fn call(&self) -> &CallFacts<'_>;
+
+    /// Picks a provider that was not tried yet.
+    fn pick(&self, tried: &[Arc<Provider>]) -> Result<Arc<Provider>, PickError>;
+
+    /// Called if the caller leaves while this provider works on the call.
+    fn left(&self, provider: &Provider);
+}
+
 /// A caller that waits for a space. If this value is dropped before the answer, the caller has
 /// left.
-struct WaitingCaller<'a, F: Fn(&Provider)> {
-    left: &'a F,
+struct WaitingCaller<'a, R: Route> {
+    route: &'a R,
     provider: &'a Provider,
 }
 
-impl<F: Fn(&Provider)> WaitingCaller<'_, F> {
+impl<R: Route> WaitingCaller<'_, R> {
     fn has_answer(self) {
         std::mem::forget(self);
     }
 }
 
-impl<F: Fn(&Provider)> Drop for WaitingCaller<'_, F> {
+impl<R: Route> Drop for WaitingCaller<'_, R> {
     fn drop(&mut self) {
-        (self.left)(self.provider);
+        self.route.left(self.provider);
     }
 }
 
-/// Tries one provider after another, as long as nothing was sent to a method server. `left` is
-/// called if the caller leaves before the answer.
-pub(super) async fn try_providers(
-    pick: impl Fn(&[Arc<Provider>]) -> Result<Arc<Provider>, PickError>,
-    left: impl Fn(&Provider),
-    call: &CallFacts<'_>,
-    reports: Option<&Reports>,
-) -> Routed {
+/// Tries one provider after another, as long as nothing was sent to a method server.
+pub(super) async fn try_providers(route: impl Route, reports: Option<&Reports>) -> Routed {
     let mut tried: Vec<Arc<Provider>> = Vec::new();
     loop {
-        let provider = match pick(&tried) {
+        let provider = match route.pick(&tried) {
             Ok(provider) => provider,
             Err(PickError::NotFound) => return Routed::unsent(Err(RpcError::MethodNotFound)),
             Err(PickError::Unavailable) => return Routed::unsent(Err(RpcError::Unavailable)),
         };
         // Earlier attempts may have used up the time; the first attempt has all of it.
-        if !tried.is_empty() && call.arrived.elapsed() >= provider.timeout {
+        if !tried.is_empty() && route.call().arrived.elapsed() >= provider.timeout {
             let reply = Err(timed_out(&provider, false));
             return Routed::at(provider, reply, None);
         }
-        let user = call.caller.user.id;
-        let Ok(mut pending) = provider.call(user, call.params, reports) else {
+        let user = route.call().caller.user.id;
+        let Ok(mut pending) = provider.call(user, route.call().params, reports) else {
             tried.push(provider);
             continue;
         };
         let waiting = WaitingCaller {
-            left: &left,
+            route: &route,
             provider: &provider,
         };
-        let answer = await_answer(&mut pending, &provider, &call.arrived).await;
+        let answer = await_answer(&mut pending, &provider, &route.call().arrived).await;
         waiting.has_answer();
         match answer {
             Ok(Some((reply, times))) => return Routed::at(provider, Ok(reply), times),

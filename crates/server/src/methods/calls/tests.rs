@@ -31,12 +31,15 @@ use uuid::Uuid;
 use self::agent::SimulatedAgent;
 use super::{
     CallFacts, Reply,
-    attempt::{CANCEL_ANSWER_MAX, try_providers},
+    attempt::{CANCEL_ANSWER_MAX, Route, try_providers},
 };
 use crate::{
     identity::{Caller, User},
     live::{Availability, LiveSpace},
-    methods::registry::{Definition, Publication, Registry},
+    methods::{
+        provider::Provider,
+        registry::{Definition, PickError, Publication, Registry},
+    },
     simulation::{Random, Run, Trace, check_is_found, check_is_repeatable, check_promises},
 };
 
@@ -57,6 +60,23 @@ impl Executions {
     fn of(&self, call: u64) -> u32 {
         self.0.lock().get(&call).copied().unwrap_or_default()
     }
+}
+
+struct SimulatedRoute<'a> {
+    registry: &'a Registry,
+    call: &'a CallFacts<'a>,
+}
+
+impl Route for SimulatedRoute<'_> {
+    fn call(&self) -> &CallFacts<'_> {
+        self.call
+    }
+
+    fn pick(&self, tried: &[Arc<Provider>]) -> Result<Arc<Provider>, PickError> {
+        self.registry.pick(viewer(), OWNER, METHOD, tried)
+    }
+
+    fn left(&self, _: &Provider) {}
 }
 
 struct World {
@@ -152,7 +172,6 @@ impl World {
         trace.note(&format!("call {call} begins"));
         self.callers.spawn(async move {
             let arrived = Instant::now();
-            let pick = |tried: &[_]| registry.pick(viewer(), OWNER, METHOD, tried);
             let params = call.to_string();
             let facts = CallFacts {
                 caller: &Caller::process(Arc::new(owner())),
@@ -162,7 +181,11 @@ impl World {
                 via: CallVia::Http,
                 trace: None,
             };
-            let routing = try_providers(pick, |_| {}, &facts, None);
+            let route = SimulatedRoute {
+                registry: &registry,
+                call: &facts,
+            };
+            let routing = try_providers(route, None);
             let reply = timeout(patience, routing).await.ok();
             let reply = reply.map(|routed| routed.reply);
             trace.note(&format!("call {call} ends: {}", describe(reply.as_ref())));
