@@ -267,10 +267,10 @@ fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
         b'm' => {
             let access = path.starts_with("/api/users/") && path.ends_with("/access");
             let method = model.methods.iter().find(|method| method.name == marker);
-            // The names of methods in the call journal.
-            let journal = path.starts_with("/api/calls") && has(&["view_audit"]);
+            // The call journal and the metrics have the names of all methods that were called.
+            let counted = path.starts_with("/api/calls") || path == "/metrics";
             access
-                || journal
+                || counted && has(&["view_audit"])
                 || method.is_some_and(|method| model.sees_method(caller.subject, method))
         }
         _ => false,
