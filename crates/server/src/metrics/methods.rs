@@ -140,10 +140,31 @@ impl MethodMetrics {
     }
 
     /// The calls of a method that are not written yet.
-    pub fn find_unwritten(&self, owner: UserId, method: &str) -> Option<MethodCount> {
-        let mut state = self.state.lock();
-        self.collect(&mut state);
-        state.unwritten.get(&owner)?.find(method).cloned()
+    ///
+    /// Reads only the counters of this method: users may ask as often as they want.
+    pub fn find_unwritten(&self, owner: UserId, method: &str) -> MethodCount {
+        let state = self.state.lock();
+        let unwritten = state.unwritten.get(&owner);
+        let mut count = unwritten
+            .and_then(|counts| counts.find(method))
+            .cloned()
+            .unwrap_or_default();
+        let mut add = |found: &CollectedMeter| {
+            count.add(&found.meter.find_new(&found.collected).answered());
+        };
+        if self.options.space_label {
+            let of_method = |key: &MeterKey| key.owner == owner && &*key.name == method;
+            let meters = state.meters.iter().filter(|(key, _)| of_method(key));
+            meters.for_each(|(_, found)| add(found));
+        } else {
+            let key = MeterKey {
+                owner,
+                name: Arc::from(method),
+                space: None,
+            };
+            state.meters.get(&key).into_iter().for_each(add);
+        }
+        count
     }
 
     /// Adds the new counts of all methods to the series and to the unwritten statistics.

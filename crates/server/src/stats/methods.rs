@@ -119,7 +119,9 @@ impl MethodStatistics {
         let read = move |tx: &mut Tx<'_>| method_stats::list(tx, owner, &wanted, first);
         let mut counts = self.store.read_list(caller.user.id, read).await?;
         let unwritten = self.metrics.methods.find_unwritten(owner, method);
-        counts.extend(unwritten.map(|count| (now, count)));
+        if unwritten.calls() > 0 {
+            counts.push((now, unwritten));
+        }
         let owner_viewer = self.directory.find_user(owner);
         let is_registered = owner_viewer.is_some_and(|user| {
             let found = self.registry.find_visible(user.viewer(), owner, method);

@@ -75,19 +75,28 @@ impl MethodMeter {
     /// Returns the growth since `collected`, and sets `collected` to the current values. Returns
     /// `None` if nothing was added.
     pub(super) fn take_new(&self, collected: &mut Sample) -> Option<Sample> {
-        let now = Sample {
-            outcomes: std::array::from_fn(|outcome| self.outcomes[outcome].load(Relaxed)),
-            latency: LatencySeries {
-                micros: self.micros.load(Relaxed),
-                steps: std::array::from_fn(|step| self.steps[step].load(Relaxed)),
-            },
-        };
+        let now = self.sample();
         if now == *collected {
             return None;
         }
         let new = now.minus(collected);
         *collected = now;
         Some(new)
+    }
+
+    /// Returns the growth since `collected`.
+    pub(super) fn find_new(&self, collected: &Sample) -> Sample {
+        self.sample().minus(collected)
+    }
+
+    fn sample(&self) -> Sample {
+        Sample {
+            outcomes: std::array::from_fn(|outcome| self.outcomes[outcome].load(Relaxed)),
+            latency: LatencySeries {
+                micros: self.micros.load(Relaxed),
+                steps: std::array::from_fn(|step| self.steps[step].load(Relaxed)),
+            },
+        }
     }
 }
 
