@@ -39,7 +39,8 @@ impl EngineResults {
             .push(events::emits(&emitters, clients).await?.rate);
         let owner = servers[0].user(&format!("d{round}")).await;
         let owners = at_each(&owner, servers);
-        let delivered = events::deliveries(&owners, clients, receivers).await?;
+        let delivered =
+            events::deliveries(&owners, clients, receivers, events::DRAIN_LIMIT).await?;
         self.deliveries.push(delivered.rate);
         Ok(())
     }

@@ -112,7 +112,8 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let old = args.next();
             let rounds = number(args.next(), 5)?;
             let clients = number(args.next(), 192)?;
-            zone::run(old.as_ref().map(AsRef::as_ref), rounds, clients).await
+            let delays = args.next().unwrap_or_else(|| zone::DELAYS.to_owned());
+            zone::run(old.as_ref().map(AsRef::as_ref), rounds, clients, &delays).await
         }
         "zone-links" => {
             let agents = number(args.next(), 2_000)?;

@@ -19,13 +19,15 @@ use svc_testkit::{TestPostgres, TestServer};
 use self::delay::DelayProxy;
 use crate::events;
 
-pub const USAGE: &str = "zone [OLD_SVC] [ROUNDS] [CLIENTS]";
+pub const USAGE: &str = "zone [OLD_SVC] [ROUNDS] [CLIENTS] [DELAYS]";
 
 /// Delays in each direction, in milliseconds.
-const DELAYS: [u64; 4] = [0, 1, 2, 5];
+pub const DELAYS: &str = "0,1,2,5";
 const SERVERS: [usize; 3] = [1, 2, 3];
-/// Receivers of deliveries. Each gets 100 deliveries.
+/// Receivers of deliveries. Each receives up to 100 deliveries.
 const RECEIVERS: usize = 16;
+/// How long deliveries are measured.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
 /// How often the waits for locks are counted.
 const SAMPLING: Duration = Duration::from_millis(100);
 
@@ -47,10 +49,16 @@ struct Figures {
     lock_waits: Vec<f64>,
 }
 
-pub async fn run(old: Option<&Path>, rounds: usize, clients: usize) -> anyhow::Result<()> {
+pub async fn run(
+    old: Option<&Path>,
+    rounds: usize,
+    clients: usize,
+    delays: &str,
+) -> anyhow::Result<()> {
     let new = svc_testkit::svc_program();
     let mut cases = Vec::new();
-    for delay in DELAYS {
+    for delay in delays.split(',') {
+        let delay = delay.parse().with_context(|| format!("delay `{delay}`"))?;
         for servers in SERVERS {
             let case = |name, program: &Path| Case {
                 name,
@@ -165,7 +173,7 @@ pub async fn host(brief: &str) -> anyhow::Result<()> {
     );
     let emits = emits?;
     let statements = (proxy.statements() - before) as f64 / emits.count as f64;
-    let deliveries = events::deliveries(&users, clients, RECEIVERS).await?;
+    let deliveries = events::deliveries(&users, clients, RECEIVERS, DELIVERY_LIMIT).await?;
     let figures = json!({
         "emits": emits.rate, "p99": emits.p99.as_secs_f64() * 1_000.0, "statements": statements,
         "lock_waits": lock_waits, "deliveries": deliveries.rate,
