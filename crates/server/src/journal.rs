@@ -2,19 +2,26 @@
 //!
 //! Recording a call is one push under a lock, and never waits. If the process is killed, the rows
 //! that were not written yet are lost. `call_history` reads the journal.
+//!
+//! Params and answers are copied only for methods with `journal = "payloads"`. They are written with
+//! the row of their call, and never logged.
 
+mod payloads;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub use payloads::CallPayloads;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{UserId, journal::CallRow};
+use svc_core::{Id, UserId, journal::CallRow};
 use svc_store::Store;
 use tokio::sync::Notify;
 
+use self::payloads::{WRITE_AT_BYTES, WaitingPayload, may_wait};
 use crate::{metrics::Metrics, random_key::RandomKeyMap};
 
 /// Rows of all owners that may wait.
@@ -31,6 +38,10 @@ pub struct JournalOptions {
     pub rows_per_owner: u64,
     /// How long rows are kept.
     pub keep: Duration,
+    /// The largest params and the largest answer that are recorded. 0: none are recorded.
+    pub payload_bytes: usize,
+    /// Bytes of params and answers that are kept for each owner of methods.
+    pub payload_bytes_per_owner: u64,
 }
 
 impl Default for JournalOptions {
@@ -39,6 +50,8 @@ impl Default for JournalOptions {
             enabled: true,
             rows_per_owner: 100_000,
             keep: Duration::from_secs(7 * 24 * 60 * 60),
+            payload_bytes: 16 * 1024,
+            payload_bytes_per_owner: 64 * 1024 * 1024,
         }
     }
 }
@@ -58,12 +71,23 @@ pub struct Journal {
 
 #[derive(Default)]
 struct Waiting {
-    rows: RandomKeyMap<UserId, Vec<CallRow>>,
+    calls: RandomKeyMap<UserId, WaitingCalls>,
+    /// Rows of all owners.
     total: usize,
+    /// Bytes of the payloads of all owners.
+    payload_bytes: usize,
     /// Counts the rows of this process.
     number: u64,
     /// Rows that were dropped since the start of this process, by owner.
     dropped: HashMap<UserId, u64>,
+}
+
+/// The waiting calls of one owner.
+#[derive(Default)]
+struct WaitingCalls {
+    rows: Vec<CallRow>,
+    payloads: Vec<(Id, WaitingPayload)>,
+    payload_bytes: usize,
 }
 
 impl Journal {
@@ -87,28 +111,56 @@ impl Journal {
     }
 
     /// Records a call of an owner's method. Gives the row its number.
-    pub fn record(&self, owner: UserId, mut row: CallRow) {
+    pub fn record(&self, owner: UserId, mut row: CallRow, payloads: Option<CallPayloads<'_>>) {
         if !self.is_on() {
             return;
         }
+        let bytes_max = self.options.payload_bytes;
+        let payloads = payloads.filter(|_| bytes_max > 0);
+        let payload = payloads.map(|payloads| WaitingPayload::copy(payloads, bytes_max));
         let mut waiting = self.waiting.lock();
         waiting.number += 1;
         (row.number, row.process) = (waiting.number, self.process);
         let is_full = waiting.total >= WAITING_MAX;
-        let rows = waiting.rows.entry(owner).or_default();
-        let count = rows.len();
+        let calls = waiting.calls.entry(owner).or_default();
+        let count = calls.rows.len();
         if is_full || count >= WAITING_OF_OWNER_MAX {
             *waiting.dropped.entry(owner).or_default() += 1;
             drop(waiting);
             self.metrics.journal.count_dropped(1);
             return;
         }
-        rows.push(row);
+        let id = row.id();
+        calls.rows.push(row);
         waiting.total += 1;
+        let is_large = payload.is_some_and(|payload| self.add(&mut waiting, owner, id, payload));
         drop(waiting);
-        if count + 1 == WRITE_AT {
+        if count + 1 == WRITE_AT || is_large {
             self.many.notify_one();
         }
+    }
+
+    /// Adds the payload of a call whose row waits. Returns whether the waiting payloads of the owner
+    /// became so many that they must be written at once.
+    fn add(
+        &self,
+        waiting: &mut Waiting,
+        owner: UserId,
+        id: Id,
+        mut payload: WaitingPayload,
+    ) -> bool {
+        let total = waiting.payload_bytes;
+        let calls = waiting.calls.entry(owner).or_default();
+        let (before, bytes) = (calls.payload_bytes, payload.bytes());
+        if bytes > 0 && !may_wait(total, before, bytes) {
+            payload.omit();
+            self.metrics.journal.count_dropped_payload();
+        }
+        let bytes = payload.bytes();
+        calls.payloads.push((id, payload));
+        calls.payload_bytes += bytes;
+        waiting.payload_bytes += bytes;
+        (before..before + bytes).contains(&WRITE_AT_BYTES)
     }
 
     /// Rows that this server dropped since its start: those of one owner, or all.
