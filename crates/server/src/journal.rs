@@ -21,7 +21,7 @@ use svc_core::{Id, UserId, journal::CallRow};
 use svc_store::Store;
 use tokio::sync::Notify;
 
-use self::payloads::{WRITE_AT_BYTES, WaitingPayload, may_wait};
+use self::payloads::{AcceptedBytes, WaitingPayload};
 use crate::{metrics::Metrics, random_key::RandomKeyMap};
 
 /// Rows of all owners that may wait.
@@ -74,8 +74,7 @@ struct Waiting {
     calls: RandomKeyMap<UserId, WaitingCalls>,
     /// Rows of all owners.
     total: usize,
-    /// Bytes of the payloads of all owners.
-    payload_bytes: usize,
+    accepted: AcceptedBytes,
     /// Counts the rows of this process.
     number: u64,
     /// Rows that were dropped since the start of this process, by owner.
@@ -87,7 +86,6 @@ struct Waiting {
 struct WaitingCalls {
     rows: Vec<CallRow>,
     payloads: Vec<(Id, WaitingPayload)>,
-    payload_bytes: usize,
 }
 
 impl Journal {
@@ -117,6 +115,7 @@ impl Journal {
         }
         let bytes_max = self.options.payload_bytes;
         let payloads = payloads.filter(|_| bytes_max > 0);
+        // Copied before the lock is taken.
         let payload = payloads.map(|payloads| WaitingPayload::copy(payloads, bytes_max));
         let mut waiting = self.waiting.lock();
         waiting.number += 1;
@@ -132,35 +131,20 @@ impl Journal {
         }
         let id = row.id();
         calls.rows.push(row);
+        if let Some(mut payload) = payload {
+            let bytes = payload.bytes();
+            if bytes > 0 && !waiting.accepted.accept(owner, bytes) {
+                payload.omit();
+                self.metrics.journal.count_dropped_payload();
+            }
+            let calls = waiting.calls.entry(owner).or_default();
+            calls.payloads.push((id, payload));
+        }
         waiting.total += 1;
-        let is_large = payload.is_some_and(|payload| self.add(&mut waiting, owner, id, payload));
         drop(waiting);
-        if count + 1 == WRITE_AT || is_large {
+        if count + 1 == WRITE_AT {
             self.many.notify_one();
         }
-    }
-
-    /// Adds the payload of a call whose row waits. Returns whether the waiting payloads of the owner
-    /// became so many that they must be written at once.
-    fn add(
-        &self,
-        waiting: &mut Waiting,
-        owner: UserId,
-        id: Id,
-        mut payload: WaitingPayload,
-    ) -> bool {
-        let total = waiting.payload_bytes;
-        let calls = waiting.calls.entry(owner).or_default();
-        let (before, bytes) = (calls.payload_bytes, payload.bytes());
-        if bytes > 0 && !may_wait(total, before, bytes) {
-            payload.omit();
-            self.metrics.journal.count_dropped_payload();
-        }
-        let bytes = payload.bytes();
-        calls.payloads.push((id, payload));
-        calls.payload_bytes += bytes;
-        waiting.payload_bytes += bytes;
-        (before..before + bytes).contains(&WRITE_AT_BYTES)
     }
 
     /// Rows that this server dropped since its start: those of one owner, or all.

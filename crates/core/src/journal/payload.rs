@@ -23,7 +23,7 @@ text_enum! {
         TooLarge = "too_large",
         /// The payload is not JSON text without repeated members, or nests too deep.
         Unreadable = "unreadable",
-        /// Too many payloads waited to be written.
+        /// Too many payloads came in one second.
         Dropped = "dropped",
     }
 }

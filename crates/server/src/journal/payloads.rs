@@ -1,18 +1,21 @@
 //! Params and answers that wait to be written. A call only copies them: they are checked and redacted
 //! later, off the call path.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use svc_core::{
-    Id,
+    Id, UserId,
     journal::{CallPayload, JsonPointer, Payload, PayloadOmission, redact, redact_error},
     json_text::JsonText,
 };
 
-/// Bytes of payloads of all owners that may wait.
-const WAITING_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// If one owner has this many waiting bytes, they are written at once and not at the next second.
-pub(super) const WRITE_AT_BYTES: usize = 1024 * 1024;
+/// Bytes of payloads of all owners that are accepted in one period.
+const ACCEPTED_MAX: usize = 16 * 1024 * 1024;
+const PERIOD: Duration = Duration::from_secs(1);
 /// Memory of a waiting payload besides its texts.
 const ENTRY_BYTES: usize = 128;
 
@@ -117,32 +120,73 @@ impl WaitingText {
     }
 }
 
-/// Whether an owner with `own` of all `total` waiting bytes may add `new` bytes. An owner may have at
-/// most half of the bytes that the other owners leave free. So no owner takes all, and an owner without
-/// waiting payloads almost always finds free bytes.
-pub(super) fn may_wait(total: usize, own: usize, new: usize) -> bool {
-    let of_others = total - own;
-    own + new <= WAITING_BYTES_MAX.saturating_sub(of_others) / 2
+/// The bytes of payloads that were accepted in the current period. They limit memory, and how much is
+/// written.
+#[derive(Default)]
+pub(super) struct AcceptedBytes {
+    since: Option<Instant>,
+    total: usize,
+    by_owner: HashMap<UserId, usize>,
+}
+
+impl AcceptedBytes {
+    /// Counts bytes of an owner, or returns false. An owner gets at most half of the bytes that the
+    /// other owners leave free. So no owner takes all, and an owner who sends little almost always
+    /// finds free bytes.
+    pub(super) fn accept(&mut self, owner: UserId, bytes: usize) -> bool {
+        let own = self.by_owner.entry(owner).or_default();
+        let of_others = self.total - *own;
+        if *own + bytes > (ACCEPTED_MAX - of_others) / 2 {
+            return false;
+        }
+        *own += bytes;
+        self.total += bytes;
+        true
+    }
+
+    /// Begins a new period if the last one is over. Called when the payloads of the last period are
+    /// no longer waiting.
+    pub(super) fn renew(&mut self, now: Instant) {
+        if self.since.is_none_or(|since| now - since >= PERIOD) {
+            *self = Self {
+                since: Some(now),
+                ..Self::default()
+            };
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
     fn owners_that_flood_leave_bytes_for_the_next_owner() {
         let payload = 32 * 1024;
-        let mut total = 0;
-        for flooding in 0..8 {
-            let mut own = 0;
-            while may_wait(total, own, payload) {
-                own += payload;
-                total += payload;
-            }
-            assert!(own > 0, "owner {flooding}");
-        }
-        assert!(total < WAITING_BYTES_MAX);
-        assert!(may_wait(total, 0, 16 * 1024));
+        let mut accepted = AcceptedBytes::default();
+        let owner = |number: u128| UserId(Uuid::from_u128(number));
+        let mut flood = |number: u128| {
+            let accept = |_: &usize| accepted.accept(owner(number), payload);
+            (0..1_000).take_while(accept).count()
+        };
+        let counts: Vec<_> = (1..=8).map(&mut flood).collect();
+        assert_eq!(counts, [256, 128, 64, 32, 16, 8, 4, 2]);
+        assert!(accepted.accept(owner(9), 16 * 1024));
+        assert!(!accepted.accept(owner(1), 1));
+    }
+
+    #[test]
+    fn a_new_period_begins_only_after_the_last_one() {
+        let owner = UserId(Uuid::from_u128(1));
+        let (mut accepted, now) = (AcceptedBytes::default(), Instant::now());
+        let mut accept_after = |millis: u64| {
+            accepted.renew(now + Duration::from_millis(millis));
+            accepted.accept(owner, ACCEPTED_MAX / 2)
+        };
+        let found = [0, 999, 1_000, 1_999, 2_100].map(&mut accept_after);
+        assert_eq!(found, [true, false, true, false, true]);
     }
 
     fn finish(params: &str, answer: &[u8], pointers: &[&str], bytes_max: usize) -> CallPayload {

@@ -55,12 +55,13 @@ impl Journal {
         }
     }
 
-    /// Writes all waiting rows and payloads. The rows of a flood and its payloads are written last.
+    /// Writes all waiting rows and payloads. The owner with the most payloads is the last one.
     pub async fn flush(&self) {
         let mut state = self.writing.lock().await;
         let calls = {
             let mut waiting = self.waiting.lock();
-            (waiting.total, waiting.payload_bytes) = (0, 0);
+            waiting.total = 0;
+            waiting.accepted.renew(Instant::now());
             std::mem::take(&mut waiting.calls)
         };
         let (mut large, small): (Vec<_>, Vec<_>) = calls
@@ -70,7 +71,10 @@ impl Journal {
             .into_iter()
             .map(|(owner, calls)| (owner, calls.rows, Vec::new()));
         self.write(&mut state, small.collect()).await;
-        large.sort_unstable_by_key(|(_, calls)| calls.payload_bytes);
+        large.sort_by_cached_key(|(_, calls)| {
+            let sizes = calls.payloads.iter().map(|(_, payload)| payload.bytes());
+            sizes.sum::<usize>()
+        });
         // Each owner with payloads has a transaction, so that none takes long.
         for (owner, calls) in large {
             let payloads = self.finish(calls.payloads).await;

@@ -20,7 +20,7 @@ impl JournalMetrics {
             dropped_payloads: add(
                 registry,
                 "journal_payloads_dropped",
-                "Recorded calls without params and answer, because too many waited to be written",
+                "Recorded calls whose params and answer are missing, because too many came in one second",
             ),
         }
     }

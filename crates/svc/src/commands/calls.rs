@@ -228,7 +228,7 @@ fn payload(json: Option<&RawValue>, omitted: Option<PayloadOmission>) -> Option<
         (None, omitted) => match omitted? {
             PayloadOmission::TooLarge => "too large",
             PayloadOmission::Unreadable => "not readable JSON",
-            PayloadOmission::Dropped => "too many waited to be written",
+            PayloadOmission::Dropped => "too many came in one second",
         },
     };
     Some(format!("omitted: {why}"))

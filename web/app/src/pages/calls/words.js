@@ -64,7 +64,7 @@ export function outcomeWords(outcome) {
 const OMISSIONS = {
   too_large: 'Not recorded: larger than the server records.',
   unreadable: 'Not recorded: the JSON repeats a member or nests too deep.',
-  dropped: 'Not recorded: too many calls came at the same time.',
+  dropped: 'Not recorded: too many came in one second.',
 };
 
 /** Why a payload is missing. @param {string} why */
