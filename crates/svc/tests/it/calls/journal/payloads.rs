@@ -92,11 +92,10 @@ async fn the_owner_and_the_caller_see_payloads_and_auditors_do_not() {
     let id = own["id"].as_str().unwrap();
     let hidden = server.cli(&bob).run(&["calls", "get", id]).await;
     hidden.expect(5);
-    let id = get_one(&bob, "?method=echo").await["id"].clone();
-    let shown = server
-        .cli(&bob)
-        .run(&["calls", "get", id.as_str().unwrap()]);
-    let shown = shown.await.expect(0).stdout;
+    let call = get_one(&bob, "?method=echo").await;
+    let id = call["id"].as_str().unwrap();
+    let shown = server.cli(&bob).run(&["calls", "get", id]).await;
+    let shown = shown.expect(0).stdout;
     assert!(shown.contains(r#""password":"[redacted]""#), "{shown}");
 }
 
