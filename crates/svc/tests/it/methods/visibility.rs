@@ -273,6 +273,7 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
         "annotations",
         "params_schema",
         "result_schema",
+        "journal",
         "owner_id",
         "owner",
         "provider_count",
@@ -295,6 +296,7 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
         assert_eq!(document["annotations"], annotations);
         assert_eq!(document["params_schema"], json!({"type": "object"}));
         assert_eq!(document["result_schema"], Value::Null);
+        assert_eq!(document["journal"], "outcome");
     }
     assert_eq!(own["mcp_tool_name"], "notes_search");
     assert_eq!(theirs["mcp_tool_name"], "user_ann_notes_search");

@@ -67,6 +67,7 @@ async fn s4_3_method_list_with_a_name_shows_details() {
         provider_count:  1
         mcp_tool:        yes
         mcp_tool_name:   notes_add
+        journal:         outcome
         local_name:      echo
         groups:          -
         events:          -
@@ -116,6 +117,7 @@ async fn s4_3_method_list_with_a_name_shows_details() {
         provider_count:  1
         mcp_tool:        yes
         mcp_tool_name:   user_ann_notes_add
+        journal:         outcome
         params_schema: {
           "type": "object",
           "properties": {
