@@ -65,7 +65,7 @@ export default function TokensPage() {
         }
         <${ErrorNotice} error=${list.error} />
         <${Card} flush>
-          <${Table} label="Tokens" columns=${columns(setRevoking)} rows=${rows}
+          <${Table} label="Tokens" choosable="tokens" columns=${columns(setRevoking)} rows=${rows}
             sorting=${list.hasMore ? null : sorting}
             empty=${html`<${Empty} filtered=${Boolean(q || scope)} onNew=${open} />`} />
           <${Pagination} list=${list} />
