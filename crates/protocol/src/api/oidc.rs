@@ -163,13 +163,6 @@ pub struct LinkStarted {
     pub redirect_to: String,
 }
 
-/// `GET /api/auth/identities`
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct IdentityQuery {
-    /// The accounts of this user, for administrators; your own if absent.
-    pub user: Option<UserId>,
-}
-
 /// `GET /api/auth/identities`: the accounts at providers with which the caller signs in.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LinkedIdentities {

@@ -8,7 +8,7 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{OidcIdentityId, OidcProviderId, oauth::Params};
 use svc_protocol::api::{
-    IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
+    CredentialQuery, LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
     OidcProvider, OidcProviderPatch, OidcProviders, SignInOptions,
 };
 use svc_store::PageRequest;
@@ -156,7 +156,7 @@ pub async fn link(
 pub async fn list_identities(
     app: App,
     caller: Caller,
-    Query(query): Query<IdentityQuery>,
+    Query(query): Query<CredentialQuery>,
 ) -> ApiResult<Json<LinkedIdentities>> {
     let listing = app.identity.list_identities(&caller, query.user);
     Ok(Json(listing.await?))

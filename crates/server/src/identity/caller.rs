@@ -268,6 +268,18 @@ impl Caller {
         self.user.permissions.contains(permission)
     }
 
+    /// Checks that the caller may see the credentials of a user: their own, or with `manage_users`
+    /// those of every user.
+    pub fn check_credentials_of(&self, user: UserId) -> Result<(), IdentityError> {
+        if user == self.user.id || self.may(Permission::ManageUsers) {
+            return Ok(());
+        }
+        Err(IdentityError::forbidden(
+            "permission_denied",
+            "you see only your own; for other users you need the permission `manage_users`",
+        ))
+    }
+
     /// The answer to `GET /api/auth/me` on a server with these default quotas.
     pub fn me(&self, quotas: &Quotas) -> api::Me {
         let scopes = self.credential.scopes().cloned();

@@ -19,6 +19,7 @@ use super::{
     change::AffectedRecords,
     error::IdentityError,
     passwords::Payer,
+    power::Actor,
     secret::Secret,
     sign_in::PresentedLink,
 };
@@ -242,14 +243,19 @@ impl Identity {
     pub async fn list_sessions(
         &self,
         caller: &Caller,
+        user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Sessions, IdentityError> {
-        let (user, now) = (caller.user.id, self.clock.now());
+        let user = user.unwrap_or(caller.user.id);
+        caller.check_credentials_of(user)?;
+        let now = self.clock.now();
         let current = caller.session_id();
-        let page = self
-            .store
-            .read(move |tx| sessions::list(tx, user, now, page))
-            .await?;
+        let reading = self.store.read(move |tx| {
+            let owner = users::find(tx, user)?;
+            Ok((owner, sessions::list(tx, user, now, page)?))
+        });
+        let (owner, page) = reading.await?;
+        owner.ok_or_else(|| IdentityError::not_found("user", user))?;
         let session = |row: SessionRow| api::Session {
             last_used_at: self.directory.last_used(&row.hash).or(row.last_used_at),
             id: row.id,
@@ -262,18 +268,22 @@ impl Identity {
         Ok(page.map(session).into_list())
     }
 
-    /// Ends one of the caller's sessions.
+    /// Ends a session of the caller or, for callers with `manage_users`, of a user who holds no
+    /// permission that the caller lacks.
     pub async fn delete_session(
         &self,
         caller: &Caller,
         id: SessionId,
     ) -> Result<(), IdentityError> {
-        let user = caller.user.id;
-        let entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
-        self.change_as(caller, move |tx, _| {
-            sessions::find(tx, id)?
-                .filter(|session| session.user_id == user)
-                .ok_or_else(|| IdentityError::not_found("session", id))?;
+        let mut entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
+        self.change_as(caller, move |tx, caller| {
+            let not_found = || IdentityError::not_found("session", id);
+            let user = sessions::find(tx, id)?.ok_or_else(not_found)?.user_id;
+            caller.check_credentials_of(user).map_err(|_| not_found())?;
+            Actor::read(tx, caller)?.check_user(tx, user)?;
+            if user != caller.user.id {
+                entry.detail = json!({"user_id": user});
+            }
             sessions::delete(tx, id)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user)))

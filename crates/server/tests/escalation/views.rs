@@ -22,7 +22,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/metrics", |_| fixed("/metrics")),
     ("/api/auth/me", |_| fixed("/api/auth/me")),
     ("/api/auth/second-factor", |_| fixed("/api/auth/second-factor")),
-    ("/api/auth/sessions", |_| fixed("/api/auth/sessions")),
+    ("/api/auth/sessions", |draft| of_user(draft, "/api/auth/sessions")),
     ("/api/users", |_| fixed("/api/users")),
     ("/api/users/{id}", |draft| user(draft, "")),
     ("/api/users/{id}/access", |draft| user(draft, "/access")),
@@ -31,7 +31,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/roles", |_| fixed("/api/roles")),
     ("/api/roles/{id}", role),
     ("/api/permissions", |_| fixed("/api/permissions")),
-    ("/api/tokens", |_| fixed("/api/tokens")),
+    ("/api/tokens", |draft| of_user(draft, "/api/tokens")),
     ("/api/spaces", |_| fixed("/api/spaces")),
     ("/api/spaces/{id}", |draft| space(draft, "")),
     ("/api/spaces/{id}/logs", |draft| space(draft, "/logs")),
@@ -53,7 +53,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/event-sinks/{id}", |draft| sink(draft, "")),
     ("/api/event-sinks/{id}/deliveries", |draft| sink(draft, "/deliveries")),
     ("/api/audit", |_| fixed("/api/audit")),
-    ("/api/oauth/grants", grants),
+    ("/api/oauth/grants", |draft| of_user(draft, "/api/oauth/grants")),
     ("/api/oauth/clients", |_| fixed("/api/oauth/clients")),
     ("/api/oauth/requests/{id}", question),
 ];
@@ -101,11 +101,12 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/schedules/{id}/next",
 ];
 
-fn grants(draft: &mut Draft<'_>) -> Option<String> {
+/// The list of the caller, or of any user.
+fn of_user(draft: &mut Draft<'_>, path: &str) -> Option<String> {
     let user = draft.rng.pick(&draft.model.live_users())?;
     Some(match draft.rng.percent(50) {
-        true => format!("/api/oauth/grants?user={}", draft.model.users[user].id),
-        false => "/api/oauth/grants".to_owned(),
+        true => format!("{path}?user={}", draft.model.users[user].id),
+        false => path.to_owned(),
     })
 }
 
@@ -318,8 +319,12 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
             });
         }
         "/api/methods/{name}/stats" => each("", &|record| own(record) || all("view_audit")),
-        "/api/tokens" => each("tokens", &|record| has_credential(model, caller, record)),
-        "/api/auth/sessions" => each("sessions", &|record| has_credential(model, caller, record)),
+        "/api/tokens" => each("tokens", &|record| {
+            has_credential(model, caller, record) || all("manage_users")
+        }),
+        "/api/auth/sessions" => each("sessions", &|record| {
+            has_credential(model, caller, record) || all("manage_users")
+        }),
         "/api/oauth/grants" => {
             each("grants", &|record| {
                 record["user_id"] == id || all("manage_users")

@@ -117,7 +117,7 @@ impl Identity {
         user: Option<UserId>,
     ) -> Result<api::LinkedIdentities, IdentityError> {
         let user = user.unwrap_or(caller.user.id);
-        check_user(caller, user)?;
+        caller.check_credentials_of(user)?;
         let reading = self.store.read(move |tx| {
             let stored = users::find(tx, user)?;
             let mut linked = Vec::new();
@@ -163,7 +163,7 @@ impl Identity {
             let not_found = || IdentityError::not_found("identity", id);
             let known = identities::find(tx, id)?.ok_or_else(not_found)?;
             let user = known.user_id;
-            check_user(caller, user).map_err(|_| not_found())?;
+            caller.check_credentials_of(user).map_err(|_| not_found())?;
             Actor::read(tx, caller)?.check_user(tx, user)?;
             let stored = users::find(tx, user)?;
             let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
@@ -222,16 +222,6 @@ impl Identity {
         })
         .await
     }
-}
-
-fn check_user(caller: &Caller, user: UserId) -> Result<(), IdentityError> {
-    if user == caller.user.id || caller.may(Permission::ManageUsers) {
-        return Ok(());
-    }
-    Err(IdentityError::forbidden(
-        "permission_denied",
-        "you see your own accounts only; for others you need the permission `manage_users`",
-    ))
 }
 
 /// The identities that a token for logout names.

@@ -272,9 +272,11 @@ impl Judge<'_> {
             }
             Act::EndSession { cred } | Act::DeleteToken { cred } => {
                 let owner = model.creds[*cred].subject;
-                self.require(owner == subject, "view.credential", || {
+                let may = owner == subject || self.caller.perms.has("manage_users");
+                self.require(may, "view.credential", || {
                     format!("a credential of user {owner} was ended by user {subject}")
                 });
+                self.power(owner, "power.credential", "the end of a credential");
             }
             Act::NewUser { roles, groups, .. } => {
                 for &role in roles {

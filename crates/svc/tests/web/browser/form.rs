@@ -49,7 +49,8 @@ async fn params_are_saved_and_shared_as_a_link_and_columns_are_chosen() {
     let ann = server.user("ann").await;
     let space = ann.space("shop").await;
     let text = "{ type = 'object', properties = { text = { type = 'string' } } }";
-    let secret = "{ type = 'object', properties = { pin = { type = 'string', writeOnly = true } } }";
+    let secret =
+        "{ type = 'object', properties = { pin = { type = 'string', writeOnly = true } } }";
     let methods = fixture()
         .with(method("note", "echo").line("params_schema", text))
         .with(method("unlock", "echo").line("params_schema", secret));
