@@ -5,6 +5,7 @@ mod view;
 
 use std::time::Duration;
 
+use http::StatusCode;
 use svc_client::{Client, Error};
 use svc_clock::now;
 use svc_protocol::api::{CallQuery, Listing, MethodQuery, PAGE_MAX, PageQuery, Sinks, Spaces};
@@ -116,11 +117,11 @@ async fn list<L: Listing>(client: &Client, page: &PageQuery) -> Result<Vec<L::It
     Ok(items)
 }
 
-/// `None` if the caller may not read this, or if the server does not have it.
+/// `None` if the caller may not read this.
 fn permitted<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(found) => Ok(Some(found)),
-        Err(Error::Problem { status, .. }) if matches!(status.as_u16(), 403 | 404) => Ok(None),
+        Err(Error::Problem { status, .. }) if status == StatusCode::FORBIDDEN => Ok(None),
         Err(error) => Err(error),
     }
 }
