@@ -237,7 +237,7 @@ function DeleteGroup({ group, members, onDone, onClose }) {
   `;
 }
 
-/** Members whose access is read. The methods of a member are not in the member's own list, so one is not enough. */
+/** How many members' access is read. Methods that a member owns are not listed for that member, so one is not enough. */
 const ASKED_MAX = 3;
 
 /**
