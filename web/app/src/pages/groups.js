@@ -237,7 +237,7 @@ function DeleteGroup({ group, members, onDone, onClose }) {
   `;
 }
 
-/** How many members' access is read. Methods that a member owns are not listed for that member, so one is not enough. */
+/** Members whose access is read. One is not enough, because a member's own methods are not in the member's list. */
 const ASKED_MAX = 3;
 
 /**
