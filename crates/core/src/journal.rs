@@ -116,7 +116,7 @@ pub struct CallRow {
     pub times: Option<CallTimes>,
     pub params_bytes: u32,
     pub result_bytes: u32,
-    /// The trace id of the request's `traceparent`; 0 without one.
+    /// The trace id of a `traceparent`, of the MCP message or of the HTTP request; 0 without one.
     pub trace: u128,
 }
 

@@ -53,7 +53,7 @@ pub struct Deliverers {
     pub scripts: Arc<ScriptRunner>,
     /// The last reported reason why the deliveries of each sink are withheld.
     pub withheld: script::WithheldNotices,
-    /// Threads that render templates.
+    /// Threads that render templates and evaluate filters and keys.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
 }

@@ -74,12 +74,12 @@ pub struct StorageLimits {
     pub server_bytes: u64,
 }
 
-/// Lanes that queue or drop an event and are included in the cost of one emit. The rate limit
-/// counts costs.
+/// The number of lanes that may queue or drop an event at no extra cost. The rate limit counts the
+/// cost of an emit.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
-/// Drops that are included in the cost of one emit. Each further drop costs as much as one emit,
+/// The number of drops of an event at no extra cost. Each further drop costs as much as one emit,
 /// because it writes an audit entry.
 const DROPS_FREE: usize = 4;
 /// After an emit of a user was refused because of `event_bytes`, the user's emits do not search for

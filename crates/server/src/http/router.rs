@@ -327,8 +327,9 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
     }
 }
 
-/// An endpoint of OAuth, of OpenID Connect or of sources. It is not described here: standards define
-/// the endpoints of OAuth and OpenID Connect, and senders define the requests to sources.
+/// An endpoint of OAuth, of OpenID Connect or of sources. The OpenAPI document does not describe
+/// it: standards define the endpoints of OAuth and OpenID Connect, and senders define the requests
+/// to sources.
 fn any_site<H: Handler<T, App>, T: 'static>(
     method: Method,
     path: &'static str,

@@ -50,7 +50,7 @@ pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Sen
 pub enum Proof {
     /// The password alone.
     Password,
-    /// The one-click link that `svc up` shows on this machine only.
+    /// The one-time link that `svc up` or `svc server start --sign-in-link` prints.
     SignInLink(PresentedLink),
     /// The password and a second factor, or a passkey that checked its user.
     SecondFactor {

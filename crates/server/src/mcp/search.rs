@@ -1,5 +1,5 @@
-//! Search mode: for users with hundreds of tools, the list has two tools that find and run the
-//! others.
+//! Search mode (`/mcp?tools=search`), for users with hundreds of tools: the list has only two
+//! tools, which find and run the others.
 
 mod index;
 

@@ -1,7 +1,7 @@
 /**
  * Unsaved texts of a page in the session storage of the tab, so that they survive a reload, Back, and a sign-in at
- * another site. Never use it for secrets. A draft belongs to one user. It is removed when it is saved or discarded, or
- * when the user signs out.
+ * another site. A draft must never contain a secret. A draft belongs to one user. It is removed when it is saved or
+ * discarded, or when the user signs out.
  */
 import { me } from './me.js';
 import { useEffect, useRef, useState } from './preact.js';
