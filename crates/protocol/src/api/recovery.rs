@@ -117,7 +117,7 @@ pub struct BacktestResult {
     pub events: u32,
     /// False if there are more events, or if the backtest took too long. Continue from `through`.
     pub complete: bool,
-    /// The time of the last event that was compared.
+    /// The time of the last event that was compared. Null if no event was compared.
     pub through: Option<Timestamp>,
     pub before: BacktestCounts,
     pub after: BacktestCounts,
