@@ -166,7 +166,7 @@ function ConflictNotice({ edit }) {
   return html`
     <${Notice} tone="warn" icon="alert" title="Changed elsewhere"
       actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
-      <p>Another user saved this script <${Time} value=${theirs.updated_at} />. Saving replaces that version.</p>
+      <p>Another version was saved <${Time} value=${theirs.updated_at} />. Saving your draft replaces that version.</p>
     </${Notice}>
   `;
 }
