@@ -31,7 +31,7 @@ pub struct Replay {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplayOnly {
-    /// Events that were not delivered to the sink and do not wait for it.
+    /// Events that were not delivered to the sink and do not wait in its queue.
     Undelivered,
 }
 
