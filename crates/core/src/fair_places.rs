@@ -120,8 +120,8 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         }
     }
 
-    /// Frees a place of the owners with the most places: the place that was not used for the longest
-    /// time.
+    /// Frees a place of the owners with the most places: the place that was not used for the
+    /// longest time.
     fn free_for(&mut self, owner: &O) -> bool {
         let own = self.held.get(owner).copied().unwrap_or_default();
         if self.held_max < own + 2 {

@@ -123,8 +123,8 @@ function Editor({ path, script, stale, onSaved }) {
 }
 
 /**
- * The edited copy of the stored script. If another version is saved elsewhere, it replaces an unedited copy. If the copy
- * was edited, the other version is `theirs`.
+ * The edited copy of the stored script. If another version is saved elsewhere, it replaces an unedited copy. If the
+ * copy was edited, the other version is `theirs`.
  * @param {Script} script
  */
 function useDraft(script) {
