@@ -13,7 +13,7 @@ use crate::servers::{Clients, Servers};
 
 /// Scripts per request.
 const PAGE: u32 = 50;
-/// The maximum size of a response: a page of scripts, each of the maximum size.
+/// The maximum size of a response: enough for a page of scripts of the maximum size.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The maximum size of all libraries together.
 const LIBRARIES_BYTES_MAX: usize = 32 * 1024 * 1024;

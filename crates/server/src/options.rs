@@ -134,7 +134,7 @@ pub struct TlsFiles {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Largest body of `POST /api/methods/call`.
+    /// Largest body of `POST /api/methods/call` and of `POST /mcp`.
     pub call_bytes_max: usize,
     /// Concurrent connections, including links; fewer if the limit on open files is lower.
     pub connections_max: usize,

@@ -61,8 +61,8 @@ pub struct NewOidcProvider {
     /// The text of the button; the name if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Exactly as the provider writes it. If it ends with a slash, keep the slash. The issuer cannot
-    /// be changed.
+    /// The issuer, exactly as the provider writes it. If it ends with a slash, keep the slash. The
+    /// issuer cannot be changed later.
     #[schemars(length(min = 1, max = 1024))]
     pub issuer: String,
     #[schemars(length(min = 1, max = 255))]

@@ -275,7 +275,7 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
     }
 }
 
-/// Whether the route makes changes for a caller.
+/// Whether the transaction of the route must check the caller.
 fn checks_caller(route: &Route) -> bool {
     let ignores_credentials = matches!(route.needs, Needs::AnySite);
     let key = (route.method.as_str(), route.path);

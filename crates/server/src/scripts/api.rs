@@ -28,7 +28,7 @@ impl ActingUser {
     }
 }
 
-/// The router of this server, while it runs.
+/// The router of this server, while the server runs.
 #[derive(Default)]
 pub struct InternalApi {
     /// Removed on close: the router holds the whole server, which holds this value.

@@ -261,7 +261,7 @@ async fn read(response: http::Response<Body>, path: &str) -> Answer {
     }
 }
 
-/// In memory if possible, so that thousands of commits do not wait for a disk.
+/// A temporary folder, in memory if possible, so that thousands of commits do not wait for a disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())

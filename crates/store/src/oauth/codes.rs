@@ -64,7 +64,7 @@ pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result
     )
 }
 
-/// Deletes codes that expired before this time.
+/// Deletes codes that expired at this time or before.
 pub fn delete_expired(tx: &mut Tx<'_>, before: Timestamp) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_codes WHERE expires_at <= ?1",

@@ -155,8 +155,8 @@ pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
     })
 }
 
-/// If the user is not an administrator, prints the reason. The server continues without a link,
-/// because other users need it.
+/// Prints a sign-in link for an administrator, or the reason why there is none. An error does not
+/// stop the server, because other users need the server.
 async fn print_sign_in_link(server: &Server, user: &str) {
     match sign_in_link_of(server.app(), &server.url(), user).await {
         Ok(link) => {

@@ -183,7 +183,7 @@ function Head({ path, user, onChange, onReload }) {
           onConfirm=${remove} onClose=${close}>
           <p>
             Their tokens, sessions, sinks and scripts are deleted too. The server rejects this while they own spaces, or
-            while global sinks or scripts run as them.
+            while scripts of global sinks run as them.
           </p>
         </${ConfirmDialog}>
       `

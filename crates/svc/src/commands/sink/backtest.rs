@@ -88,7 +88,7 @@ fn report(result: &BacktestResult) {
     if !result.complete {
         let through = result.through.map(|at| format!(" --since {at}"));
         eprintln!(
-            "there are more events than one backtest looks at; continue with{}",
+            "the backtest ended before the last event; continue with{}",
             through.unwrap_or_default()
         );
     }

@@ -1,4 +1,4 @@
-//! The user's answer to the consent question (groups 14, 16 and 17 of the attacks in docs/AUTH.md).
+//! The user's answer to the consent question (groups 14, 16 and 19 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;

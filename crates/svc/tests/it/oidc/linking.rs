@@ -28,7 +28,7 @@ async fn an_account_with_the_name_or_the_address_of_a_user_is_not_that_user() {
     let (browser, answer) = site.sign_in("mallory").await;
     expect_refused(&browser, &answer, "`admin` is taken");
     for (preferred, why) in [
-        // A Cyrillic letter in place of the first one.
+        // A Cyrillic letter in place of the first letter.
         ("\u{430}dmin", "no user name can be made"),
         ("Admin@corp.example", "`admin` is taken"),
         ("...", "no user name can be made"),

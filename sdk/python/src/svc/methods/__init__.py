@@ -90,8 +90,8 @@ class Server:
         restricts a shared method to groups. `params` and `result` are JSON Schemas, built with
         `svc.methods.schema` or written by hand. `events` are patterns: the method is called with
         each matching event. `event_sinks` names the json-rpc sinks that format these events. With
-        `event_overflow` "hold", events wait while the method's queue is full or its space is not
-        linked; with "drop" they are dropped.
+        `event_overflow` "hold", events wait while the method's queue is full or no space offers the
+        method; with "drop" such events are dropped.
 
         `title` is a name for people. `annotations` are hints for MCP clients: a dict with any of
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
