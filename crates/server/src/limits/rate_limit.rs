@@ -53,7 +53,7 @@ struct Bucket {
     taken: u64,
     /// Tokens that were requested since the last report.
     requested: u64,
-    /// Tokens per second that were requested before the last report.
+    /// Tokens per second that were requested in the interval before the last report.
     demand: f64,
     /// `taken` of the other servers, as last reported.
     elsewhere: Vec<(ServerId, u64)>,
