@@ -57,7 +57,7 @@ pub struct Parts {
     /// The lock of the data folder, unless the store holds it.
     pub folder: Option<FolderLock>,
     pub store: Store,
-    /// Decides whether a credential has expired.
+    /// The clock by which credentials expire.
     pub clock: Clock,
     /// Changes users, groups, roles, tokens and sessions.
     pub identity: Identity,

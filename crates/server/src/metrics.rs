@@ -272,7 +272,7 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// One thing that a gauge counts until this value is dropped.
+/// Increments a gauge until this value is dropped.
 pub struct GaugeGuard(Gauge);
 
 impl GaugeGuard {

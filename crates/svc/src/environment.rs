@@ -1,5 +1,5 @@
-//! The process environment. It is read once at the start and then passed as an argument. The only
-//! other read is that of `BROWSER`, by `svc login`.
+//! The process environment. It is read once at the start and then passed as an argument. In this
+//! crate, the only other read is that of `BROWSER`, by `svc login`.
 
 use std::{
     collections::BTreeMap,

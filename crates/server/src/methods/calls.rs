@@ -222,10 +222,11 @@ impl Calls {
         Some(out)
     }
 
-    /// Counts a call for its method, and writes it into the journal of the method's owner. A call
-    /// that no provider got is written into the caller's own journal, unless it ended as
-    /// `Unavailable`, which means that the method exists: a caller must not fill the journal of
-    /// another user with names that do not exist.
+    /// Counts a call for its method, and writes it into the journal of the method's owner. If no
+    /// provider got the call, the method may not exist. Such a call is written into the journal of
+    /// the caller, so that a caller cannot fill the journal of another user with invented names.
+    /// A call that ended as `Unavailable` is an exception: its method exists, so the call is written
+    /// into the journal of the method's owner.
     fn record(
         &self,
         call: &CallFacts<'_>,

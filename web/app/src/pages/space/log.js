@@ -35,7 +35,7 @@ export function LogCard({ id }) {
   `;
   return html`
     <${Card} title="Log" id="log" flush actions=${actions}
-      description="Standard error of the method server, and messages of the agent.">
+      description="Output of the method server and of scripts, and messages of the agent.">
       <${ErrorNotice} error=${error} />
       ${
         lines !== null &&
