@@ -24,7 +24,7 @@ impl Identity {
         }
         Err(IdentityError::forbidden(
             "password_login_off",
-            "this server does not accept passwords for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
+            "this server does not accept a password or passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
         ))
     }
 }

@@ -141,7 +141,7 @@ fn given_up(key: &HeaderValue, after: Duration) -> Failure {
     unavailable(
         DATABASE_UNAVAILABLE,
         format!(
-            "the database of the server could not be reached for {} s; the event may or may not be stored. To retry without a duplicate, send it with `Idempotency-Key: {key}`",
+            "the server or its database could not be reached for {} s; the event may or may not be stored. To retry without a duplicate, send it with `Idempotency-Key: {key}`",
             after.as_secs_f64()
         ),
     )

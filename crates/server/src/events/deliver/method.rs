@@ -119,7 +119,10 @@ impl MethodDelivery {
                 Ok(provider) => provider,
                 // Nothing was sent: no provider is linked or registered yet, or each one lost its
                 // link before the call was sent.
-                Err(_) if unsent.iter().all(is_unlinked) => return AttemptResult::Paused,
+                Err(_) if unsent.iter().all(is_unlinked) => {
+                    self.failed.lock().insert(key, event, &failed);
+                    return AttemptResult::Paused;
+                }
                 Err(PickError::NotFound | PickError::Unavailable) => {
                     break (RpcError::Unavailable.message().to_owned(), None);
                 }

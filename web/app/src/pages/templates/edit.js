@@ -43,7 +43,7 @@ export function EditTemplate({ template, onDone, onClose }) {
   return html`
     <${Dialog} title=${template ? `Edit ${template.name}` : 'New template'} onClose=${onClose}>
       <${Form} submit=${template ? 'Save template' : 'Create template'} onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Template name" required maxlength="100" autocomplete="off" value=${name}
+        <${TextInput} label="Template name" required maxlength="64" autocomplete="off" value=${name}
           onInput=${setName} />
         <${Pairs} label="Ports" one="Port" pairs=${ports} onChange=${setPorts} sample=${['http', '8080']} number />
         <${StartupField} scripts=${scripts} value=${script} onInput=${setScript}
