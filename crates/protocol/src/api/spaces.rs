@@ -49,7 +49,8 @@ pub enum RegistrationStatus {
     Waiting {
         methods: usize,
     },
-    /// Re-registration after a lost link was refused. The agent retries.
+    /// The registration was refused: again after a lost link, which the agent retries, or at the
+    /// start of the agent.
     Refused {
         error: String,
     },
