@@ -56,7 +56,8 @@ export function EditTemplate({ template, onDone, onClose }) {
 }
 
 /**
- * Only what differs from the template: who saves a startup script or a health check gives it their permissions.
+ * Only the fields that differ from the template. The server records the permissions of the user who saves a startup
+ * script or a health check, so an unchanged one must not be saved again.
  * @param {Record<string, any>} template
  * @param {Record<string, any>} body
  */
