@@ -1,5 +1,6 @@
-//! The program behind the alias `cargo svc`: announces the first build, which takes minutes, and then
-//! lets cargo build and run `svc`. It has no dependencies, so it is itself built in a second.
+//! The program behind the alias `cargo svc`: announces the first build, which takes minutes, and
+//! then lets cargo build and run `svc`. This program has no dependencies, so its own build takes a
+//! second.
 
 use std::{
     env,
