@@ -49,8 +49,8 @@ pub enum RegistrationStatus {
     Waiting {
         methods: usize,
     },
-    /// The registration was refused: again after a lost link, which the agent retries, or at the
-    /// start of the agent.
+    /// The registration was refused, at the start of the agent or after a lost link. After a lost
+    /// link, the agent retries.
     Refused {
         error: String,
     },

@@ -56,8 +56,8 @@ export function EditTemplate({ template, onDone, onClose }) {
 }
 
 /**
- * Only the fields that differ from the template. The server records the permissions of the user who saves a startup
- * script or a health check, so an unchanged one must not be saved again.
+ * Only the fields that differ from the template, so that a save does not revert fields that another user changed since
+ * the dialog was opened.
  * @param {Record<string, any>} template
  * @param {Record<string, any>} body
  */
