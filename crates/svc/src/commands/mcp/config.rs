@@ -213,7 +213,8 @@ impl ClientKind {
             }
             (Self::Codex, Secret::Login) => "then log in: codex mcp login".to_owned(),
             (_, Secret::Login) => {
-                "the client opens your browser to log in; --create-token needs no browser".to_owned()
+                "the client opens your browser to log in; --create-token needs no browser"
+                    .to_owned()
             }
             (_, Secret::Written(_)) => "this contains the token: keep it secret".to_owned(),
             (Self::ClaudeDesktop | Self::Stdio, _)
