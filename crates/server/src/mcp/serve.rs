@@ -125,8 +125,8 @@ impl Mcp {
         result.unwrap_or_else(unknown)
     }
 
-    /// Runs a tool; `None` if it no longer exists. `trace` is the trace id of the message, which
-    /// precedes that of the HTTP request.
+    /// Runs a tool; `None` if it no longer exists. `trace` is the trace id of the message, and is
+    /// used instead of that of the HTTP request.
     async fn run_tool(
         &self,
         exchange: &Exchange<'_>,

@@ -316,7 +316,7 @@ fn check_name(name: &str) -> Result<String, IdentityError> {
     Err(IdentityError::invalid(
         "invalid_name",
         format!(
-            "the name of a passkey has 1 to {NAME_CHARACTERS_MAX} characters and no control characters, such as `Phone`"
+            "the name of a passkey must have 1 to {NAME_CHARACTERS_MAX} characters and no control characters; an example is `Phone`"
         ),
     ))
 }
@@ -328,7 +328,7 @@ fn check_count(held: &[PasskeyRow]) -> Result<(), IdentityError> {
     Err(IdentityError::conflict(
         "too_many_passkeys",
         format!(
-            "you have {PASSKEYS_MAX} passkeys, which is the most; remove one that you do not use"
+            "you have {PASSKEYS_MAX} passkeys, which is the maximum; remove one that you do not use"
         ),
     ))
 }

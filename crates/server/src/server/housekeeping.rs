@@ -29,7 +29,7 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
             warn!("cannot remove old sessions and audit entries: {error}");
         }
         if let Err(error) = app.oauth.prune().await {
-            warn!("cannot remove what apps no longer use: {error}");
+            warn!("cannot remove unused apps and expired records of apps: {error}");
         }
         if let Err(error) = app.oidc.prune().await {
             warn!("cannot remove old sign-ins with providers: {error}");

@@ -57,7 +57,7 @@ impl Judge<'_> {
         self.require(
             !question.answered && question.asked.is_none_or(|asked| Some(asked) == caller),
             "app.question",
-            || "a question was answered twice, or by another session than was asked".to_owned(),
+            || "a question was answered twice, or by a session that was not asked".to_owned(),
         );
     }
 
@@ -266,7 +266,7 @@ impl Judge<'_> {
             }
             Act::ResetFactor { user } => {
                 self.require(*user != subject, "credential.factor", || {
-                    format!("user {user} reset the own second factor without the password")
+                    format!("user {user} reset their own second factor without the password")
                 });
                 self.power(*user, "power.user", "the reset of a second factor");
             }

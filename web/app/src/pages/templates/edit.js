@@ -56,7 +56,8 @@ export function EditTemplate({ template, onDone, onClose }) {
 }
 
 /**
- * Only what differs from the template: who saves a startup script or a health check gives it their permissions.
+ * Only the fields that differ from the template, so that a save does not revert fields that another user changed since
+ * the dialog was opened.
  * @param {Record<string, any>} template
  * @param {Record<string, any>} body
  */
