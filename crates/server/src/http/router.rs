@@ -103,6 +103,7 @@ pub fn routes() -> Vec<Route> {
         any_site(Method::OPTIONS, "/token",             oauth::preflight),
         any_site(Method::OPTIONS, "/register",          oauth::preflight),
         any_site(Method::OPTIONS, "/revoke",            oauth::preflight),
+        any_site(Method::OPTIONS, "/device_authorization", oauth::preflight),
         page("/api/auth/oidc/{name}/start",     oidc::start),
         page("/api/auth/oidc/{name}/callback",  oidc::callback),
         any_site(Method::POST, "/api/auth/oidc/{name}/backchannel-logout", oidc::backchannel_logout),

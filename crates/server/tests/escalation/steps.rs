@@ -104,6 +104,7 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("OPTIONS", "/token"),
     ("OPTIONS", "/register"),
     ("OPTIONS", "/revoke"),
+    ("OPTIONS", "/device_authorization"),
     ("OPTIONS", "/.well-known/oauth-protected-resource"),
     ("OPTIONS", "/.well-known/oauth-protected-resource/mcp"),
     ("OPTIONS", "/.well-known/oauth-authorization-server"),

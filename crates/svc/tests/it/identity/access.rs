@@ -56,6 +56,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("OPTIONS", "/token", "oooo oo oo o o"),
     ("OPTIONS", "/register", "oooo oo oo o o"),
     ("OPTIONS", "/revoke", "oooo oo oo o o"),
+    ("OPTIONS", "/device_authorization", "oooo oo oo o o"),
     ("GET",    "/api/auth/oidc/{name}/start",   "oooo 33 oo o o"),
     ("GET",    "/api/auth/oidc/{name}/callback", "oooo 33 oo o o"),
     ("POST",   "/api/auth/oidc/{name}/backchannel-logout", "oooo oo oo o o"),
