@@ -47,7 +47,7 @@ pub use oauth::{
     NewApp,
 };
 pub use oidc::{
-    ClaimMapping, IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity,
+    ClaimMapping, IdentityProof, IdentityQuery, LinkStarted, LinkedIdentities, LinkedIdentity,
     NewOidcProvider, OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption,
     SignInOptions,
 };

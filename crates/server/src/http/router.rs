@@ -133,6 +133,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/auth/oidc",                   Nothing,   AsOwner,  oidc::options),
         post("/api/auth/oidc/{name}/link",      Caller,    Never,    oidc::link),
         get("/api/auth/identities",             Caller,    Never,    oidc::list_identities),
+        post("/api/auth/identities/{id}/remove", Caller,   Never,    oidc::remove_identity),
         delete("/api/auth/identities/{id}",     Caller,    Never,    oidc::delete_identity),
         get("/api/users",                       USERS,     Never,    users::list),
         post("/api/users",                      USERS,     Never,    users::create),

@@ -112,6 +112,7 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     // Sign-in with providers. `crates/svc/tests/it/oidc` tests these routes.
     ("POST", "/api/auth/oidc/{name}/backchannel-logout"),
     ("POST", "/api/auth/oidc/{name}/link"),
+    ("POST", "/api/auth/identities/{id}/remove"),
     ("DELETE", "/api/auth/identities/{id}"),
     ("POST", "/api/oidc/providers"),
     ("PATCH", "/api/oidc/providers/{id}"),
