@@ -75,7 +75,7 @@ async fn a_client_secret_is_replaced_and_removed_on_the_command_line() {
     let admin = server.admin().await;
     let cli = || server.cli(&admin);
     let issuer = ["--issuer", "https://id.example.com", "--client-id", "svc"];
-    let create = [&["oidc", "create", "corp"], &issuer[..]].concat();
+    let create = [&["oidc", "create", "corp"][..], &issuer].concat();
     cli().run(&create).await.expect(0);
     let has_secret = async || {
         let get = ["oidc", "get", "corp", "-o", "json"];

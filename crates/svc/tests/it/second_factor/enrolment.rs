@@ -103,18 +103,17 @@ async fn a_new_password_ends_a_setup_that_began_with_the_old_one() {
     let admin = server.admin().await;
     for by_admin in [false, true] {
         let secret = begin(&ann).await;
-        let changed = match by_admin {
-            false => {
-                let body = json!({"current_password": ann.password, "new_password": ann.password});
-                ann.post("/api/auth/password", body).await.expect(204)
-            }
-            true => {
-                let user = format!("/api/users/{}", ann.id);
-                let body = json!({"password": ann.password});
-                admin.patch(&user, body).await.expect(200)
-            }
-        };
-        drop(changed);
+        let (old, new) = (&ann.password, &ann.password);
+        if by_admin {
+            let user = format!("/api/users/{}", ann.id);
+            admin
+                .patch(&user, json!({ "password": new }))
+                .await
+                .expect(200);
+        } else {
+            let body = json!({"current_password": old, "new_password": new});
+            ann.post("/api/auth/password", body).await.expect(204);
+        }
         let refused = confirm(&ann, &code_of(&secret, current_step())).await;
         assert_eq!(refused.expect(409).code(), "no_enrolment", "{by_admin}");
     }
