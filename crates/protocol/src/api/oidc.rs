@@ -148,13 +148,15 @@ pub struct SignInOption {
     pub label: String,
 }
 
-/// `POST /api/auth/oidc/{name}/link`
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+/// `POST /api/auth/oidc/{name}/link` and `POST /api/auth/identities/{id}/remove`
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"password": "correct horse battery"}))]
-pub struct LinkIdentity {
-    /// The user's password, entered again.
-    pub password: String,
+pub struct IdentityProof {
+    /// The user's password, entered again. Absent for a user without a password, who must have
+    /// signed in with a provider within the last 10 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
 }
 
 /// Where the browser goes to link an account.

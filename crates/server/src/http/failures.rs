@@ -61,6 +61,8 @@ failures! {
     TOO_MANY_ATTEMPTS = 429 "too_many_attempts", "Too many failed attempts; see `Retry-After`";
     INVALID_PASSWORD = 400 "invalid_password", "The new password is too short or too long";
     WRONG_PASSWORD = 403 "wrong_password", "The current password is wrong";
+    PROOF_REQUIRED = 403 "proof_required", "The change needs the password of the caller or, for a user without a password, a sign-in with a provider within the last 10 minutes";
+    NO_PASSWORD = 403 "no_password", "The caller signs in with a provider and has no password";
     PASSWORD_CHANGED = 409 "password_changed", "The password was changed at the same time";
     OWN_PASSWORD = 409 "own_password", "Own passwords are changed with `POST /api/auth/password`";
     OWN_ACCOUNT = 409 "own_account", "Users may not deactivate or delete themselves";

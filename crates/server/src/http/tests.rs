@@ -233,6 +233,7 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
             | "/api/auth/totp/remove"
             | "/api/auth/passkeys/begin"
             | "/api/auth/passkeys/{id}/remove"
+            | "/api/auth/identities/{id}/remove"
             | "/api/auth/recovery-codes",
         ) => {
             json!({"password": PASSWORD})

@@ -18,6 +18,7 @@ use super::{
     caller::{Caller, User},
     change::AffectedRecords,
     error::IdentityError,
+    own_proof::end_begun_changes,
     passwords::Payer,
     power::Actor,
     secret::Secret,
@@ -314,56 +315,22 @@ impl Identity {
         address: IpAddr,
     ) -> Result<(), IdentityError> {
         let user = caller.user.id;
-        let checking = self.check_own_password(caller, change.current_password, address);
-        let before = checking.await?;
+        let proving = self.prove(caller, Some(change.current_password), address);
+        let proof = proving.await?;
         let payer = Payer::User(user);
         let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
         let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
-        self.change_as(caller, move |tx, _| {
-            let still = users::find(tx, user)?;
-            if still.is_none_or(|now| now.password_hash != before) {
-                return Err(IdentityError::conflict(
-                    "password_changed",
-                    "the password was changed meanwhile; try again",
-                ));
-            }
+        let now = self.clock.now();
+        self.change_as(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             users::set_password_hash(tx, user, &hash)?;
+            end_begun_changes(tx, user)?;
             sessions::delete_of_user(tx, user, keep)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user)))
         })
         .await
-    }
-
-    /// Checks the password of a caller, who is signed in already, and returns its hash. A wrong
-    /// password counts as a failed login.
-    pub async fn check_own_password(
-        &self,
-        caller: &Caller,
-        password: String,
-        address: IpAddr,
-    ) -> Result<String, IdentityError> {
-        let user = caller.user.id;
-        let username = caller.user.name.as_str();
-        self.login_limit
-            .begin(username, address, self.clock.now())
-            .await?;
-        let found = self.store.read(move |tx| users::find(tx, user)).await?;
-        let hash = found.ok_or_else(invalid_credentials)?.password_hash;
-        let stored = Some(hash.clone()).filter(|hash| !hash.is_empty());
-        let payer = Payer::User(user);
-        if !self.passwords.verify(payer, password, stored).await? {
-            self.login_limit
-                .fail(username, address, self.clock.now())
-                .await?;
-            return Err(IdentityError::forbidden(
-                "wrong_password",
-                "the current password is not right",
-            ));
-        }
-        self.login_limit.succeed(username, address).await?;
-        Ok(hash)
     }
 
     pub(super) async fn prune_sessions(&self) -> Result<(), IdentityError> {
