@@ -1,16 +1,28 @@
 //! The call journal: one row for each call, and how rows are packed into blocks.
 //!
 //! A block holds calls of the methods of one owner. A block is written as a whole and never
-//! changed, so a row needs only a few bytes and no SQL statement of its own.
+//! changed, so a row needs only a few bytes and no SQL statement of its own. Params and answers are
+//! recorded only for methods whose publisher asks for it, in blocks of their own.
 
 mod block;
 pub(crate) mod bytes;
+mod level;
+mod payload;
+mod redaction;
 mod tiers;
 
 #[cfg(test)]
 mod tests;
 
 pub use block::{BlockError, decode, encode};
+pub use level::{JournalLevel, MethodJournal};
+pub use payload::{
+    CallPayload, PAYLOAD_BLOCK_BYTES, PAYLOAD_ROW_BYTES, Payload, PayloadOmission, decode_payloads,
+    encode_payloads,
+};
+pub use redaction::{
+    JsonPointer, JsonPointerError, POINTER_MAX, POINTER_PATTERN, POINTERS_MAX, redact, redact_error,
+};
 pub use tiers::{BLOCK_ROWS_MAX, MERGED_BLOCKS, choose_merge};
 
 use std::sync::Arc;

@@ -26,7 +26,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::file_schema::{AnySchema, NAME_PATTERN, PATTERN_PATTERN};
-use crate::{delivery_policy::Overflow, text_enum::text_enum, visibility::MethodScope};
+use crate::{
+    delivery_policy::Overflow,
+    journal::{JournalLevel, POINTER_MAX, POINTER_PATTERN, POINTERS_MAX},
+    text_enum::text_enum,
+    visibility::MethodScope,
+};
 
 /// The maximum number of methods that one space may publish.
 pub const METHODS_MAX: usize = 1_000;
@@ -177,4 +182,16 @@ pub struct MethodDefinition {
     /// space offers the method: `drop` it, or `hold` it and call the method later, in order.
     #[serde(default, skip_serializing_if = "Overflow::is_drop")]
     pub event_overflow: Overflow,
+    /// What the call journal records of each call: `none`, its `outcome`, or `payloads`, which adds
+    /// params, results and errors. Callers see this value.
+    #[serde(default, skip_serializing_if = "JournalLevel::is_default")]
+    pub journal: JournalLevel,
+    /// JSON pointers, such as `/password` or `/cards/*/number`, to values of params, results and errors
+    /// that the journal must not record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = POINTERS_MAX),
+        inner(regex(pattern = POINTER_PATTERN), length(max = POINTER_MAX))
+    )]
+    pub journal_redact: Vec<String>,
 }

@@ -32,7 +32,7 @@ pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{
     AuthState, ChangePassword, CredentialQuery, Login, Me, SESSION_COOKIES, Session, Setup, SignIn,
 };
-pub use calls::{CALLS_PATH, Call, CallCredential, CallQuery, Calls};
+pub use calls::{CALLS_PATH, Call, CallCredential, CallDetail, CallQuery, Calls};
 pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,

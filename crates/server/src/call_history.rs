@@ -2,6 +2,7 @@
 //! calls and fields a user sees.
 
 mod access;
+mod detail;
 mod stream;
 
 pub use stream::{CallStream, CallStreamItem};
@@ -12,7 +13,7 @@ use std::{
 };
 
 use svc_core::{Id, SpaceId, SpaceName, UserId, quota::QuotaExceeded, visibility::resolve};
-use svc_protocol::api::{Call, CallQuery, Calls};
+use svc_protocol::api::{Call, CallDetail, CallQuery, Calls};
 use svc_store::{
     PageRequest, Store, StoreError, Tx,
     calls::{self, CallFilter, CallPage, FoundCall},
@@ -21,7 +22,10 @@ use svc_store::{
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use self::access::{reach, show};
+use self::{
+    access::{reach, sees_payloads, show},
+    detail::detail,
+};
 use crate::{
     identity::{Caller, Directory},
     journal::Journal,
@@ -75,16 +79,24 @@ impl CallHistory {
         })
     }
 
-    pub async fn get(&self, caller: &Caller, id: Id) -> Result<Call, CallHistoryError> {
-        let reach = reach(caller);
+    /// One call, with its recorded params and answer if the caller may see them.
+    pub async fn get(&self, caller: &Caller, id: Id) -> Result<CallDetail, CallHistoryError> {
+        let (reach, reader) = (reach(caller), caller.user.id);
         let read = move |tx: &mut Tx<'_>| {
-            let found = calls::find(tx, reach, id)?;
-            let names = space_names(tx, found.iter())?;
-            Ok(found.map(|found| (found, names)))
+            let Some(found) = calls::find(tx, reach, id)? else {
+                return Ok(None);
+            };
+            let names = space_names(tx, std::iter::once(&found))?;
+            let payload = match sees_payloads(reader, &found) {
+                true => calls::find_payload(tx, found.owner, id)?,
+                false => None,
+            };
+            Ok(Some((found, names, payload)))
         };
         let found = self.store.read_list(caller.user.id, read).await?;
-        let (found, names) = found.ok_or(CallHistoryError::NotFound(id))?;
-        Ok(show(caller, &self.directory, &names, &found))
+        let (found, names, payload) = found.ok_or(CallHistoryError::NotFound(id))?;
+        let call = show(caller, &self.directory, &names, &found);
+        Ok(detail(call, payload))
     }
 
     async fn read(

@@ -2,19 +2,26 @@
 //!
 //! Recording a call is one push under a lock, and never waits. If the process is killed, the rows
 //! that were not written yet are lost. `call_history` reads the journal.
+//!
+//! Params and answers are copied only for methods with `journal = "payloads"`. They are written with
+//! the row of their call, and never logged.
 
+mod payloads;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub use payloads::CallPayloads;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{UserId, journal::CallRow};
+use svc_core::{Id, UserId, journal::CallRow};
 use svc_store::Store;
 use tokio::sync::Notify;
 
+use self::payloads::{AcceptedBytes, WaitingPayload};
 use crate::{metrics::Metrics, random_key::RandomKeyMap};
 
 /// Rows of all owners that may wait.
@@ -31,6 +38,10 @@ pub struct JournalOptions {
     pub rows_per_owner: u64,
     /// How long rows are kept.
     pub keep: Duration,
+    /// The largest params and the largest answer that are recorded. 0: none are recorded.
+    pub payload_bytes: usize,
+    /// Bytes of params and answers that are kept for each owner of methods.
+    pub payload_bytes_per_owner: u64,
 }
 
 impl Default for JournalOptions {
@@ -39,6 +50,8 @@ impl Default for JournalOptions {
             enabled: true,
             rows_per_owner: 100_000,
             keep: Duration::from_secs(7 * 24 * 60 * 60),
+            payload_bytes: 16 * 1024,
+            payload_bytes_per_owner: 64 * 1024 * 1024,
         }
     }
 }
@@ -58,12 +71,21 @@ pub struct Journal {
 
 #[derive(Default)]
 struct Waiting {
-    rows: RandomKeyMap<UserId, Vec<CallRow>>,
+    calls: RandomKeyMap<UserId, WaitingCalls>,
+    /// Rows of all owners.
     total: usize,
+    accepted: AcceptedBytes,
     /// Counts the rows of this process.
     number: u64,
     /// Rows that were dropped since the start of this process, by owner.
     dropped: HashMap<UserId, u64>,
+}
+
+/// The waiting calls of one owner.
+#[derive(Default)]
+struct WaitingCalls {
+    rows: Vec<CallRow>,
+    payloads: Vec<(Id, WaitingPayload)>,
 }
 
 impl Journal {
@@ -87,23 +109,37 @@ impl Journal {
     }
 
     /// Records a call of an owner's method. Gives the row its number.
-    pub fn record(&self, owner: UserId, mut row: CallRow) {
+    pub fn record(&self, owner: UserId, mut row: CallRow, payloads: Option<CallPayloads<'_>>) {
         if !self.is_on() {
             return;
         }
+        let bytes_max = self.options.payload_bytes;
+        let payloads = payloads.filter(|_| bytes_max > 0);
+        // Copied before the lock is taken.
+        let payload = payloads.map(|payloads| WaitingPayload::copy(payloads, bytes_max));
         let mut waiting = self.waiting.lock();
         waiting.number += 1;
         (row.number, row.process) = (waiting.number, self.process);
         let is_full = waiting.total >= WAITING_MAX;
-        let rows = waiting.rows.entry(owner).or_default();
-        let count = rows.len();
+        let calls = waiting.calls.entry(owner).or_default();
+        let count = calls.rows.len();
         if is_full || count >= WAITING_OF_OWNER_MAX {
             *waiting.dropped.entry(owner).or_default() += 1;
             drop(waiting);
             self.metrics.journal.count_dropped(1);
             return;
         }
-        rows.push(row);
+        let id = row.id();
+        calls.rows.push(row);
+        if let Some(mut payload) = payload {
+            let bytes = payload.bytes();
+            if bytes > 0 && !waiting.accepted.accept(owner, bytes) {
+                payload.omit();
+                self.metrics.journal.count_dropped_payload();
+            }
+            let calls = waiting.calls.entry(owner).or_default();
+            calls.payloads.push((id, payload));
+        }
         waiting.total += 1;
         drop(waiting);
         if count + 1 == WRITE_AT {

@@ -1,9 +1,11 @@
 //! The call journal: blocks of packed rows, one list of blocks for each owner of methods.
 
 mod maintenance;
+mod payloads;
 mod scan;
 
 pub use maintenance::{KeepRule, maintain, prune};
+pub use payloads::{append as append_payloads, find as find_payload};
 pub use scan::{CallFilter, CallPage, FoundCall, Reach, find, list};
 
 use std::collections::HashSet;
@@ -36,16 +38,17 @@ struct BlockHead {
 
 row! { BlockHead: id, owner_id, last_at, row_count }
 
-/// Writes calls of one owner's methods. Calls of an owner who was deleted are discarded.
-pub fn append(tx: &mut Tx<'_>, owner: UserId, mut rows: Vec<CallRow>) -> Result<(), StoreError> {
+/// Writes calls of one owner's methods. Calls of an owner who was deleted are discarded. Returns
+/// whether the owner exists.
+pub fn append(tx: &mut Tx<'_>, owner: UserId, mut rows: Vec<CallRow>) -> Result<bool, StoreError> {
     if !tx.exists("SELECT id FROM users WHERE id = ?1", values![owner])? {
-        return Ok(());
+        return Ok(false);
     }
     rows.sort_unstable_by_key(CallRow::id);
     for rows in rows.chunks(BLOCK_ROWS_MAX) {
         insert_block(tx, owner, rows)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Inserts rows, which are in the order of their ids, as one block.

@@ -50,6 +50,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0028_oidc_grants",
     "0029_recovered_drops",
     "0030_method_stats",
+    "0031_call_payloads",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

@@ -31,6 +31,8 @@ const FILE_NAME: &str = "svc.toml";
 
 /// Minimum of `max_unfinished_body_bytes`. A smaller value would refuse ordinary requests.
 const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
+/// The maximum of `payload_bytes`.
+const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -100,6 +102,8 @@ sections! {
         enabled: bool = "SVC_JOURNAL",
         rows_per_owner: u64 = "SVC_JOURNAL_ROWS",
         keep_days: u32 = "SVC_JOURNAL_DAYS",
+        payload_bytes: usize = "SVC_JOURNAL_PAYLOAD_BYTES",
+        payload_bytes_per_owner: u64 = "SVC_JOURNAL_PAYLOAD_BYTES_PER_OWNER",
     } optional {}
     metrics: Metrics as WrittenMetrics {
         methods: usize = "SVC_METRICS_METHODS",
@@ -264,6 +268,11 @@ impl Config {
             1..=100_000_000,
         )?;
         check_range("`keep_days`", self.journal.keep_days, 1..=3_650)?;
+        let bytes = self.journal.payload_bytes;
+        check_range("`payload_bytes`", bytes, 0..=PAYLOAD_BYTES_MAX)?;
+        let bytes = self.journal.payload_bytes_per_owner;
+        let min = 4 * PAYLOAD_BYTES_MAX as u64;
+        check_range("`payload_bytes_per_owner`", bytes, min..=1 << 40)?;
         check_range("`methods` of metrics", self.metrics.methods, 0..=100_000)?;
         check_range(
             "`receivers` of metrics",

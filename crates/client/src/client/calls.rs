@@ -20,7 +20,8 @@ impl Client {
         self.get(&page_path(api::CALLS_PATH, page, query)).await
     }
 
-    pub async fn recorded_call(&self, id: Id) -> Result<api::Call, Error> {
+    /// One call, with its recorded params and answer.
+    pub async fn recorded_call(&self, id: Id) -> Result<api::CallDetail, Error> {
         self.get(&format!("{}/{id}", api::CALLS_PATH)).await
     }
 

@@ -14,6 +14,7 @@ use self::method::check_method;
 use super::{Annotations, METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
     delivery_policy::Overflow,
+    journal::{JournalLevel, JsonPointer},
     name::{CANONICAL_NAME_MAX, CanonicalName, SpaceName, UserName},
     pattern::Pattern,
     visibility::MethodScope,
@@ -93,6 +94,11 @@ pub struct CheckedMethod {
     pub event_sinks: Vec<String>,
     #[serde(skip_serializing_if = "Overflow::is_drop")]
     pub event_overflow: Overflow,
+    #[serde(skip_serializing_if = "JournalLevel::is_default")]
+    pub journal: JournalLevel,
+    /// Sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub journal_redact: Vec<JsonPointer>,
 }
 
 impl Registration {

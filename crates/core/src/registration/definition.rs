@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{Annotations, CheckedMethod};
 use crate::{
-    delivery_policy::Overflow, id::GroupId, name::CanonicalName, pattern::Pattern,
-    subscription::Subscription, visibility::MethodScope,
+    delivery_policy::Overflow, id::GroupId, journal::MethodJournal, name::CanonicalName,
+    pattern::Pattern, subscription::Subscription, visibility::MethodScope,
 };
 
 /// Everything that discovery shows of a method, with its groups resolved. The local name is not
@@ -30,6 +30,7 @@ pub struct Definition {
     pub events: Vec<Pattern>,
     pub event_sinks: Vec<String>,
     pub event_overflow: Overflow,
+    pub journal: MethodJournal,
     /// Approximate size, in memory and in a list of methods.
     pub bytes: usize,
 }
@@ -52,6 +53,10 @@ impl Definition {
             events: method.events,
             event_sinks: method.event_sinks,
             event_overflow: method.event_overflow,
+            journal: MethodJournal {
+                level: method.journal,
+                redact: method.journal_redact.into(),
+            },
         };
         (Arc::new(definition), method.local_name)
     }
@@ -69,6 +74,8 @@ fn size_of_definition(method: &CheckedMethod) -> usize {
     let words = method.keywords.iter().chain(&method.event_sinks);
     let words = words.chain(&method.title);
     let words = words.map(String::len);
+    let pointers = method.journal_redact.iter();
+    let words = words.chain(pointers.map(|pointer| pointer.to_string().len()));
     method.name.len() + method.description.len() + words.sum::<usize>() + schemas.sum::<usize>()
 }
 
@@ -98,6 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::journal::{JournalLevel, JsonPointer};
 
     fn definition() -> Definition {
         let method = CheckedMethod {
@@ -118,6 +126,8 @@ mod tests {
             events: Pattern::parse_list("custom.*").expect("valid"),
             event_sinks: vec!["brief".to_owned()],
             event_overflow: Overflow::Drop,
+            journal: JournalLevel::Payloads,
+            journal_redact: vec![JsonPointer::parse("/pin").expect("valid")],
         };
         let (definition, local_name) = Definition::new(method, Some(vec![GroupId::NIL]));
         assert_eq!(local_name, "search");
@@ -127,7 +137,7 @@ mod tests {
     #[test]
     fn d1_definitions_are_identical_in_all_that_discovery_shows() {
         type Change = fn(&mut Definition);
-        let changes: [(&str, Change); 13] = [
+        let changes: [(&str, Change); 15] = [
             ("name", |d| {
                 d.name = CanonicalName::parse("notes.find").expect("valid")
             }),
@@ -143,6 +153,8 @@ mod tests {
             ("events", |d| d.events.clear()),
             ("event_sinks", |d| d.event_sinks.clear()),
             ("event_overflow", |d| d.event_overflow = Overflow::Hold),
+            ("journal", |d| d.journal.level = JournalLevel::Outcome),
+            ("journal_redact", |d| d.journal.redact = [].into()),
         ];
         for (field, change) in changes {
             let mut other = definition();

@@ -1,10 +1,11 @@
 //! Bodies of `/api/calls`.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, value::RawValue};
 use svc_core::{
     Id, SpaceId, SpaceName, Timestamp, UserId, UserName,
-    journal::{CallCredentialKind, CallEnd, CallVia},
+    journal::{CallCredentialKind, CallEnd, CallVia, PayloadOmission},
 };
 
 /// Path of the call journal.
@@ -45,6 +46,49 @@ pub struct Call {
     pub result_bytes: u32,
     /// From `traceparent`: in `_meta` of an MCP message, or else the header of the request.
     pub trace_id: Option<String>,
+}
+
+/// `GET /api/calls/{id}`: a call with its recorded params and answer. Only the caller and the owner of
+/// the method see them, and only if `journal` of the method was `payloads`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallDetail {
+    #[serde(flatten)]
+    pub call: Call,
+    /// Absent if they are not recorded. `journal_redact` of the method replaces values by `[redacted]`.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<Value>")]
+    pub params: Option<Box<RawValue>>,
+    /// Why the params are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params_omitted: Option<PayloadOmission>,
+    /// Absent if it is not recorded, and for a call without a result.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<Value>")]
+    pub result: Option<Box<RawValue>>,
+    /// The error of the method. Absent if it is not recorded, and for a call without such an error.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<Value>")]
+    pub error: Option<Box<RawValue>>,
+    /// Why the result or the error is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_omitted: Option<PayloadOmission>,
+}
+
+/// Reads `null` as a value: a member that is present.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(deserializer).map(Some)
 }
 
 /// The credential of a call. The journal never has the secret of a credential.
@@ -92,4 +136,35 @@ pub struct CallQuery {
     pub until: Option<Timestamp>,
     /// Only calls that took at least this many milliseconds.
     pub min_duration_ms: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn recorded_payloads_keep_their_bytes() {
+        let call = json!({
+            "id": Id::NIL, "at": "2026-11-17T08:00:00Z", "caller_id": UserId::NIL, "caller": "ann",
+            "credential": null, "via": "http", "method": "a", "owner_id": UserId::NIL, "owner": null,
+            "space_id": null, "space": null, "outcome": "ok", "code": null, "duration_ms": 0.5,
+            "queue_ms": null, "method_ms": 0.25, "params_bytes": 2, "result_bytes": 4,
+            "trace_id": null,
+        });
+        let text = call.to_string();
+        for payloads in [
+            "",
+            r#","params":{"n":1E+400,"b":[]},"result":null"#,
+            r#","params_omitted":"too_large","error":{"code":12345678901234567890}"#,
+            r#","params":[],"result_omitted":"dropped""#,
+        ] {
+            let given = text.replace('}', "") + payloads + "}";
+            let read: CallDetail = serde_json::from_str(&given).expect(&given);
+            let again = serde_json::to_string(&read).expect("JSON");
+            assert!(again.ends_with(&format!("{payloads}}}")), "{again}");
+            assert_eq!(serde_json::to_value(&read.call).expect("JSON"), call);
+        }
+    }
 }

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use svc_core::{
-    SpaceId, SpaceName, UserId, UserName, delivery_policy::Overflow, registration::Annotations,
+    SpaceId, SpaceName, UserId, UserName,
+    delivery_policy::Overflow,
+    journal::{JournalLevel, JsonPointer},
+    registration::Annotations,
     visibility::MethodScope,
 };
 
@@ -44,6 +47,15 @@ pub struct Method {
     pub params_schema: Option<Value>,
     /// A JSON Schema.
     pub result_schema: Option<Value>,
+    /// What the call journal records of each call: `none`, its `outcome`, or `payloads`, which adds
+    /// params, results and errors.
+    #[serde(default)]
+    pub journal: JournalLevel,
+    /// JSON pointers to the values of params, results and errors that are not recorded. Absent if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub journal_redact: Vec<JsonPointer>,
     pub owner_id: UserId,
     pub owner: UserName,
     /// Providers that can take calls now.

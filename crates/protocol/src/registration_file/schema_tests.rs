@@ -36,6 +36,7 @@ fn full() -> Value {
             "params_schema": {"type": "object", "properties": {"q": {"type": ["string", "null"]}}},
             "result_schema": {"items": {"minLength": 1}}, "events": ["custom.*", "*"],
             "event_sinks": ["short"], "event_overflow": "hold",
+            "journal": "payloads", "journal_redact": ["/a/*/b~1c"],
         }],
     })
 }
@@ -105,6 +106,9 @@ fn values() -> impl Strategy<Value = Value> {
         json!("serial"),
         json!("private"),
         json!("space.*"),
+        json!("payloads"),
+        json!("/a/*"),
+        json!("/a~2"),
         json!("*.x"),
         json!("x".repeat(5_000)),
         json!([]),

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the caller | their own | the space |
 //! | the owner of the method | of their methods | the credential of the caller |
-//! | a user with `view_audit` | all | |
+//! | a user with `view_audit` | all | recorded params and answers |
 
 use svc_core::{Id, Permission, UserId};
 use svc_protocol::api::{Call, CallCredential};
@@ -21,7 +21,12 @@ pub(super) fn reach(reader: &Caller) -> Reach {
     }
 }
 
-/// A call as the reader sees it.
+/// Whether a reader sees the recorded params and the answer of a call. `view_audit` does not suffice.
+pub(super) fn sees_payloads(reader: UserId, call: &FoundCall) -> bool {
+    call.owner == reader || call.row.caller == reader
+}
+
+/// A call as the reader sees it, without params and answer.
 pub(super) fn show(
     reader: &Caller,
     directory: &Directory,

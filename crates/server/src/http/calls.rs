@@ -3,7 +3,7 @@
 use axum::response::sse::Event as Line;
 use futures_util::stream;
 use svc_core::Id;
-use svc_protocol::api::{Call, CallQuery, Calls};
+use svc_protocol::api::{CallDetail, CallQuery, Calls};
 use svc_store::PageRequest;
 
 use super::{
@@ -22,7 +22,7 @@ pub async fn list(
     Ok(Json(app.call_history.list(&caller, query, page).await?))
 }
 
-pub async fn get(app: App, caller: Caller, PathId(id): PathId<Id>) -> ApiResult<Json<Call>> {
+pub async fn get(app: App, caller: Caller, PathId(id): PathId<Id>) -> ApiResult<Json<CallDetail>> {
     Ok(Json(app.call_history.get(&caller, id).await?))
 }
 

@@ -2,7 +2,7 @@
 
 use svc_core::{
     QuotaOverrides, Timestamp, UserName,
-    journal::{CallEnd, CallVia},
+    journal::{CallEnd, CallPayload, CallVia, JsonPointer, Payload, PayloadOmission},
 };
 use svc_store::{
     PageRequest, Tx,
@@ -64,6 +64,28 @@ impl Fixture {
         id
     }
 
+    /// Records a call with these params.
+    fn record_params(&self, owner: UserId, params: &str) {
+        let payloads = CallPayloads {
+            params: Some(params),
+            answer: None,
+            is_error: false,
+            redact: &[JsonPointer::parse("/pin").expect("valid")].into(),
+        };
+        self.journal.record(owner, row(owner), Some(payloads));
+    }
+
+    /// The recorded payloads of an owner's calls, newest first.
+    async fn payloads(&self, owner: UserId) -> Vec<Option<CallPayload>> {
+        let page = PageRequest::parse(None, Some(1_000)).expect("valid");
+        let read = move |tx: &mut Tx<'_>| {
+            let found = calls::list(tx, Reach::Of(owner), &CallFilter::default(), page)?;
+            let ids = found.calls.iter().map(|call| call.row.id());
+            ids.map(|id| calls::find_payload(tx, owner, id)).collect()
+        };
+        self.journal.store.read(read).await.expect("read")
+    }
+
     async fn count(&self, user: UserId) -> usize {
         let mut page = PageRequest::parse(None, Some(1_000)).expect("valid");
         let mut count = 0;
@@ -86,9 +108,9 @@ async fn a_flood_of_one_owner_drops_only_rows_of_this_owner() {
     let fixture = Fixture::new(JournalOptions::default());
     let (flooding, quiet) = (fixture.user("ann").await, fixture.user("bob").await);
     for _ in 0..WAITING_OF_OWNER_MAX + 10 {
-        fixture.journal.record(flooding, row(flooding));
+        fixture.journal.record(flooding, row(flooding), None);
     }
-    fixture.journal.record(quiet, row(quiet));
+    fixture.journal.record(quiet, row(quiet), None);
     assert_eq!(fixture.journal.count_dropped(Some(flooding)), 10);
     assert_eq!(fixture.journal.count_dropped(Some(quiet)), 0);
     assert_eq!(fixture.journal.count_dropped(None), 10);
@@ -104,10 +126,10 @@ async fn rows_of_an_owner_are_kept_up_to_the_limit() {
         ..JournalOptions::default()
     });
     let (ann, bob) = (fixture.user("ann").await, fixture.user("bob").await);
-    fixture.journal.record(bob, row(bob));
+    fixture.journal.record(bob, row(bob), None);
     for _ in 0..30 {
         for _ in 0..10 {
-            fixture.journal.record(ann, row(ann));
+            fixture.journal.record(ann, row(ann), None);
         }
         fixture.journal.flush().await;
     }
@@ -121,8 +143,10 @@ async fn rows_of_an_owner_are_kept_up_to_the_limit() {
 async fn a_deleted_owner_does_not_stop_the_rows_of_others() {
     let fixture = Fixture::new(JournalOptions::default());
     let ann = fixture.user("ann").await;
-    fixture.journal.record(UserId(Uuid::now_v7()), row(ann));
-    fixture.journal.record(ann, row(ann));
+    fixture
+        .journal
+        .record(UserId(Uuid::now_v7()), row(ann), None);
+    fixture.journal.record(ann, row(ann), None);
     fixture.journal.flush().await;
     assert_eq!(fixture.count(ann).await, 1);
     assert_eq!(fixture.journal.count_dropped(None), 0);
@@ -135,7 +159,7 @@ async fn a_journal_that_is_off_records_nothing() {
         ..JournalOptions::default()
     });
     let ann = fixture.user("ann").await;
-    fixture.journal.record(ann, row(ann));
+    fixture.journal.record(ann, row(ann), None);
     fixture.journal.flush().await;
     assert_eq!(fixture.count(ann).await, 0);
 }
@@ -145,7 +169,62 @@ async fn rows_that_cannot_be_written_are_counted_as_dropped() {
     let fixture = Fixture::new(JournalOptions::default());
     let ann = fixture.user("ann").await;
     fixture.journal.store.close().await;
-    fixture.journal.record(ann, row(ann));
+    fixture.journal.record(ann, row(ann), None);
     fixture.journal.flush().await;
     assert_eq!(fixture.journal.count_dropped(Some(ann)), 1);
+}
+
+#[tokio::test]
+async fn params_are_redacted_before_they_are_written() {
+    let fixture = Fixture::new(JournalOptions::default());
+    let ann = fixture.user("ann").await;
+    fixture.record_params(ann, r#"{"pin": "1234", "n": 1}"#);
+    fixture.journal.record(ann, row(ann), None);
+    fixture.journal.flush().await;
+    let payloads = fixture.payloads(ann).await;
+    let [None, Some(payload)] = payloads.as_slice() else {
+        panic!("{payloads:?}");
+    };
+    let expected = r#"{"pin":"[redacted]","n":1}"#;
+    assert_eq!(payload.params, Payload::Text(expected.into()));
+    assert_eq!(payload.answer, Payload::Absent);
+}
+
+#[tokio::test]
+async fn a_flood_of_payloads_drops_only_payloads_of_its_owner() {
+    let fixture = Fixture::new(JournalOptions {
+        payload_bytes: 1024 * 1024,
+        ..JournalOptions::default()
+    });
+    let (flooding, quiet) = (fixture.user("ann").await, fixture.user("bob").await);
+    let large = format!("\"{}\"", "x".repeat(1_000_000));
+    for _ in 0..20 {
+        fixture.record_params(flooding, &large);
+    }
+    fixture.record_params(quiet, &large);
+    fixture.journal.flush().await;
+    let params = |payload: Option<CallPayload>| payload.expect("recorded").params;
+    let text = Payload::Text(large.into());
+    let dropped = Payload::Omitted(PayloadOmission::Dropped);
+    let of_flooding: Vec<_> = fixture.payloads(flooding).await;
+    let of_flooding: Vec<_> = of_flooding.into_iter().map(params).rev().collect();
+    // Half of 16 MiB, and every row.
+    assert_eq!(of_flooding.len(), 20);
+    assert!(of_flooding[..8].iter().all(|params| *params == text));
+    assert!(of_flooding[8..].iter().all(|params| *params == dropped));
+    let of_quiet = fixture.payloads(quiet).await;
+    assert_eq!(of_quiet.into_iter().map(params).collect::<Vec<_>>(), [text]);
+    assert_eq!(fixture.journal.count_dropped(None), 0);
+}
+
+#[tokio::test]
+async fn no_payload_is_stored_if_the_limit_is_zero() {
+    let fixture = Fixture::new(JournalOptions {
+        payload_bytes: 0,
+        ..JournalOptions::default()
+    });
+    let ann = fixture.user("ann").await;
+    fixture.record_params(ann, "{}");
+    fixture.journal.flush().await;
+    assert_eq!(fixture.payloads(ann).await, [None]);
 }

@@ -5,12 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svc_core::UserId;
+use svc_core::{
+    Id, UserId,
+    journal::{CallPayload, CallRow},
+};
 use svc_store::{StoreError, calls};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::Journal;
+use super::{Journal, payloads::WaitingPayload};
 
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
@@ -18,6 +21,9 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// Steps of maintenance for one owner in one pass. A later pass continues.
 const STEPS_MAX: usize = 8;
+
+/// The calls of one owner, ready to be written.
+type FinishedCalls = (UserId, Vec<CallRow>, Vec<CallPayload>);
 
 #[derive(Default)]
 pub(super) struct WriterState {
@@ -49,31 +55,70 @@ impl Journal {
         }
     }
 
-    /// Writes all waiting rows.
+    /// Writes all waiting rows and payloads. The owner with the most payloads is the last one.
     pub async fn flush(&self) {
         let mut state = self.writing.lock().await;
-        let rows = {
+        let calls = {
             let mut waiting = self.waiting.lock();
             waiting.total = 0;
-            std::mem::take(&mut waiting.rows)
+            waiting.accepted.renew(Instant::now());
+            std::mem::take(&mut waiting.calls)
         };
-        let counts: Vec<_> = rows
-            .iter()
-            .map(|(owner, rows)| (*owner, rows.len()))
-            .collect();
-        if !counts.is_empty() {
-            let written = self.store.write(move |tx| {
-                for (owner, rows) in rows {
-                    calls::append(tx, owner, rows)?;
-                }
-                Ok(())
-            });
-            match written.await {
-                Ok(()) => state.changed.extend(counts.iter().map(|(owner, _)| *owner)),
-                Err(error) => self.count_lost(&counts, &error),
-            }
+        let (mut large, small): (Vec<_>, Vec<_>) = calls
+            .into_iter()
+            .partition(|(_, calls)| !calls.payloads.is_empty());
+        let small = small
+            .into_iter()
+            .map(|(owner, calls)| (owner, calls.rows, Vec::new()));
+        self.write(&mut state, small.collect()).await;
+        large.sort_by_cached_key(|(_, calls)| {
+            let sizes = calls.payloads.iter().map(|(_, payload)| payload.bytes());
+            sizes.sum::<usize>()
+        });
+        // Each owner with payloads has a transaction, so that none takes long.
+        for (owner, calls) in large {
+            let payloads = self.finish(calls.payloads).await;
+            self.write(&mut state, vec![(owner, calls.rows, payloads)])
+                .await;
         }
         self.report_dropped(&mut state);
+    }
+
+    /// Checks and redacts payloads, on a thread for work that takes longer.
+    async fn finish(&self, payloads: Vec<(Id, WaitingPayload)>) -> Vec<CallPayload> {
+        let bytes_max = self.options.payload_bytes;
+        let finish = move || {
+            let payloads = payloads.into_iter();
+            payloads
+                .map(|(id, payload)| payload.finish(id, bytes_max))
+                .collect()
+        };
+        let finished = tokio::task::spawn_blocking(finish).await;
+        finished.unwrap_or_else(|_| {
+            warn!("the call journal dropped payloads: the task that redacts them failed");
+            Vec::new()
+        })
+    }
+
+    /// Writes calls of owners in one transaction.
+    async fn write(&self, state: &mut WriterState, calls: Vec<FinishedCalls>) {
+        if calls.is_empty() {
+            return;
+        }
+        let counts = calls.iter().map(|(owner, rows, _)| (*owner, rows.len()));
+        let counts: Vec<_> = counts.collect();
+        let written = self.store.write(move |tx| {
+            for (owner, rows, payloads) in calls {
+                if calls::append(tx, owner, rows)? {
+                    calls::append_payloads(tx, owner, payloads)?;
+                }
+            }
+            Ok(())
+        });
+        match written.await {
+            Ok(()) => state.changed.extend(counts.iter().map(|(owner, _)| *owner)),
+            Err(error) => self.count_lost(&counts, &error),
+        }
     }
 
     /// Removes rows that are too old, or too many for their owner, and merges small blocks. Owners
@@ -119,6 +164,7 @@ impl Journal {
         calls::KeepRule {
             rows: self.options.rows_per_owner,
             since: svc_clock::now().minus(self.options.keep),
+            payload_bytes: self.options.payload_bytes_per_owner,
         }
     }
 

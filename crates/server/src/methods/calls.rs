@@ -2,6 +2,7 @@
 
 mod attempt;
 mod facts;
+mod recording;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +12,6 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::Poll,
-    time::Duration,
 };
 
 use futures_util::{
@@ -29,7 +29,7 @@ pub use facts::CallFacts;
 
 use self::attempt::{Route, Routed, try_providers};
 use super::{
-    ended_call::{CallTarget, EndedCall, Ending},
+    ended_call::Ending,
     openrpc,
     provider::Provider,
     registry::{PickError, Registry},
@@ -164,7 +164,7 @@ impl Calls {
         running.finish(ending.outcome(), took);
         self.stats
             .record(call.caller.user.id, ending.outcome(), took);
-        self.record(call, provider.as_deref(), ending, took);
+        self.record(call, provider.as_deref(), ending, took, reply.as_ref().ok());
         reply
     }
 
@@ -207,66 +207,20 @@ impl Calls {
         let ending = Ending::of(&reply).with_times(times);
         // Created after the call: otherwise the future of the call would contain it.
         let mut out = Vec::new();
-        match reply {
-            Ok(Reply::Result(result)) => result_response(&mut out, &result, id),
-            Ok(Reply::Error(error)) => error_response(&mut out, &error, Some(id)),
-            Err(error) => out = refusal(&error, Some(id)),
+        match &reply {
+            Ok(Reply::Result(result)) => result_response(&mut out, result, id),
+            Ok(Reply::Error(error)) => error_response(&mut out, error, Some(id)),
+            Err(error) => out = refusal(error, Some(id)),
         }
         let took = shared.arrived.elapsed();
         running.finish(ending.outcome(), took);
         self.stats.record(caller.user.id, ending.outcome(), took);
         // The server itself answers `rpc.discover`, so there is no method to record.
         if request.method != DISCOVER {
-            self.record(&call, provider.as_deref(), ending, took);
+            let reply = reply.as_ref().ok();
+            self.record(&call, provider.as_deref(), ending, took, reply);
         }
         Some(out)
-    }
-
-    /// Counts a call for its method, and writes it into the journal of the method's owner. If no
-    /// provider got the call, the method may not exist. Such a call is written into the journal of
-    /// the caller, so that a caller cannot fill the journal of another user with invented names.
-    /// A call that ended as `Unavailable` is an exception: its method exists, so the call is written
-    /// into the journal of the method's owner.
-    fn record(
-        &self,
-        call: &CallFacts<'_>,
-        provider: Option<&Provider>,
-        ending: Ending,
-        took: Duration,
-    ) {
-        let caller = call.caller;
-        let own = (caller.user.id, call.method);
-        let (owner, name) = match (provider, ending.outcome()) {
-            (None, CallOutcome::Unavailable) => {
-                self.count_unavailable(caller, call.method, took);
-                self.resolve(caller, call.method).unwrap_or(own)
-            }
-            _ => own,
-        };
-        let target = CallTarget::Name { owner, name };
-        EndedCall {
-            caller: caller.user.id,
-            credential: caller.credential.in_journal(),
-            via: call.via,
-            target: provider.map_or(target, CallTarget::Provider),
-            ending,
-            took,
-            params: call.params,
-            trace: call.trace.copied().unwrap_or_default(),
-        }
-        .record(&self.metrics, &self.journal);
-    }
-
-    /// Counts a call of a method whose providers cannot take calls now.
-    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
-        let Some((owner, name)) = self.resolve(caller, method) else {
-            return;
-        };
-        let entry = self.registry.find_visible(caller.viewer(), owner, name);
-        if let Some(provider) = entry.as_ref().and_then(|entry| entry.providers.first()) {
-            let meter = provider.meter(&self.metrics);
-            meter.record(CallOutcome::Unavailable, took);
-        }
     }
 
     /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
@@ -284,13 +238,6 @@ impl Calls {
         reports: Option<&'a Reports>,
     ) -> impl Future<Output = Routed> + 'a {
         try_providers(CallRoute { calls: self, call }, reports)
-    }
-
-    /// Records that the caller left while a space worked on the call.
-    fn record_left(&self, call: &CallFacts<'_>, provider: &Provider) {
-        let (outcome, took) = (CallOutcome::Cancelled, call.arrived.elapsed());
-        self.metrics.count(outcome);
-        self.record(call, Some(provider), Ending::unanswered(outcome), took);
     }
 
     /// Forwards a notification. Notifications have no answer, not even an error.
@@ -312,7 +259,7 @@ impl Calls {
         let call = CallFacts::of(caller, request, shared);
         let ending = Ending::unanswered(outcome);
         let took = shared.arrived.elapsed();
-        self.record(&call, sent.as_deref(), ending, took);
+        self.record(&call, sent.as_deref(), ending, took, None);
     }
 
     fn pick(

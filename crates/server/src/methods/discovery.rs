@@ -207,6 +207,8 @@ impl Discovery {
             scope: definition.scope.to_string(),
             params_schema: definition.params_schema.clone(),
             result_schema: definition.result_schema.clone(),
+            journal: definition.journal.level,
+            journal_redact: definition.journal.redact.to_vec(),
             owner_id: owner.id,
             owner: owner.name.clone(),
             provider_count: entry.providers.iter().filter(able).count(),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::Deserialize;
 use svc_core::{
     UserId,
-    journal::{CallCredential, CallRow, CallTimes, CallVia, short_name},
+    journal::{CallCredential, CallRow, CallTimes, CallVia, JournalLevel, short_name},
 };
 use svc_protocol::jsonrpc::RpcError;
 
@@ -14,7 +14,7 @@ use super::{
     provider::Provider,
 };
 use crate::{
-    journal::Journal,
+    journal::{CallPayloads, Journal},
     metrics::{CallOutcome, Metrics},
 };
 
@@ -29,6 +29,8 @@ pub struct EndedCall<'a> {
     pub ending: Ending,
     pub took: Duration,
     pub params: Option<&'a str>,
+    /// `None` without an answer of the method.
+    pub reply: Option<&'a Reply>,
     /// 0 without a trace.
     pub trace: u128,
 }
@@ -100,12 +102,18 @@ impl EndedCall<'_> {
         let Some(end) = self.ending.outcome.end() else {
             return;
         };
-        let (owner, method, space) = match self.target {
+        let (owner, method, space, payloads) = match self.target {
             CallTarget::Provider(provider) => {
+                let payloads = match provider.journal.level {
+                    JournalLevel::None => return,
+                    JournalLevel::Outcome => None,
+                    JournalLevel::Payloads => Some(self.payloads(provider)),
+                };
                 let space = &provider.space;
-                (space.owner, Arc::clone(&provider.name), Some(space.id))
+                let name = Arc::clone(&provider.name);
+                (space.owner, name, Some(space.id), payloads)
             }
-            CallTarget::Name { owner, name } => (owner, short_name(name).into(), None),
+            CallTarget::Name { owner, name } => (owner, short_name(name).into(), None, None),
         };
         let row = CallRow {
             at: svc_clock::now(),
@@ -124,7 +132,19 @@ impl EndedCall<'_> {
             result_bytes: saturate(self.ending.result_bytes),
             trace: self.trace,
         };
-        journal.record(owner, row);
+        journal.record(owner, row, payloads);
+    }
+
+    fn payloads<'b>(&'b self, provider: &'b Provider) -> CallPayloads<'b> {
+        let answer: Option<&[u8]> = self.reply.map(|reply| match reply {
+            Reply::Result(bytes) | Reply::Error(bytes) => bytes.as_ref(),
+        });
+        CallPayloads {
+            params: self.params,
+            answer,
+            is_error: matches!(self.reply, Some(Reply::Error(_))),
+            redact: &provider.journal.redact,
+        }
     }
 }
 

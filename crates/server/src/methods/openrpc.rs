@@ -76,13 +76,16 @@ fn describe(method: &Method, components: &mut Components) -> Value {
         "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
         "result": {"name": "result", "schema": result},
     });
-    // OpenRPC defines neither a title nor annotations. Names that start with `x-` are for
+    // OpenRPC defines no title, no annotations and no journal. Names that start with `x-` are for
     // extensions.
     if let Some(title) = &method.title {
         described["x-title"] = json!(title);
     }
     if !method.annotations.is_empty() {
         described["x-annotations"] = json!(method.annotations);
+    }
+    if !method.journal.is_default() {
+        described["x-journal"] = json!(method.journal);
     }
     let schema = method.params_schema.as_ref();
     let Some(schema) = schema.map(|schema| components.relocate(method, "params", schema)) else {

@@ -11,6 +11,7 @@ use std::{
 use bytes::{BufMut, Bytes};
 use svc_core::{
     UserId,
+    journal::MethodJournal,
     registration::{Acceptance, Mode},
     target::Candidate,
 };
@@ -36,6 +37,8 @@ pub struct Provider {
     pub replaces: bool,
     pub timeout: Duration,
     pub mode: Mode,
+    /// What the call journal records of the calls.
+    pub journal: MethodJournal,
     /// The number of calls in flight. A new registration of the same space keeps the counter.
     pub in_flight: Arc<AtomicU32>,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.

@@ -6,6 +6,7 @@ use super::add;
 
 pub struct JournalMetrics {
     dropped: Counter,
+    dropped_payloads: Counter,
 }
 
 impl JournalMetrics {
@@ -16,10 +17,19 @@ impl JournalMetrics {
                 "journal_dropped",
                 "Calls that are missing in the call journal",
             ),
+            dropped_payloads: add(
+                registry,
+                "journal_payloads_dropped",
+                "Recorded calls whose params and answer are missing, because too many came in one second",
+            ),
         }
     }
 
     pub fn count_dropped(&self, rows: u64) {
         self.dropped.inc_by(rows);
+    }
+
+    pub fn count_dropped_payload(&self) {
+        self.dropped_payloads.inc();
     }
 }

@@ -75,7 +75,8 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/mcp",
     "/api/events/stream",
     "/api/calls/stream",
-    // The ids of calls are not in the model. The list of calls has the same rule.
+    // The ids of calls are not in the model. The list of calls has the same rule. No space of the model
+    // answers, so there are no recorded payloads; `svc/tests/it/calls/journal/payloads.rs` tests them.
     "/api/calls/{id}",
     "/agent/link",
     // Each sequence sends this request when it connects an app.

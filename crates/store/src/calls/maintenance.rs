@@ -6,14 +6,14 @@ use svc_core::{
     journal::{BLOCK_ROWS_MAX, BlockError, CallRow, choose_merge, decode},
 };
 
-use super::{BlockHead, insert_block, read_blocks};
+use super::{BlockHead, insert_block, payloads, read_blocks};
 use crate::{
     error::StoreError,
     sql::{Tx, values},
 };
 
 /// The maximum number of expired blocks that one transaction removes.
-const REMOVED_MAX: usize = 100;
+pub(super) const REMOVED_MAX: usize = 100;
 
 /// Which rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub struct KeepRule {
     pub rows: u64,
     /// Blocks whose newest row is older than this time are removed.
     pub since: Timestamp,
+    /// The bytes of recorded payloads of an owner.
+    pub payload_bytes: u64,
 }
 
 /// Removes old blocks of an owner and merges small ones. Returns whether more work is left.
@@ -38,17 +40,19 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
     if expired > REMOVED_MAX {
         return Ok(true);
     }
-    merge(tx, owner, &heads[expired..])
+    let is_merged = merge(tx, owner, &heads[expired..])?;
+    Ok(payloads::maintain(tx, owner, keep)? || is_merged)
 }
 
 /// Removes blocks of any owner whose newest row is older than `since`. Returns the number of
 /// removed blocks. If the number is not 0, more old blocks may be left.
 pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
-    tx.count_changes(
+    let removed = tx.count_changes(
         "DELETE FROM call_blocks WHERE id IN
          (SELECT id FROM call_blocks WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)",
         values![since, REMOVED_MAX],
-    )
+    )?;
+    Ok(removed + payloads::prune(tx, since)?)
 }
 
 /// How many of the oldest blocks are not kept.

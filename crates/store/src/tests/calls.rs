@@ -1,5 +1,7 @@
 //! The call journal, on both engines.
 
+mod payloads;
+
 use std::collections::BTreeSet;
 
 use svc_core::{
@@ -19,6 +21,7 @@ use crate::{
 const KEEP: KeepRule = KeepRule {
     rows: u64::MAX,
     since: Timestamp(0),
+    payload_bytes: u64::MAX,
 };
 
 fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
@@ -244,10 +247,7 @@ async fn the_oldest_blocks_of_an_owner_are_removed(engine: &TestEngine) {
         let rows = (0..10).map(|i| row(ann, n.cast_signed(), 100 + n * 10 + i));
         append(&store, ann, rows.collect()).await;
     }
-    let keep = KeepRule {
-        rows: 100,
-        since: Timestamp(0),
-    };
+    let keep = KeepRule { rows: 100, ..KEEP };
     while store
         .write(move |tx| calls::maintain(tx, ann, keep))
         .await

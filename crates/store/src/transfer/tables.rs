@@ -55,6 +55,7 @@ pub(super) const COPIED: &[&str] = &[
     "schedules",
     "call_blocks",
     "call_block_callers",
+    "call_payloads",
     "method_stats",
 ];
 

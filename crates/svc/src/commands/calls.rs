@@ -3,11 +3,12 @@
 mod tail;
 
 use clap::Subcommand;
+use serde_json::value::RawValue;
 use svc_core::{
     Id, SpaceId, Timestamp,
-    journal::{CallEnd, CallVia},
+    journal::{CallEnd, CallVia, PayloadOmission},
 };
-use svc_protocol::api::{Call, CallQuery, Calls, Space};
+use svc_protocol::api::{Call, CallDetail, CallQuery, Calls, Space};
 
 use super::{
     Shell,
@@ -188,12 +189,13 @@ async fn get(shell: &Shell, id: Id) -> Outcome {
         .document(&call, || Table::record(fields(&call)))
 }
 
-fn fields(call: &Call) -> Fields {
+fn fields(detail: &CallDetail) -> Fields {
+    let call = &detail.call;
     let credential = call.credential.as_ref().map(|credential| {
         let id = credential.id.map_or(String::new(), |id| format!(" {id}"));
         format!("{}{id}", credential.kind)
     });
-    vec![
+    let mut fields = vec![
         ("id", call.id.to_string()),
         ("at", call.at.to_string()),
         ("caller", or_dash(call.caller.as_ref())),
@@ -209,7 +211,27 @@ fn fields(call: &Call) -> Fields {
         ("params", format!("{} bytes", call.params_bytes)),
         ("result", format!("{} bytes", call.result_bytes)),
         ("trace", or_dash(call.trace_id.as_ref())),
-    ]
+    ];
+    let params = ("recorded params", &detail.params, detail.params_omitted);
+    let result = ("recorded result", &detail.result, detail.result_omitted);
+    let error = ("recorded error", &detail.error, None);
+    for (name, json, omitted) in [params, result, error] {
+        fields.extend(payload(json.as_deref(), omitted).map(|text| (name, text)));
+    }
+    fields
+}
+
+/// Recorded params, or a recorded result or error. `None` if nothing is known about them.
+fn payload(json: Option<&RawValue>, omitted: Option<PayloadOmission>) -> Option<String> {
+    let why = match (json, omitted) {
+        (Some(json), _) => return Some(json.get().to_owned()),
+        (None, omitted) => match omitted? {
+            PayloadOmission::TooLarge => "too large",
+            PayloadOmission::Unreadable => "not readable JSON",
+            PayloadOmission::Dropped => "too many came in one second",
+        },
+    };
+    Some(format!("omitted: {why}"))
 }
 
 fn millis(time: Option<f64>) -> String {

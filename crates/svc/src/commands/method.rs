@@ -6,7 +6,7 @@ mod call_response;
 
 use clap::Subcommand;
 use serde_json::Value;
-use svc_core::delivery_policy::Overflow;
+use svc_core::{delivery_policy::Overflow, journal::JournalLevel};
 use svc_protocol::{
     api::{Method, MethodQuery, Methods},
     document::{self, ReadError},
@@ -120,6 +120,7 @@ fn fields(method: &Method) -> Fields {
     if !method.annotations.is_empty() {
         fields.push(("annotations", method.annotations.to_string()));
     }
+    fields.push(("journal", journal(method)));
     // Only the owner gets these fields.
     if method.local_name.is_some() {
         let providers = method.providers.iter().map(|provider| {
@@ -140,6 +141,20 @@ fn fields(method: &Method) -> Fields {
         fields.push(("providers", joined(providers)));
     }
     fields
+}
+
+/// What is recorded of the method's calls.
+fn journal(method: &Method) -> String {
+    let level = method.journal;
+    let mut text = match level {
+        JournalLevel::None => format!("{level} (calls are not recorded)"),
+        JournalLevel::Outcome => level.to_string(),
+        JournalLevel::Payloads => format!("{level} (params, results and errors are recorded)"),
+    };
+    if !method.journal_redact.is_empty() {
+        text += &format!(" without {}", joined(&method.journal_redact));
+    }
+    text
 }
 
 fn groups(method: &Method) -> String {

@@ -214,6 +214,8 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             enabled: config.journal.enabled,
             rows_per_owner: config.journal.rows_per_owner,
             keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
+            payload_bytes: config.journal.payload_bytes,
+            payload_bytes_per_owner: config.journal.payload_bytes_per_owner,
         },
         metrics: MetricsOptions {
             methods: config.metrics.methods,

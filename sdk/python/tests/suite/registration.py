@@ -42,6 +42,8 @@ server.method(
     description="hints",
     title="Add",
     annotations={"read_only": False, "open_world": True},
+    journal="payloads",
+    journal_redact=("/password", "/cards/*/number"),
 )
 server.method(
     "a.e",
@@ -58,6 +60,8 @@ server.method(
     event_overflow="drop",
     title=None,
     annotations={},
+    journal="outcome",
+    journal_redact=[],
 )
 show("methods", server)
 
@@ -105,6 +109,9 @@ ATTEMPTS = [
     ("event_sinks", lambda: server.method("x", description="d", event_sinks={"a": 1})),
     ("event_overflow", lambda: server.method("x", description="d", event_overflow=None)),
     ("event_overflow word", lambda: server.method("x", "x", "d", event_overflow="keep")),
+    ("journal", lambda: server.method("x", description="d", journal=True)),
+    ("journal word", lambda: server.method("x", description="d", journal="all")),
+    ("journal_redact", lambda: server.method("x", description="d", journal_redact="/a")),
     ("params inf", lambda: server.method("x", description="d", params={"maximum": float("inf")})),
     ("result nan", lambda: server.method("x", description="d", result={"enum": [float("nan")]})),
     ("title", lambda: server.method("x", description="d", title=1)),

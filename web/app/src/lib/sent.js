@@ -1,5 +1,5 @@
 /**
- * Params of the calls that this tab made, by trace id, so that a call can be made again: the journal records no params.
+ * Params of the calls that this tab made, by trace id, so that a call can be made again: the journal may lack them.
  * The params are stored like drafts, so do not keep params that contain secrets.
  */
 import { readDraft, storeDraft } from './draft.js';

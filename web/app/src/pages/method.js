@@ -52,6 +52,7 @@ export default function MethodPage({ route }) {
         `
       }
       ${!gone && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
+      ${method.journal === 'payloads' && html`<${Recorded} method=${method} />`}
       <${About} method=${method} />
       <${Tabs} label="Method" value=${tab} onChange=${setTab}
         tabs=${[{ id: 'try', label: 'Try it' }, { id: 'calls', label: 'Calls' }]}>
@@ -94,6 +95,19 @@ function Availability({ method }) {
   return html`<${Status} tone="good">Available</${Status}>`;
 }
 
+/** Tells callers that the content of their calls is recorded. @param {{method: Method}} props */
+function Recorded({ method }) {
+  const { journal_redact: redacted = [] } = method;
+  return html`
+    <${Notice} title="The publisher records params and results of calls">
+      <p>
+        You and the owner of the method can read those of your calls on the page “Calls”.
+        ${redacted.length > 0 && html` Not recorded: <span class="mono anywhere">${redacted.join(', ')}</span>`}
+      </p>
+    </${Notice}>
+  `;
+}
+
 /** @param {{method: Method}} props */
 function About({ method }) {
   const list = (/** @type {string[] | null} */ words) =>
@@ -115,6 +129,7 @@ function About({ method }) {
         method.keywords.length > 0 && ['Keywords', list(method.keywords)],
         Boolean(method.title) && ['Title', method.title],
         hints.length > 0 && ['Annotations', html`<${HintBadges} words=${hints} />`],
+        method.journal === 'none' && ['Journal', 'calls are not recorded'],
         method.mcp_tool && ['MCP tool', html`<span class="mono">${method.mcp_tool_name}</span>`],
         Boolean(method.local_name) && ['Local name', html`<span class="mono">${method.local_name}</span>`],
         Boolean(method.events?.length) && ['Events', list(method.events)],

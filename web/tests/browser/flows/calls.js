@@ -15,6 +15,7 @@ export default async function calls(scene) {
   await live(scene, page, rows);
   await filters(page, rows);
   await callAgain(scene, page, rows);
+  await recorded(scene, page, rows);
   await ofOneMethod(scene, page);
 
   // A caller who does not own the method sees only the own calls, and no space.
@@ -116,6 +117,28 @@ async function callAgain(scene, page, rows) {
   await see(page.getByRole('button', { name: 'Call', exact: true }));
   const stored = await page.evaluate(() => JSON.stringify({ ...sessionStorage }));
   assert.ok(!stored.includes('4711'), stored);
+}
+
+/** @param {import('../scene.js').Scene} scene @param {Page} page @param {import('playwright-core').Locator} rows */
+async function recorded(scene, page, rows) {
+  await page.goto('/methods/pay');
+  await see(page.getByText('The publisher records params and results of calls'));
+  await see(page.getByText('Not recorded: /card'));
+  assert.deepEqual(await check(page), []);
+  await page.getByLabel('Params as JSON').fill('{"card": "4111", "order": 12345678901234567890}');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('4111'));
+  await page.goto('/calls?method=pay');
+  await rows.first().getByRole('button').click();
+  const drawer = page.getByRole('dialog', { name: 'pay' });
+  for (const name of ['params', 'result']) {
+    const payload = drawer.getByRole('region', { name: `recorded ${name}` });
+    await see(payload.getByText('"[redacted]"'));
+    await see(payload.getByText('12345678901234567890'));
+  }
+  assert.equal(await drawer.getByText('4111').count(), 0);
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/recorded.png` });
 }
 
 /** @param {import('../scene.js').Scene} scene @param {Page} page */

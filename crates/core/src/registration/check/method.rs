@@ -3,6 +3,7 @@
 use super::{CheckedMethod, Faults, Step, Warning, method_violation, name_method};
 use crate::{
     delivery_policy::Overflow,
+    journal::{JournalLevel, JsonPointer, POINTERS_MAX},
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
     registration::{
@@ -49,6 +50,7 @@ fn check_fields(
     check_texts(index, &method, faults);
     check_schemas(index, &method, faults);
     let events = check_events(index, &method.events, faults);
+    let journal_redact = check_pointers(index, &method.journal_redact, faults);
     let local_name = local_name(index, &method, name.as_ref(), faults);
     let name = name?;
     if method.mcp_tool {
@@ -62,6 +64,11 @@ fn check_fields(
     if method.events.is_empty() && method.event_overflow == Overflow::Hold {
         warnings.push(format!(
             "`{name}` has no `events`, so its `event_overflow` has no effect"
+        ));
+    }
+    if !journal_redact.is_empty() && method.journal != JournalLevel::Payloads {
+        warnings.push(format!(
+            "`{name}` has not `journal = \"payloads\"`, so its `journal_redact` has no effect"
         ));
     }
     Some(CheckedMethod {
@@ -79,6 +86,8 @@ fn check_fields(
         events,
         event_sinks: method.event_sinks,
         event_overflow: method.event_overflow,
+        journal: method.journal,
+        journal_redact,
     })
 }
 
@@ -188,6 +197,29 @@ fn check_events(index: usize, events: &[String], faults: &mut Faults) -> Vec<Pat
             }
         })
         .collect()
+}
+
+/// The pointers, sorted: their order must not matter.
+fn check_pointers(index: usize, texts: &[String], faults: &mut Faults) -> Vec<JsonPointer> {
+    let key = "journal_redact";
+    if texts.len() > POINTERS_MAX {
+        let count = texts.len();
+        faults.in_method(
+            index,
+            key,
+            format!("{count} entries; at most {POINTERS_MAX} are allowed"),
+        );
+    }
+    let mut pointers = Vec::with_capacity(texts.len());
+    for text in texts {
+        match JsonPointer::parse(text) {
+            Ok(pointer) => pointers.push(pointer),
+            Err(error) => faults.in_method(index, key, error.to_string()),
+        }
+    }
+    pointers.sort_unstable();
+    pointers.dedup();
+    pointers
 }
 
 fn check_tool(

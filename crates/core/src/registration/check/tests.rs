@@ -76,6 +76,37 @@ fn s2_1_local_name_is_required_unless_the_method_has_events() {
 }
 
 #[test]
+fn the_level_of_the_journal_and_redacted_values_are_checked() {
+    let with = |journal: Value, redact: Value| {
+        json!({"name": "a", "local_name": "a", "description": "d", "journal": journal,
+            "journal_redact": redact})
+    };
+    let accepted = |journal: &str, redact: Value| {
+        let mut checked = check(with_method(with(json!(journal), redact))).expect("valid");
+        (checked.methods.remove(0), checked.warnings)
+    };
+    let (method, warnings) = accepted("payloads", json!(["/b", "/a/*", "/b"]));
+    assert_eq!(method.journal, JournalLevel::Payloads);
+    assert_eq!(json!(method.journal_redact), json!(["/a/*", "/b"]));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    for level in ["none", "outcome"] {
+        let (_, warnings) = accepted(level, json!(["/a"]));
+        assert!(warnings[0].contains("has no effect"), "{warnings:?}");
+    }
+    refused(with(json!("rows"), json!([])), "unknown variant `rows`");
+    let pointers = |texts: Value| with(json!("payloads"), texts);
+    refused(pointers(json!(["/a", "b"])), "`b` must start with `/`");
+    refused(
+        pointers(json!([format!("/{}", "a".repeat(256))])),
+        "a pointer has 257 characters; at most 256 are allowed",
+    );
+    refused(
+        pointers(json!(vec!["/a"; 51])),
+        "51 entries; at most 50 are allowed",
+    );
+}
+
+#[test]
 fn title_and_annotations_are_checked() {
     let with = |key: &str, value: Value| {
         let mut method = json!({"name": "a", "local_name": "b", "description": "d"});

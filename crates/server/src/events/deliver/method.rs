@@ -146,7 +146,19 @@ impl MethodDelivery {
                 Err(error) => Err(error),
             };
             let ending = Ending::of(&outcome).with_times(spent);
-            self.record(owner, &provider, params, ending, now);
+            // The owner of the method is the caller.
+            let call = EndedCall {
+                caller: owner,
+                credential: None,
+                via: CallVia::Event,
+                target: CallTarget::Provider(&provider),
+                ending,
+                took: now.elapsed(),
+                params: Some(params),
+                reply: outcome.as_ref().ok(),
+                trace: 0,
+            };
+            call.record(&self.metrics, &self.journal);
             match outcome {
                 Ok(Reply::Result(result)) => {
                     return AttemptResult::Delivered(detail(began, None, Some(&result)));
@@ -164,28 +176,6 @@ impl MethodDelivery {
         self.failed.lock().insert(key, event, &failed);
         let (error, output) = error;
         AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
-    }
-
-    /// Counts the call and writes it into the journal. The owner of the method is the caller.
-    fn record(
-        &self,
-        owner: UserId,
-        provider: &Provider,
-        params: &str,
-        ending: Ending,
-        began: tokio::time::Instant,
-    ) {
-        EndedCall {
-            caller: owner,
-            credential: None,
-            via: CallVia::Event,
-            target: CallTarget::Provider(provider),
-            ending,
-            took: began.elapsed(),
-            params: Some(params),
-            trace: 0,
-        }
-        .record(&self.metrics, &self.journal);
     }
 
     fn pick(

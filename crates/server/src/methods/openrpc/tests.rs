@@ -14,6 +14,8 @@ fn method(name: &str, params: Value, result: Value) -> Method {
         annotations: Default::default(),
         params_schema: Some(params).filter(|schema| !schema.is_null()),
         result_schema: Some(result).filter(|schema| !schema.is_null()),
+        journal: Default::default(),
+        journal_redact: Vec::new(),
         owner_id: UserId::NIL,
         owner: UserName::parse("ann").expect("valid"),
         provider_count: 1,

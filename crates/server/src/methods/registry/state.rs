@@ -113,6 +113,7 @@ impl State {
                 replaces: publication.replace_conflicting,
                 timeout,
                 mode: publication.server.mode,
+                journal: definition.journal.clone(),
                 in_flight,
                 meter: OnceLock::new(),
             };

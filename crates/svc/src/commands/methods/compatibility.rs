@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use svc_client::Client;
-use svc_core::registration::{CheckedMethod, MethodSchemas, breaking_changes};
+use svc_core::{
+    journal::JournalLevel,
+    registration::{CheckedMethod, MethodSchemas, breaking_changes},
+};
 use svc_protocol::{
     agent_api::Status,
     api::{CallQuery, Method, MethodQuery, PAGE_MAX, PageQuery},
@@ -38,6 +41,10 @@ pub async fn check(
         .iter()
         .filter(|method| is_of_space(method, status))
     {
+        if will_record_payloads(old, methods) {
+            let name = &old.name;
+            eprintln!("note: `{name}`: params, results and errors of its calls are recorded now");
+        }
         let changes = find_changes(old, methods);
         if changes.is_empty() {
             continue;
@@ -68,6 +75,13 @@ fn is_of_space(method: &Method, status: &Status) -> bool {
             .any(|provider| provider.space_id == id)
     };
     status.space_id.is_some_and(is_provider)
+}
+
+/// Whether callers of the method should know that more of their calls is recorded.
+fn will_record_payloads(old: &Method, methods: &[CheckedMethod]) -> bool {
+    let new = methods.iter().find(|new| new.name.as_str() == old.name);
+    let is_now = new.is_some_and(|new| new.journal == JournalLevel::Payloads);
+    is_now && old.journal != JournalLevel::Payloads
 }
 
 fn find_changes(old: &Method, methods: &[CheckedMethod]) -> Vec<String> {

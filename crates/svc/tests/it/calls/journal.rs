@@ -3,6 +3,7 @@
 mod access;
 mod callers;
 mod durable;
+mod payloads;
 mod top;
 
 use serde_json::{Value, json};

@@ -25,6 +25,11 @@ async fn calls_are_followed_filtered_opened_and_made_again() {
         .with(method("total", "add").shared())
         .with(method("refund", "fail"))
         .with(method("echo", "echo"))
+        .with(
+            method("pay", "echo")
+                .line("journal", "'payloads'")
+                .line("journal_redact", "['/card']"),
+        )
         .with(method("login", "echo").line("params_schema", LOGIN));
     let _agent = space.publish(methods).await;
     let facts = json!({"ann": credentials(&ann), "ben": credentials(&ben)});

@@ -81,6 +81,8 @@ class Server:
         title: Optional[str] = None,
         annotations: Optional[Dict[str, bool]] = None,
         event_overflow: str = "drop",
+        journal: str = "outcome",
+        journal_redact: Optional[Sequence[str]] = None,
         **unknown: NoReturn,
     ) -> None:
         """Adds a method; nothing is published before `register`.
@@ -96,6 +98,10 @@ class Server:
         `title` is a name for people. `annotations` are hints for MCP clients: a dict with any of
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
         that nothing is known.
+
+        `journal` is what the server records of each call: "none", its "outcome", or "payloads", which
+        adds params, results and errors. Callers see it. `journal_redact` are JSON pointers to values
+        that are not recorded.
         """
         _refuse("method", unknown)
         if description is None:
@@ -128,6 +134,11 @@ class Server:
             method["event_sinks"] = _texts("method() event_sinks", event_sinks)
         if _one_of("method() event_overflow", event_overflow, ["drop", "hold"]) != "drop":
             method["event_overflow"] = event_overflow
+        levels = ["none", "outcome", "payloads"]
+        if _one_of("method() journal", journal, levels) != "outcome":
+            method["journal"] = journal
+        if journal_redact:
+            method["journal_redact"] = _texts("method() journal_redact", journal_redact)
         self._methods.append(method)
 
     def to_dict(self) -> Dict[str, Any]:

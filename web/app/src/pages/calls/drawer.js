@@ -1,4 +1,5 @@
 /** One recorded call. */
+import { api } from '../../lib/api.js';
 import { formatBytes, formatDuration } from '../../lib/format.js';
 import { can, me } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
@@ -10,16 +11,19 @@ import { Button, CopyButton } from '../../ui/button.js';
 import { KeyValue } from '../../ui/card.js';
 import { Drawer } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
+import { JsonView } from '../../ui/json-view.js';
 import { Time } from '../../ui/time.js';
 import { fillParams } from '../method/draft.js';
 import { Outcome } from './table.js';
-import { callerOf, nameOfMethod, outcomeWords, pageOfMethod, viaWords } from './words.js';
+import { callerOf, nameOfMethod, omissionWords, outcomeWords, pageOfMethod, viaWords } from './words.js';
 
 /** @typedef {import('./words.js').Call} Call */
 
 /** @param {{id: string, onClose: () => void}} props */
 export function CallDrawer({ id, onClose }) {
-  const loaded = useResource(`/api/calls/${encodeURIComponent(id)}`);
+  // Exact, because recorded params may have a number that JavaScript would round.
+  const path = `/api/calls/${encodeURIComponent(id)}`;
+  const loaded = useResource((signal) => api.get(path, undefined, { signal, exact: true }), { deps: [id] });
   const call = /** @type {Call | null} */ (loaded.data);
   return html`
     <${Drawer} title=${call ? html`<span class="mono anywhere">${nameOfMethod(call)}</span>` : 'Call'}
@@ -50,6 +54,7 @@ function Actions({ call }) {
 function Details({ call }) {
   const page = pageOfMethod(call);
   const name = nameOfMethod(call);
+  const failed = call.outcome === 'method_error';
   return html`
     <div class="stack-large">
       <div class="stack-small">
@@ -86,17 +91,37 @@ function Details({ call }) {
           call.trace_id && ['Trace', html`<${Id} id=${call.trace_id} label="trace id" />`],
           ['Call id', html`<${Id} id=${call.id} label="call id" />`],
         ]} />
+      <${Payload} call=${call} name="params" omitted=${call.params_omitted} />
+      <${Payload} call=${call} name=${failed ? 'error' : 'result'} omitted=${call.result_omitted} />
       ${
         page &&
         html`
           <p class="muted small">
             ${
               readSent(call.trace_id) === null
-                ? 'The journal has no params: “Call again” opens the form of the method, and you fill it in.'
+                ? '“Call again” opens the form of the method, and you fill it in.'
                 : 'This tab made the call: “Call again” fills the form with the same params.'
             }
           </p>
         `
+      }
+    </div>
+  `;
+}
+
+/**
+ * Recorded params, result or error. Renders nothing if none is recorded.
+ * @param {{call: Call, name: 'params' | 'result' | 'error', omitted?: string}} props
+ */
+function Payload({ call, name, omitted }) {
+  if (!(name in call) && !omitted) return null;
+  return html`
+    <div class="stack-small">
+      <h3>Recorded ${name}</h3>
+      ${
+        name in call
+          ? html`<${JsonView} value=${call[name]} label=${`recorded ${name}`} depth=${3} />`
+          : html`<p class="muted">${omissionWords(omitted ?? '')}</p>`
       }
     </div>
   `;

@@ -20,6 +20,11 @@ import { me } from '../../lib/me.js';
  * @property {number} params_bytes
  * @property {number} result_bytes
  * @property {string | null} trace_id
+ * @property {any} [params] recorded params; absent in lists, and if they are not recorded
+ * @property {any} [result]
+ * @property {any} [error]
+ * @property {string} [params_omitted] why recorded params are missing
+ * @property {string} [result_omitted]
  */
 
 /**
@@ -55,6 +60,16 @@ export function outcomeWords(outcome) {
   const [words, tone, about] = OUTCOMES[outcome] ?? [outcome, 'neutral', ''];
   return { words, tone, about };
 }
+
+/** @type {Record<string, string>} */
+const OMISSIONS = {
+  too_large: 'Not recorded: larger than the server records.',
+  unreadable: 'Not recorded: the JSON repeats a member or nests too deep.',
+  dropped: 'Not recorded: too many came in one second.',
+};
+
+/** Why a payload is missing. @param {string} why */
+export const omissionWords = (why) => OMISSIONS[why] ?? `Not recorded: ${why}`;
 
 /**
  * Whether a call failed. A notification and a call whose caller left have no answer, so they count as not failed.

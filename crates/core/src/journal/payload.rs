@@ -1,0 +1,181 @@
+//! Recorded params and answers, and the bytes of a block of them, version 1.
+
+use uuid::Uuid;
+
+use super::{
+    BlockError,
+    bytes::{Reader, put_number},
+};
+use crate::{id::Id, text_enum::text_enum};
+
+const VERSION: u8 = 1;
+/// A block is closed when it has this many bytes.
+pub const PAYLOAD_BLOCK_BYTES: usize = 256 * 1024;
+/// The bytes that count as one row in the choice of blocks to merge.
+pub const PAYLOAD_ROW_BYTES: usize = 64;
+/// The minimum size of an entry, in bytes: the id and the states.
+const ENTRY_BYTES_MIN: usize = 17;
+
+text_enum! {
+    /// Why a payload is not recorded.
+    PayloadOmission {
+        /// The payload is larger than the server records.
+        TooLarge = "too_large",
+        /// The payload is not JSON text without repeated members, or nests too deep.
+        Unreadable = "unreadable",
+        /// Too many payloads came in one second.
+        Dropped = "dropped",
+    }
+}
+
+/// What is recorded of the params or of the answer of a call.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Payload {
+    /// The call had none.
+    #[default]
+    Absent,
+    Omitted(PayloadOmission),
+    /// JSON, redacted.
+    Text(Box<str>),
+}
+
+/// The params and the answer of one call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallPayload {
+    /// The id of the call.
+    pub id: Id,
+    pub params: Payload,
+    /// The result or the error, as the row of the call says.
+    pub answer: Payload,
+}
+
+impl Payload {
+    fn state(&self) -> u8 {
+        match self {
+            Self::Absent => 0,
+            Self::Text(_) => 1,
+            Self::Omitted(why) => 2 + *why as u8,
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        if let Self::Text(text) = self {
+            put_number(out, text.len() as u64);
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    fn read(state: u8, reader: &mut Reader<'_>) -> Result<Self, BlockError> {
+        let omission = match state {
+            0 => return Ok(Self::Absent),
+            1 => {
+                let bytes = reader.count(1)?;
+                let text = std::str::from_utf8(reader.take(bytes)?);
+                return Ok(Self::Text(text.map_err(|_| BlockError::Text)?.into()));
+            }
+            other => PayloadOmission::ALL.get(usize::from(other - 2)),
+        };
+        Ok(Self::Omitted(*omission.ok_or(BlockError::Index)?))
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len() + 3,
+            Self::Absent | Self::Omitted(_) => 0,
+        }
+    }
+}
+
+impl CallPayload {
+    /// The approximate size in a block.
+    pub fn bytes(&self) -> usize {
+        ENTRY_BYTES_MIN + self.params.bytes() + self.answer.bytes()
+    }
+}
+
+/// Packs payloads.
+pub fn encode_payloads(payloads: &[CallPayload]) -> Vec<u8> {
+    let bytes: usize = payloads.iter().map(CallPayload::bytes).sum();
+    let mut block = Vec::with_capacity(bytes + 8);
+    block.push(VERSION);
+    put_number(&mut block, payloads.len() as u64);
+    for payload in payloads {
+        block.extend_from_slice(payload.id.0.as_bytes());
+        block.push(payload.params.state() | payload.answer.state() << 4);
+        payload.params.put(&mut block);
+        payload.answer.put(&mut block);
+    }
+    block
+}
+
+/// Unpacks payloads. Any bytes are safe to read.
+pub fn decode_payloads(block: &[u8]) -> Result<Vec<CallPayload>, BlockError> {
+    let mut reader = Reader(block);
+    match reader.byte()? {
+        VERSION => {}
+        other => return Err(BlockError::Version(other)),
+    }
+    let count = reader.count(ENTRY_BYTES_MIN)?;
+    let mut payloads = Vec::with_capacity(count);
+    for _ in 0..count {
+        let id = Id(Uuid::from_bytes(reader.array()?));
+        let states = reader.byte()?;
+        payloads.push(CallPayload {
+            id,
+            params: Payload::read(states & 0x0f, &mut reader)?,
+            answer: Payload::read(states >> 4, &mut reader)?,
+        });
+    }
+    match reader.0.is_empty() {
+        true => Ok(payloads),
+        false => Err(BlockError::TooLong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn payload() -> impl Strategy<Value = Payload> {
+        prop_oneof![
+            Just(Payload::Absent),
+            (0..PayloadOmission::ALL.len())
+                .prop_map(|index| Payload::Omitted(PayloadOmission::ALL[index])),
+            ".{0,300}".prop_map(|text| Payload::Text(text.into())),
+        ]
+    }
+
+    fn payloads() -> impl Strategy<Value = Vec<CallPayload>> {
+        let one = (any::<u128>(), payload(), payload());
+        let one = one.prop_map(|(id, params, answer)| CallPayload {
+            id: Id(Uuid::from_u128(id)),
+            params,
+            answer,
+        });
+        vec(one, 0..20)
+    }
+
+    proptest! {
+        #[test]
+        fn a_block_keeps_its_payloads(payloads in payloads()) {
+            prop_assert_eq!(decode_payloads(&encode_payloads(&payloads)), Ok(payloads));
+        }
+
+        #[test]
+        fn a_damaged_block_never_panics(payloads in payloads(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+            let mut block = encode_payloads(&payloads);
+            let at = at.index(block.len());
+            block[at] = byte;
+            let _ = decode_payloads(&block);
+            block.truncate(at);
+            prop_assert!(decode_payloads(&block).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_safe_to_read(bytes in vec(any::<u8>(), 0..400)) {
+            let _ = decode_payloads(&[&[1], bytes.as_slice()].concat());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+-- Recorded params and answers of calls. A block holds those of calls to the methods of one owner, and is never
+-- changed. The rows of the calls are in `call_blocks`.
+
+CREATE TABLE call_payloads (
+    id TEXT PRIMARY KEY,
+    owner_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    first_at BIGINT NOT NULL,
+    last_at BIGINT NOT NULL,
+    byte_count BIGINT NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE INDEX call_payloads_by_owner ON call_payloads (owner_id, last_at, first_at);
+CREATE INDEX call_payloads_by_time ON call_payloads (last_at);
