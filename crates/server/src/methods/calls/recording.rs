@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use svc_core::journal::JournalLevel;
-
 use super::{CallFacts, Calls, Reply};
 use crate::{
     identity::Caller,
@@ -32,9 +30,7 @@ impl Calls {
         let own = (caller.user.id, call.method);
         let (owner, name) = match (provider, ending.outcome()) {
             (None, CallOutcome::Unavailable) => {
-                if self.count_unavailable(caller, call.method, took) == JournalLevel::None {
-                    return;
-                }
+                self.count_unavailable(caller, call.method, took);
                 self.resolve(caller, call.method).unwrap_or(own)
             }
             _ => own,
@@ -54,20 +50,16 @@ impl Calls {
         .record(&self.metrics, &self.journal);
     }
 
-    /// Counts a call of a method whose providers cannot take calls now. Returns what the journal
-    /// records of the method's calls.
-    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) -> JournalLevel {
-        let resolved = self.resolve(caller, method);
-        let entry = resolved
-            .and_then(|(owner, name)| self.registry.find_visible(caller.viewer(), owner, name));
-        let Some(entry) = entry else {
-            return JournalLevel::default();
+    /// Counts a call of a method whose providers cannot take calls now.
+    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
+        let Some((owner, name)) = self.resolve(caller, method) else {
+            return;
         };
-        if let Some(provider) = entry.providers.first() {
+        let entry = self.registry.find_visible(caller.viewer(), owner, name);
+        if let Some(provider) = entry.as_ref().and_then(|entry| entry.providers.first()) {
             let meter = provider.meter(&self.metrics);
             meter.record(CallOutcome::Unavailable, took);
         }
-        entry.definition.journal.level
     }
 
     /// Records that the caller left while a space worked on the call.
