@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserId, UserName};
+use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserName};
 
 use super::patch::{nullable, set, yes};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use svc_core::{GrantId, Permission, UserId};
+use svc_core::{GrantId, UserId};
 use svc_protocol::api;
 use svc_store::{PageRequest, audit, oauth as rows, users};
 

@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use svc_core::{
-    OidcIdentityId, OidcProviderId, Permission, SessionId, UserId, oidc::LogoutSubject,
-};
+use svc_core::{OidcIdentityId, OidcProviderId, SessionId, UserId, oidc::LogoutSubject};
 use svc_protocol::api;
 use svc_store::{
     Hash, Tx,

@@ -31,7 +31,7 @@ fn method(owner: u128, name: &str, providers: &Value) -> Method {
 }
 
 fn now() -> Timestamp {
-    "2026-11-17T08:00:30.000Z".parse().unwrap()
+    Timestamp::parse("2026-11-17T08:00:30.000Z").unwrap()
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Recorded params, results and errors: who sees them, what is redacted, and what is not recorded.
 
 use serde_json::{Value, json};
-use svc_testkit::{
-    MethodToml, TestPostgres, TestServer, TestUser, TestZone, fixture, get_eventually, method,
-};
+use svc_testkit::{MethodToml, TestPostgres, TestServer, TestUser, TestZone, fixture, method};
 
 use super::wait_for;
-use crate::{SOON, mcp};
+use crate::mcp;
 
 /// A shared method whose calls are recorded with params and answers.
 fn recorded(name: &str, local_name: &str) -> MethodToml {
@@ -93,10 +91,8 @@ async fn the_owner_and_the_caller_see_payloads_and_auditors_do_not() {
     let hidden = server.cli(&bob).run(&["calls", "get", id]).await;
     hidden.expect(5);
     let id = get_one(&bob, "?method=echo").await["id"].clone();
-    let shown = server
-        .cli(&bob)
-        .run(&["calls", "get", id.as_str().unwrap()]);
-    let shown = shown.await.expect(0).stdout;
+    let get = ["calls", "get", id.as_str().unwrap()];
+    let shown = server.cli(&bob).run(&get).await.expect(0).stdout;
     assert!(shown.contains(r#""password":"[redacted]""#), "{shown}");
 }
 
