@@ -1,5 +1,6 @@
-//! The process environment. It is read once at the start and then passed as an argument. In this
-//! crate, the only other read is that of `BROWSER`, by `svc login`.
+//! The process environment. It is read once at the start and then passed as an argument. The only
+//! other reads are that of `BROWSER`, by `svc login`, and that of `HTTPS_PROXY` and similar
+//! variables, by the HTTP client.
 
 use std::{
     collections::BTreeMap,

@@ -255,12 +255,7 @@ fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
             "`advertise_url` has {bytes} bytes; at most {ADVERTISE_URL_BYTES_MAX} are allowed"
         )));
     }
-    // The certificate authorities of this machine do not matter, so the check needs no TLS.
-    let plain = match url.strip_prefix("https://") {
-        Some(rest) => format!("http://{rest}"),
-        None => url.clone(),
-    };
-    Target::parse(&plain, None)
+    Target::check(url)
         .map_err(|error| Failure::usage("`advertise_url` is not valid").why(error))?;
     Ok(Some(url.clone()))
 }
