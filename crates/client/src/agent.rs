@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::json;
+use svc_core::TraceContext;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status, Unregistered},
     api,
@@ -38,6 +39,11 @@ impl AgentClient {
         Self {
             client: Client::with_policy(Target::unix(socket), policy),
         }
+    }
+
+    /// Makes the following requests a part of a trace.
+    pub fn set_trace(&mut self, trace: Option<TraceContext>) {
+        self.client.set_trace(trace);
     }
 
     pub async fn status(&self) -> Result<Status, Error> {

@@ -33,6 +33,7 @@ use crate::{
     sources::Sources,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::{Overview, methods::MethodStatistics},
+    traces::Traces,
     web::Web,
     zone::{CatchUp, Zone},
 };
@@ -71,6 +72,8 @@ pub struct Parts {
     pub calls: Arc<Calls>,
     /// Records calls.
     pub journal: Arc<Journal>,
+    /// Records spans of calls, emits and attempts.
+    pub traces: Arc<Traces>,
     /// Recorded calls, and streams of new calls.
     pub call_history: Arc<CallHistory>,
     /// Methods as MCP tools.

@@ -17,6 +17,7 @@ use crate::{
     oauth::OAuthPolicy,
     oidc::OidcPolicy,
     scripts::ScriptOptions,
+    traces::TraceOptions,
     web::Web,
 };
 
@@ -54,6 +55,7 @@ pub struct Options {
     pub scripts: ScriptOptions,
     pub journal: JournalOptions,
     pub metrics: MetricsOptions,
+    pub traces: TraceOptions,
     pub oauth: OAuthPolicy,
     pub oidc: OidcPolicy,
     pub limits: Limits,

@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use svc_core::TraceContext;
+
 use crate::exit::Failure;
 
 /// Variables and working folder of this process.
@@ -47,6 +49,11 @@ impl Environment {
             .get(name)?
             .to_str()
             .filter(|value| !value.is_empty())
+    }
+
+    /// The trace that this process belongs to, by the usual variables.
+    pub fn trace(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.get("TRACEPARENT")?, self.get("TRACESTATE"))
     }
 
     fn path(&self, name: &str) -> Option<&Path> {

@@ -26,7 +26,7 @@ use super::{
     auth::{CallGate, LastToken},
     connections::Slot,
     error::ApiResult,
-    extract::require_json,
+    extract::{require_json, trace_of},
     host::HostRule,
     listen::Peer,
     methods::{self, CALL_PATH},
@@ -137,7 +137,7 @@ fn call(
     mut caller: Caller,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response, Infallible>> {
-    caller.trace = methods::trace_of(request.headers());
+    caller.trace = trace_of(request.headers());
     let body = request.into_body();
     async move {
         let answer = methods::answer(&app, &mut caller, body).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svc_core::{
     GrantId, GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
-    Timestamp, TokenId, UserId, UserName,
+    Timestamp, TokenId, TraceContext, UserId, UserName,
     event::{Actor, ActorKind},
     journal::{CallCredential, CallCredentialKind},
     space::StopReason,
@@ -188,9 +188,9 @@ pub struct Caller {
     pub needs: &'static [Permission],
     /// The version of the directory from which the caller was resolved.
     pub version: u64,
-    /// The id of the trace that the request belongs to. Boxed, because most requests belong to none, and
+    /// The trace that the request belongs to. Boxed, because most requests belong to none, and
     /// the future of a call must stay small.
-    pub trace: Option<Box<u128>>,
+    pub trace: Option<Box<TraceContext>>,
 }
 
 impl Caller {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
-use svc_core::{ScriptId, UserId, registration::Annotations};
+use svc_core::{ScriptId, TraceContext, UserId, registration::Annotations};
 use svc_protocol::{
     api::{Script, ScriptKind},
     jsonrpc::{RpcError, UNAVAILABLE},
@@ -168,6 +168,7 @@ impl StoredTools {
         caller: &Caller,
         script: &ScriptTool,
         arguments: &str,
+        trace: Option<&TraceContext>,
     ) -> Result<Reply, RpcError> {
         // Nested scripts would each hold a worker while they wait for the next one.
         if caller.credential == Credential::Script {
@@ -202,6 +203,7 @@ impl StoredTools {
             user,
             libraries: libraries_of(&script),
             script: source_of(script),
+            trace: trace.cloned().map(Box::new),
         };
         Ok(match self.runner.run(run).await {
             Ok(outcome) => match outcome.result {

@@ -311,6 +311,7 @@ fn options(folder: &Path) -> Options {
         scripts: ScriptOptions::default(),
         journal: Default::default(),
         metrics: Default::default(),
+        traces: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

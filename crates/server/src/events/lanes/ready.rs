@@ -109,6 +109,7 @@ mod tests {
                 space_id: SpaceId::NIL,
                 actor: Actor::system(),
                 data: JsonText::parse("{}").expect("JSON"),
+                trace: None,
             },
             destination: Destination::Method {
                 owner_id: UserId::NIL,

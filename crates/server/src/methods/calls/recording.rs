@@ -45,9 +45,9 @@ impl Calls {
             took,
             params: call.params,
             reply,
-            trace: call.trace.copied().unwrap_or_default(),
+            trace: call.trace.as_deref(),
         }
-        .record(&self.metrics, &self.journal);
+        .record(&self.metrics, &self.journal, &self.traces);
     }
 
     /// Counts a call of a method whose providers cannot take calls now.

@@ -20,6 +20,8 @@ pub struct Job {
     pub params: Option<String>,
     /// JSON text; `None` for a notification.
     pub id: Option<String>,
+    /// The trace context in `_meta`, as the text of `TraceContext`.
+    pub trace: Option<String>,
     pub arrived: Instant,
 }
 
@@ -30,7 +32,11 @@ const JOB_BYTES: usize = size_of::<Job>() + 64;
 impl Job {
     fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        JOB_BYTES + self.method.len() + length(&self.params) + length(&self.id)
+        JOB_BYTES
+            + self.method.len()
+            + length(&self.params)
+            + length(&self.id)
+            + length(&self.trace)
     }
 }
 
@@ -136,6 +142,7 @@ mod tests {
             method: method.to_owned(),
             params: None,
             id: None,
+            trace: None,
             arrived: Instant::now(),
         }
     }

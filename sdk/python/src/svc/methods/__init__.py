@@ -37,13 +37,15 @@ class Server:
         mode: str = "concurrent",
         env: Optional[Dict[str, str]] = None,
         max_in_flight: Optional[int] = None,
+        trace: bool = False,
         **unknown: NoReturn,
     ) -> None:
         """`command` and `args` start the program. With a `/`, `command` is relative to the script.
 
         `timeout` is the time limit of a call in seconds. `mode` "serial" sends one call at a time.
         `env` adds variables to the environment of the program. `max_in_flight` limits the number of
-        calls that are in flight at a time; None means no limit.
+        calls that are in flight at a time; None means no limit. With `trace`, requests have the
+        trace context of their calls (`svc.jsonrpc.trace`).
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}
@@ -63,6 +65,10 @@ class Server:
             if mode == "serial" and max_in_flight > 1:
                 raise ValueError('Server() max_in_flight must be 1 with mode "serial"')
             self._server["max_in_flight"] = max_in_flight
+        if not isinstance(trace, bool):
+            raise TypeError(f"Server() trace must be a bool, not {_kind(trace)}")
+        if trace:
+            self._server["trace"] = True
         self._methods: List[Dict[str, Any]] = []
 
     def method(

@@ -313,6 +313,7 @@ impl World {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: JsonText::from(&json!({})),
+            trace: None,
         })
     }
 
