@@ -2,7 +2,7 @@
 //! it has clearly more home links than other servers.
 //!
 //! The new home link replaces the side link to the same server. The old home link stays up until a
-//! side link to the former home server has replaced it and its calls are done, so no call fails.
+//! side link to its server is up and the calls on the old link are done. So no call fails.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 

@@ -55,7 +55,7 @@ pub struct StoredTools {
 
 /// The tool scripts of one owner, or the global ones.
 struct OwnerTools {
-    /// No two states of any list have the same version.
+    /// Unique: no other list, and no earlier state of this list, has the same version.
     version: u64,
     tools: Vec<Arc<ScriptTool>>,
 }
@@ -75,7 +75,7 @@ impl StoredTools {
     pub async fn load(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
         let rows = self.store.read(scripts::list_tools).await?;
-        // An owner without tools has no rows.
+        // Begin with an empty list for each known owner: an owner who lost all tools has no rows.
         let known: Vec<_> = self.known.read().keys().copied().collect();
         let mut of_owner: HashMap<String, Vec<ToolRow>> = known
             .into_iter()

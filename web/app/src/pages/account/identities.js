@@ -22,7 +22,7 @@ import { PasswordForm } from '../security/setup-app.js';
 
 /**
  * Shown only if the server has a provider, or the user a linked account.
- * @param {{user?: {id: string, username: string}}} props the signed-in user if absent
+ * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user
  */
 export function IdentitiesCard({ user }) {
   const linked = useResource(`/api/auth/identities${user ? `?user=${user.id}` : ''}`);
@@ -86,7 +86,7 @@ function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
       ${user ? user.username : 'You'} can no longer sign in with the account at
       <strong> ${account.provider}</strong>.
     </p>
-    <p>Sessions that it opened end, and groups and roles that it gave are removed.</p>
+    <p>Sessions opened with this account are ended. Groups and roles that come from it are removed.</p>
   `;
   const title = 'Unlink this account?';
   if (user || !hasPassword) {
